@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { queryAll, queryAnalytics } from '../../db/analytics/analytics.ts'
 import { DASHBOARDS, type Dashboard, dashboardQueries } from '../../db/analytics/dashboards.ts'
+import { SUBJECTS } from '../../db/analytics/metric.ts'
 import { describeMetric, METRIC_NAMES, METRICS } from '../../db/analytics/metrics/index.ts'
 import { queryProblems } from '../../db/analytics/query.ts'
 import type { Page } from '../../db/lists/page.ts'
@@ -37,7 +38,7 @@ const metric = z
   .object({
     object: z.literal('metric'),
     name: z.string(),
-    subject: z.enum(['pipeline', 'records', 'activities', 'workflows', 'webhooks']),
+    subject: z.enum(SUBJECTS),
     unit: z.string().meta({ description: '`count`, `money`, `percent`, `days`, `seconds`, `milliseconds`.' }),
     description: z.string(),
     time: z.string().meta({ description: 'The time that puts a row into the period and a bucket.' }),

@@ -1,4 +1,5 @@
 import { type AnalyticsQuery, analyticsQuery, type Interval } from '../../workflows/analytics.ts'
+import { entityNames } from '../../workflows/record-kinds.ts'
 import type { Subject } from './metric.ts'
 import { findMetric } from './metrics/index.ts'
 
@@ -49,9 +50,7 @@ export const DASHBOARDS: Dashboard[] = [
     title: 'Records',
     description: 'The records that were created in the period, by kind, and contacts and deals by owner.',
     charts: [
-      ...['contacts', 'companies', 'deals', 'tasks', 'notes', 'activities'].map((kind) =>
-        chart(kind, `New ${kind}`, `${kind}.created`, overTime),
-      ),
+      ...entityNames.map((kind) => chart(kind, `New ${kind}`, `${kind}.created`, overTime)),
       chart('contacts_by_owner', 'New contacts by owner', 'contacts.created', by('owner_id')),
       chart('contacts_by_source', 'New contacts by source', 'contacts.created', by('lead_source')),
       chart('deals_by_owner', 'New deals by owner', 'deals.created', by('owner_id')),

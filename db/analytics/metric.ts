@@ -1,6 +1,7 @@
 /** What the metrics of the catalogue are made of. SQL is only ever that of these files: queries name metrics. */
 
-export type Subject = 'pipeline' | 'records' | 'activities' | 'workflows' | 'webhooks'
+export const SUBJECTS = ['pipeline', 'records', 'activities', 'workflows', 'webhooks'] as const
+export type Subject = (typeof SUBJECTS)[number]
 
 /** A column by which rows are grouped and filtered. */
 export interface Dimension {

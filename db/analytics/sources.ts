@@ -1,5 +1,7 @@
 import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
 import { type EntityName, entityNames } from '../../workflows/record-kinds.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../incoming/logs.ts'
+import { DELIVERY_STATUSES } from '../outgoing/moves/statuses.ts'
 import { entities } from '../records/model/kinds/index.ts'
 import type { Dimension, Source } from './metric.ts'
 
@@ -53,12 +55,12 @@ export const REQUESTS: Source = {
     status: {
       type: 'text',
       description: 'The outcome of the request.',
-      values: ['Success', 'Failed', 'Blocked'],
+      values: LOG_STATUSES,
     },
     action: {
       type: 'text',
       description: 'What became of the record.',
-      values: ['Created', 'Updated', 'Skipped'],
+      values: LOG_ACTIONS,
     },
     error: { type: 'text', description: 'The code of the error, such as `invalid_secret`.' },
   },
@@ -74,7 +76,7 @@ export const DELIVERIES: Source = {
     status: {
       type: 'text',
       description: 'The status of the delivery.',
-      values: ['held', 'queued', 'delivering', 'succeeded', 'failed', 'cancelled'],
+      values: DELIVERY_STATUSES,
     },
   },
   retention: 'log_retention_days',

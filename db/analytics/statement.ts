@@ -65,7 +65,7 @@ function groupsOf(plan: Plan, organizationId: string): Fragment {
   const shown = (name: string, type = 'text') => (names.includes(name) ? name : `null::${type} as ${name}`)
   const dimension = (name: string) => (names.includes(name) ? `${name}::text` : `null::text as ${name}`)
   const cells = `
-    select bucket, ${dimension('d1')}, ${dimension('d2')}, ${shown('currency')}, ${shown('class', 'integer')}, n, a
+    select bucket, ${groupBy.length === 0 ? '1 as place, ' : ''}${dimension('d1')}, ${dimension('d2')}, ${shown('currency')}, ${shown('class', 'integer')}, n, a
     from ${
       buckets
         ? `unnest(?::${typeOf(plan)}[], ?::${typeOf(plan)}[]) with ordinality as b (start, until, bucket),
@@ -77,8 +77,7 @@ function groupsOf(plan: Plan, organizationId: string): Fragment {
     : [plan.from, plan.to].flatMap((moment) => (moment === null ? [] : [boundOf(plan, moment)]))
   // The range follows the organization where it is of parameters.
   const bindings = buckets ? [...bounds, ...scanned, ...filters] : [...scanned, ...bounds, ...filters]
-  if (groupBy.length === 0)
-    return { sql: cells.replace('select bucket,', 'select bucket, 1 as place,'), bindings }
+  if (groupBy.length === 0) return { sql: cells, bindings }
   // The groups with the most rows, each with its place; the others are added up.
   return {
     sql: `
