@@ -1,8 +1,8 @@
-import { AppError } from '../db/errors.ts'
+import { AppError, fullMessage } from '../db/errors.ts'
 import type { Logger } from '../db/log.ts'
 import { isRefusal, isStatementTimeout, sqlState } from '../db/postgres/sql-state.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
-import type { RunError } from '../workflows/interpret/run-state.ts'
+import { SENTENCES } from './faults.ts'
 
 /** A fault of this service: only the log has its cause. */
 export const UNEXPECTED: Failure = {
@@ -11,7 +11,7 @@ export const UNEXPECTED: Failure = {
 }
 
 export const REFUSED: Failure = {
-  error: { code: 'value_refused', message: 'The database refused a value.' },
+  error: { code: 'value_refused', message: SENTENCES.refused },
   retryable: false,
 }
 
@@ -35,7 +35,7 @@ export function explainError(
   error: unknown,
   { log, signal, ...where }: { log: Logger; signal: AbortSignal; run_id: string; node: string },
 ): Failure {
-  if (error instanceof AppError) return { error: fromAppError(error), retryable: false }
+  if (error instanceof AppError) return fromAppError(error)
   if (isRefusal(error)) return REFUSED
   if (isStatementTimeout(error)) return TIMED_OUT
   if (sqlState(error)) throw error
@@ -50,11 +50,10 @@ export function causeOf(error: unknown) {
   return { error: error.name, stack: frames?.slice(0, 10).join('\n') }
 }
 
-function fromAppError(error: AppError): RunError {
-  const { issues } = error.details
+function fromAppError(error: AppError): Failure {
+  const issues = error.details.issues?.map(({ input: _, ...issue }) => issue)
   return {
-    code: error.type,
-    message: error.message,
-    ...(issues ? { details: { issues: issues.map(({ loc, msg, type }) => ({ loc, msg, type })) } } : {}),
+    error: { code: error.type, message: fullMessage(error), ...(issues && { details: { issues } }) },
+    retryable: error.type === 'unavailable',
   }
 }

@@ -14,7 +14,7 @@ export class NeedsNewerWorker extends Error {
   override readonly name = 'NeedsNewerWorker'
 }
 
-export function faultOf(error: unknown): Fault {
+function faultOf(error: unknown): Fault {
   if (error instanceof NeedsNewerWorker) return 'newer'
   if (isConflict(error)) return 'conflict'
   if (isStatementTimeout(error)) return 'timeout'
@@ -36,7 +36,7 @@ export function describeFault(error: unknown): string {
   return `An unexpected error occurred (${error instanceof Error ? error.name : typeof error}); the log of the worker has it.`
 }
 
-const SENTENCES: Record<Exclude<Fault, 'unexpected'>, string> = {
+export const SENTENCES: Record<Exclude<Fault, 'unexpected'>, string> = {
   unavailable: 'The database is unavailable.',
   conflict: 'The transaction conflicts with another one.',
   timeout: 'A statement exceeded the time limit of the database.',

@@ -88,12 +88,26 @@ export function invalid(issues: Issue[]): AppError {
   return new AppError('validation_error', message, { issues })
 }
 
+/** All issues in one text, with what to write instead: for readers who see only the text. */
+export function fullMessage({ message, details: { issues = [], hint } }: AppError): string {
+  const full = (text: string, hint: string | undefined) => (hint ? `${text}: ${hint}` : text)
+  if (issues.length === 0) return full(message, hint)
+  return issues
+    .map(({ loc, msg, hint }) => full(`${nameOf(loc)}: ${msg}`, hint))
+    .join('; ')
+    .slice(0, 2_000)
+}
+
 /**
  * `custom_fields.tier`, or the part of the request for an issue of the whole part. A client may choose the name, and
  * messages are also stored as text without NUL.
  */
 const nameOf = ([part, ...path]: Issue['loc']): string =>
   toStorable(path.length > 0 ? path.join('.') : String(part)).slice(0, 100)
+
+/** Only the log has the cause. */
+export const internalError = (hint?: string) =>
+  new AppError('internal_error', 'something went wrong on our side', hint ? { hint } : {})
 
 export const conflict = (message: string, details: ErrorDetails = {}) =>
   new AppError('conflict', message, details)

@@ -67,9 +67,11 @@ export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): 
 
 /** Objects and arrays are not echoed: they can contain secrets. */
 function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
-  if (input === undefined || typeof input === 'object' || loc.some((step) => isSecretName(String(step))))
-    return {}
+  if (input === undefined || typeof input === 'object' || loc.some(isSecretPlace)) return {}
   return {
     input: typeof input === 'string' ? redactText(input).slice(0, MAX_INPUT).replace(SURROGATE, '') : input,
   }
 }
+
+/** A header of any name can have a credential. */
+const isSecretPlace = (step: string | number) => step === 'headers' || isSecretName(String(step))

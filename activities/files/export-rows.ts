@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity'
-import { AppError } from '../../db/errors.ts'
+import { internalError } from '../../db/errors.ts'
 import { advanceExport, failExport } from '../../db/exports/advance.ts'
 import type { ExportRow } from '../../db/exports/exports.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
@@ -27,9 +27,7 @@ export function createExportRows(deps: FilesDeps) {
   }
 
   async function fail({ organization_id, id }: FileInput): Promise<FileAnswer> {
-    const failure = new AppError('internal_error', 'something went wrong on our side', {
-      hint: 'try again later',
-    })
+    const failure = internalError('try again later')
     return answerOf(await db.tenant(organization_id, SYSTEM, (tx) => failExport(tx, id, failure)))
   }
 }

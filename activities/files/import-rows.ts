@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity'
 import { type CsvRow, readRows } from '../../db/csv/rows.ts'
-import { AppError } from '../../db/errors.ts'
+import { AppError, internalError } from '../../db/errors.ts'
 import { advanceImport, beginImport, failImport, type Read } from '../../db/imports/advance.ts'
 import { getImport, type ImportRow } from '../../db/imports/imports.ts'
 import { readPieces } from '../../db/imports/pieces.ts'
@@ -62,9 +62,7 @@ export function createImportRows(deps: FilesDeps) {
   }
 
   async function fail({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
-    const failure = new AppError('internal_error', 'something went wrong on our side', {
-      hint: 'resume it later',
-    })
+    const failure = internalError('resume it later')
     const row = await db.tenant(organization_id, SYSTEM, async (tx) => {
       await failImport(tx, { id, start }, failure)
       return getImport(tx, id)

@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { AppError, type ErrorType } from '../../db/errors.ts'
+import { AppError, type ErrorType, internalError } from '../../db/errors.ts'
 import type { Logger } from '../../db/log.ts'
 import { isDatabaseUnavailable, isStatementTimeout } from '../../db/postgres/sql-state.ts'
 
@@ -67,5 +67,5 @@ export function toAppError(error: unknown): AppError {
     })
   if (isDatabaseUnavailable(error))
     return new AppError('unavailable', 'the service is busy or starting: try again', { retry_after: 1 })
-  return new AppError('internal_error', 'something went wrong on our side')
+  return internalError()
 }

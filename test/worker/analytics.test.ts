@@ -63,6 +63,6 @@ describe('analytics in workflows', () => {
     equal(status, 'failed')
     const { code, message } = error as { code: string; message: string }
     equal(code, 'validation_error')
-    match(message, /stage cannot be wonn: did you mean won\?; must be a duration, such as 24h or 7d/)
+    match(message, /stage cannot be wonn: did you mean won\?; last: must be a duration, such as 24h or 7d/)
   })
 })

@@ -152,7 +152,10 @@ describe('the knowledge base in workflows', () => {
   it('fails a node that names an unknown collection', async () => {
     const errorOf = async (node: NodeSpec) => (await untilRun(suite.db, await queue([node]))).error
     const unknown = await errorOf(add({ collection: 'Nowhere' }))
-    deepEqual([unknown?.code, unknown?.message], ['not_found', 'collection Nowhere not found'])
+    deepEqual(
+      [unknown?.code, unknown?.message],
+      ['not_found', 'collection Nowhere not found: GET /v1/knowledge/collections lists them'],
+    )
     const find = { id: 'find', type: 'knowledge_search', config: { q: 'a', collection: 'Nowhere' } }
     equal((await errorOf(find))?.code, 'not_found')
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createDefinition } from '../../db/records/custom-fields/definitions.ts'
+import type { RunError } from '../../workflows/interpret/run-state.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -175,6 +176,37 @@ describe('runs that work on records', () => {
       notes.map((row) => row.custom_fields),
       [{ since: '2026-01-31', score: 10 }],
     )
+  })
+
+  it('fail with each invalid value, its field and what to write instead', async () => {
+    await suite.db.tenant(suite.organizationId, { type: 'system', id: null }, async (tx) => {
+      await createDefinition(tx, 'companies', 'since', { type: 'date' })
+      await createDefinition(tx, 'companies', 'tier', { type: 'select', options: ['gold', 'silver'] })
+    })
+    const errorOf = async (config: object) => {
+      const node = crm('it', { entity: 'companies', ...config })
+      const id = await queueRun(suite.db, suite.organizationId, { nodes: [node] })
+      return (await untilRun(suite.db, id)).error as RunError
+    }
+    const custom_fields = { since: 'yesterday', tier: 'glod', stage: { from: 1 } }
+    const refused = await errorOf({ operation: 'create', fields: { name: 'Engines', custom_fields } })
+    assert.equal(refused.code, 'validation_error')
+    assert.match(
+      refused.message,
+      /custom_fields\.since: must be .*; custom_fields\.tier: must be one of gold, silver/,
+    )
+    assert.match(refused.message, /custom_fields\.stage: .*: objects need a definition of type json/)
+    const { issues } = refused.details as { issues: { loc: string[]; hint?: string }[] }
+    assert.deepEqual(
+      issues.map(({ loc, hint }) => [loc.join('.'), hint]),
+      [
+        ['body.custom_fields.since', undefined],
+        ['body.custom_fields.tier', undefined],
+        ['body.custom_fields.stage', 'objects need a definition of type json'],
+      ],
+    )
+    const found = await errorOf({ operation: 'search', filters: { 'name[like]': 'En' } })
+    assert.match(found.message, /name\[like\]: .*: name supports the operators eq, /)
   })
 
   it('fail an upsert whose key is empty, instead of creating a record without a name', async () => {
