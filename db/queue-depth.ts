@@ -1,3 +1,4 @@
+import { isUnleased } from './postgres/lease.ts'
 import type { System } from './postgres/tenancy.ts'
 
 /** A bound for the counts: a partial index serves each, but a long queue would still be read whole. */
@@ -14,7 +15,7 @@ export interface QueueStatus {
 
 const UNCLAIMED_RUN = `not exists (
   select from run_claims c where c.organization_id = q.organization_id and c.run_id = q.id)`
-const NOT_LEASED = 'lease_until is null or lease_until < now()'
+const NOT_LEASED = isUnleased('lease_until')
 
 /** Every queue of the relay, of all organizations: by table the statuses with a partial index, and what claims it. */
 const QUEUES = [

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { conflict, notFound } from './errors.ts'
+import { endLeases, leaseRows } from './postgres/lease.ts'
 import type { Channel, System, Tenant } from './postgres/tenancy.ts'
 
 /**
@@ -31,7 +32,7 @@ interface Sort {
 }
 
 /** Longer than a turn of a worker. */
-const LEASE = `interval '15 seconds'`
+const LEASE_SECONDS = 15
 
 /** The statements of one sort of replays. */
 export function replaysIn<Replay extends { status: ReplayStatus }>(sort: Sort) {
@@ -100,26 +101,21 @@ export function replaysIn<Replay extends { status: ReplayStatus }>(sort: Sort) {
   }
 
   /** Leases up to `limit` running replays of Active webhooks that can go on, the oldest first. */
-  async function claimReplays(system: System, limit: number): Promise<ClaimedReplay[]> {
-    const { rows } = await system.raw<{ rows: ClaimedReplay[] }>(
-      `update ${table} set lease_until = now() + ${LEASE}
-       where (organization_id, id) in (
-         select r.organization_id, r.id from ${table} r
-         join ${webhooks} w on w.organization_id = r.organization_id and w.id = r.webhook_id
-         where r.status = 'running' and (r.lease_until is null or r.lease_until < now()) and w.status = 'Active'
-           and ${canAdvance}
-         order by r.created_at limit ? for update of r skip locked)
-       returning organization_id, id`,
-      [limit],
-    )
-    return rows
-  }
+  const claimReplays = (system: System, limit: number): Promise<ClaimedReplay[]> =>
+    leaseRows(system, limit, {
+      table,
+      key: 'organization_id, id',
+      waits: `r.status = 'running' and (
+        select w.status from ${webhooks} w where w.organization_id = r.organization_id and w.id = r.webhook_id
+      ) = 'Active' and ${canAdvance}`,
+      order: 'created_at',
+      returning: 'organization_id, id',
+      seconds: LEASE_SECONDS,
+    })
 
   /** Ends the leases of these replays. */
-  async function releaseReplays(system: System, replays: ClaimedReplay[]): Promise<void> {
-    const ids = replays.map(({ organization_id, id }) => [organization_id, id])
-    await system(table).whereIn(['organization_id', 'id'], ids).update({ lease_until: null })
-  }
+  const releaseReplays = (system: System, replays: ClaimedReplay[]): Promise<void> =>
+    endLeases(system, table, replays)
 
   return { lockActive, insertReplay, startReplay, getReplay, setReplayStatus, claimReplays, releaseReplays }
 }

@@ -1,3 +1,4 @@
+import { isUnleased } from '../postgres/lease.ts'
 import { claimAlone, HAS_LOCK } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
 import type { FileStart, FileTable } from './moves/queue.ts'
@@ -28,7 +29,7 @@ export const claimFiles = (system: System, table: FileTable, limit: number): Pro
          from ${table} f
          where f.organization_id = o.organization_id and f.status = 'queued'
          order by f.id limit :slots) q
-       where q.place <= :slots and (q.lease_until is null or q.lease_until < now()))
+       where q.place <= :slots and ${isUnleased('q.lease_until')})
      update ${table} f set lease_until = now() + make_interval(secs => :lease)
      from (select * from candidates order by place limit :limit) c
      where f.organization_id = c.organization_id and f.id = c.id and f.status = 'queued'

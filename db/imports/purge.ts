@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { type Batch, byRange, type Purge } from '../retention/purge.ts'
 
 /** Retention of an import's file and failed rows after its last change. */
-export const IMPORT_DAYS = 30
+const IMPORT_DAYS = 30
 
 /** Retention of the entry of an import or export in its list. */
 export const JOB_DAYS = 365

@@ -3,6 +3,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import type { CustomFieldType, Definition } from '../records/model/custom-fields/types.ts'
 import { ADDRESS_PARTS } from '../records/model/field-types.ts'
+import { customName } from '../records/model/filters.ts'
 import type { EntityName, Field, FieldType } from '../records/model/kind.ts'
 import { entities } from '../records/model/kinds/index.ts'
 
@@ -15,8 +16,6 @@ export interface Target {
   /** The label of a custom field. */
   label?: string
 }
-
-const CUSTOM = /^custom_fields\.[a-z][a-z0-9_]{0,62}$/
 
 const CELL_TYPES: Partial<Record<FieldType, CellType>> = {
   integer: 'integer',
@@ -53,7 +52,7 @@ const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
 const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
 
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
-  return byName.get(name) ?? (open && CUSTOM.test(name) ? { name, type: 'any' } : undefined)
+  return byName.get(name) ?? (open && customName(name) !== undefined ? { name, type: 'any' } : undefined)
 }
 
 function nativeTargets(name: string, field: Field): Target[] {

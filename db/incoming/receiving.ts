@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { windowAt } from '../access/limits.ts'
 import type { Subscription } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { IncomingWebhook } from './types.ts'
+import type { IncomingWebhook, Write } from './types.ts'
 
 /** The webhook of a request: its settings, its sealed secrets, and the block state of the sender's address. */
 export interface Receiver extends IncomingWebhook, Subscription {
@@ -97,7 +97,7 @@ export async function countAgainst(system: Knex, source: Source, tolerance: Tole
 export interface DeliveryAnswer {
   record_id: string
   entity: string
-  action: 'created' | 'updated' | 'skipped'
+  action: Write
 }
 
 /** Claims one delivery as `claimDeliveries` does. */

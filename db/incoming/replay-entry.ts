@@ -11,14 +11,14 @@ import { takeIncomingQuota } from './quota.ts'
 import { claimDelivery, storeDeliveries } from './receiving.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from './refusals.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
-import type { IncomingWebhook } from './types.ts'
+import type { IncomingWebhook, Write } from './types.ts'
 
 /** What a mapping makes of a payload, or why it makes nothing. */
 export type Parsed = { payload: Payload; mapped: Mapped } | AppError
 
 /** The result of a payload that was replayed or tried. */
 export interface Outcome {
-  outcome: 'created' | 'updated' | 'skipped' | 'failed'
+  outcome: Write | 'failed'
   message: string
   /** Of `failed`: the code and, by field, the reasons. */
   error: string | null

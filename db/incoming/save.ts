@@ -11,10 +11,10 @@ import { updateSet } from '../records/update.ts'
 import { upsertKeyed, upsertRecord } from '../records/upsert.ts'
 import type { TraceContext } from '../traces/context.ts'
 import type { Mapped } from './mapping/types.ts'
-import { ENTITY_OF, type IncomingWebhook } from './types.ts'
+import { ENTITY_OF, type IncomingWebhook, type Write } from './types.ts'
 
 export interface Saved {
-  action: 'created' | 'updated' | 'skipped'
+  action: Write
   record: Record<string, unknown> & { id: string }
 }
 

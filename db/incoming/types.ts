@@ -84,12 +84,19 @@ export interface MappingRule {
   when?: Condition | undefined
 }
 
+/** What a request does to its record. */
+export const WRITES = ['created', 'updated', 'skipped'] as const
+export type Write = (typeof WRITES)[number]
+
+export const DATE_FORMATS = ['ymd', 'dmy', 'mdy', 'unix'] as const
+export type DateFormat = (typeof DATE_FORMATS)[number]
+
 export type Transform =
   | { type: 'uppercase' | 'lowercase' | 'trim' | 'remove_special' }
   /** To E.164, if the number parses and has no extension; `country` applies to numbers without a prefix. */
   | { type: 'format_phone'; country?: string | undefined }
   /** To RFC 3339. `unix` is seconds. */
-  | { type: 'parse_date'; format: 'ymd' | 'dmy' | 'mdy' | 'unix' }
+  | { type: 'parse_date'; format: DateFormat }
   /** Multiplies by the rate in exact arithmetic, rounded to cents. */
   | { type: 'convert_currency'; rate: string }
   | { type: 'split_name'; part: 'first_name' | 'last_name' }

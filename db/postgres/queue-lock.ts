@@ -1,14 +1,17 @@
 import type { Knex } from 'knex'
-import type { System } from './tenancy.ts'
+import type { System, Tenant } from './tenancy.ts'
 import { transaction } from './transaction.ts'
 
 /** Serialises claims on a capacity-limited queue. The lock is held until its transaction ends. */
 const keyOf = (queue: string) => `agx claim ${queue}`
 
-/** Waits for the lock. */
-export async function lockClaims(trx: Knex, queue: string): Promise<void> {
-  await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [keyOf(queue)])
-}
+/** Waits for the lock with the next statement of the transaction, in one message: nobody else waits for this process. */
+export const lockClaimsNext = (tx: Tenant, queue: string): void =>
+  tx.later({
+    sql: 'select pg_advisory_xact_lock(hashtext(key)) from jsonb_array_elements_text(?) key',
+    rows: [JSON.stringify(keyOf(queue))],
+    bindings: [],
+  })
 
 /**
  * SQL: takes the lock if it is free, once per statement; whether this transaction has it. The snapshot of the statement is

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/interpret/statuses.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
+import { endLeases, leaseEnd, leaseRows } from '../postgres/lease.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { type Actor, type System, savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
@@ -110,30 +111,21 @@ export interface ClaimedBatch {
 }
 
 /** Leases up to `limit` open batches, the oldest first; a page renews the lease. */
-export async function claimBatches(system: System, limit: number): Promise<ClaimedBatch[]> {
-  const { rows } = await system.raw<{ rows: ClaimedBatch[] }>(
-    `update run_batches set lease_until = now() + ${LEASE}
-     where (organization_id, id) in (
-       select organization_id, id from run_batches
-       where ended_at is null and (lease_until is null or lease_until < now())
-       order by created_at limit ? for update skip locked)
-     returning organization_id, id, action, options, created_by`,
-    [limit],
-  )
-  return rows
-}
+export const claimBatches = (system: System, limit: number): Promise<ClaimedBatch[]> =>
+  leaseRows(system, limit, {
+    table: 'run_batches',
+    key: 'organization_id, id',
+    waits: 'ended_at is null',
+    order: 'created_at',
+    returning: 'organization_id, id, action, options, created_by',
+    seconds: LEASE_SECONDS,
+  })
 
-const LEASE = `interval '15 seconds'`
+const LEASE_SECONDS = 15
 
 /** Ends the leases of these batches. */
-export async function releaseBatches(system: System, batches: ClaimedBatch[]): Promise<void> {
-  await system('run_batches')
-    .whereIn(
-      ['organization_id', 'id'],
-      batches.map(({ organization_id, id }) => [organization_id, id]),
-    )
-    .update({ lease_until: null })
-}
+export const releaseBatches = (system: System, batches: ClaimedBatch[]): Promise<void> =>
+  endLeases(system, 'run_batches', batches)
 
 /**
  * Makes the next page of a batch: each of its runs is retried or cancelled, and noted, in the same transaction, so that it
@@ -155,7 +147,7 @@ export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: numbe
     await tx.trx('run_batch_items').where({ organization_id, batch_id: batch.id, run_id }).update(outcome)
   }
   const { rows } = await tx.trx.raw<{ rows: { open: boolean }[] }>(
-    `update run_batches b set lease_until = now() + ${LEASE}, ended_at = case when not exists (
+    `update run_batches b set lease_until = ${leaseEnd(LEASE_SECONDS)}, ended_at = case when not exists (
        select from run_batch_items i
        where i.organization_id = b.organization_id and i.batch_id = b.id and i.status = 'pending') then now() end
      where organization_id = ? and id = ? returning ended_at is null as open`,

@@ -1,3 +1,4 @@
+import { leaseRows } from '../postgres/lease.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
 /**
@@ -14,19 +15,15 @@ export interface RunCommand {
 }
 
 /** Leases up to `limit` runs whose workflow must be told something, the oldest command first. */
-export async function claimRunCommands(system: System, limit: number): Promise<RunCommand[]> {
-  const { rows } = await system.raw<{ rows: RunCommand[] }>(
-    `update runs set workflow_command_lease_until = now() + interval '10 seconds'
-     where (organization_id, id) in (
-       select organization_id, id from runs
-       where workflow_command is not null
-         and (workflow_command_lease_until is null or workflow_command_lease_until < now())
-       order by workflow_command_at limit ? for no key update skip locked)
-     returning organization_id, id, kind, workflow_command as command, workflow_command_at as at`,
-    [limit],
-  )
-  return rows
-}
+export const claimRunCommands = (system: System, limit: number): Promise<RunCommand[]> =>
+  leaseRows(system, limit, {
+    table: 'runs',
+    key: 'organization_id, id',
+    waits: 'workflow_command is not null',
+    order: 'workflow_command_at',
+    returning: 'organization_id, id, kind, workflow_command as command, workflow_command_at as at',
+    leaseUntil: 'workflow_command_lease_until',
+  })
 
 /** Records that these commands were sent; a newer one of the same run stays. */
 export async function markCommandsSent(system: System, commands: RunCommand[]): Promise<void> {

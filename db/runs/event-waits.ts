@@ -7,6 +7,7 @@ import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import type { EventAnswer } from '../../workflows/nodes/wait-for.ts'
 import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
+import { BUDGET_MS } from '../events/conditions.ts'
 import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
@@ -14,8 +15,6 @@ import { WAIT_KEY, type WaitKey } from './waits.ts'
 
 /** Waits that the events of one batch are compared with at once. Of more, each is compared by itself (`lookBack`). */
 const MAX_PAIRS = 1_000
-/** Milliseconds for the filters of one batch. */
-const BUDGET_MS = 250
 
 /** SQL: whether the wait `w` is open and waits for the name and the record of the event `e`. */
 const namesOf = (

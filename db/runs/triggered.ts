@@ -1,12 +1,10 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
-import { createTurns } from '../../workflows/compute/turns.ts'
 import { RECORD_EVENTS } from '../../workflows/events.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { evaluateWhen } from '../../workflows/interpret/when.ts'
-import { TRIGGER_WHEN } from '../../workflows/limits.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
 import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
+import { type Conditional, evaluateConditions } from '../events/conditions.ts'
 import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import { chainError } from './chain.ts'
@@ -18,18 +16,11 @@ export interface Triggered {
   runs: number
   problems: FoundProblem[]
   /** The first event that is left for the next batch; undefined if none is. */
-  since?: string
+  since: string | undefined
 }
 
-/**
- * Milliseconds for the `when`s of one batch, which must not keep its transaction open for long. What is left waits for the
- * next batch.
- */
-const BUDGET_MS = 250
 /** Runs of one batch, give or take those of one event. Inserting one takes about 0.25 ms. */
 const MAX_RUNS = 2_000
-/** Events whose data is loaded at once. */
-const CHUNK = 50
 
 /**
  * Creates the runs that events trigger, in the order of the events: one for each event and workflow, whose `when` must
@@ -37,38 +28,23 @@ const CHUNK = 50
  * recorded as failed.
  */
 export async function createTriggeredRuns(trx: Knex, events: EventKey[]): Promise<Triggered> {
-  if (events.length === 0) return { runs: 0, problems: [] }
-  const queue = byEvent(await listMatches(trx, events))
+  if (events.length === 0) return { runs: 0, problems: [], since: undefined }
   const runs: NewTriggeredRun[] = []
   const problems = new Map<string, FoundProblem>()
-  const turn = createTurns()
-  let spent = 0
-  const isFull = () => spent >= BUDGET_MS || runs.length >= MAX_RUNS
-  while (queue.length > 0 && !isFull()) {
-    const chunk = queue.slice(0, CHUNK)
-    const scopes = await loadScopes(
-      trx,
-      chunk.flatMap((matches) => matches.find(({ when }) => when !== null) ?? []),
-    )
-    for (const matches of chunk) {
-      if (isFull()) break
-      queue.shift()
-      for (const match of matches) {
-        await turn()
-        const begun = performance.now()
-        const holds = checkWhen(match, scopes.get(match.event_id))
-        spent += performance.now() - begun
-        if (holds instanceof NodeError) addProblem(problems, match, holds.message)
-        else if (holds) runs.push(newRun(match))
-      }
-    }
-  }
-  const since = queue[0]?.[0]?.event_id
-  return { runs: await insertTriggered(trx, runs), problems: [...problems.values()], ...(since && { since }) }
+  const since = await evaluateConditions(
+    await listMatches(trx, events),
+    (wanted) => loadScopes(trx, wanted),
+    (match, holds) => {
+      if (holds instanceof NodeError) addProblem(problems, match, holds.message)
+      else if (holds) runs.push(newRun(match))
+    },
+    () => runs.length >= MAX_RUNS,
+  )
+  return { runs: await insertTriggered(trx, runs), problems: [...problems.values()], since }
 }
 
 /** An event and a trigger of its name. */
-interface Match extends EventKey {
+interface Match extends Conditional {
   event: string
   depth: number
   cause: string | null
@@ -77,7 +53,6 @@ interface Match extends EventKey {
   position: number
   /** Of the run. */
   inputs: Record<string, unknown>
-  when: string | null
 }
 
 /** In the order of the events. */
@@ -94,16 +69,6 @@ async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
   return rows
 }
 
-function byEvent(matches: Match[]): Match[][] {
-  const groups: Match[][] = []
-  for (const match of matches) {
-    const last = groups.at(-1)
-    if (last?.[0]?.event_id === match.event_id) last.push(match)
-    else groups.push([match])
-  }
-  return groups
-}
-
 /** The values that a `when` can read. */
 type WhenScope = { trigger: RunTrigger; org: Record<string, unknown>; env: Record<string, unknown> }
 
@@ -115,7 +80,6 @@ const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object
 
 /** By the id of the event. */
 async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, WhenScope>> {
-  if (events.length === 0) return new Map()
   const { rows } = await trx.raw<{ rows: (WhenScope & { id: string })[] }>(
     `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org, o.env
      from ${EVENTS_BY_KEY} join organizations o on o.id = e.organization_id`,
@@ -123,9 +87,6 @@ async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, Wh
   )
   return new Map(rows.map(({ id, ...scope }) => [id, scope]))
 }
-
-const checkWhen = ({ when }: Match, scope: WhenScope | undefined): boolean | NodeError =>
-  when === null || scope === undefined || evaluateWhen(when, { ...scope }, TRIGGER_WHEN)
 
 function addProblem(problems: Map<string, FoundProblem>, match: Match, message: string): void {
   const { organization_id, workflow_id, position, version, event, event_id } = match

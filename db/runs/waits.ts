@@ -1,5 +1,6 @@
 import type { AnsweredNode } from '../../workflows/interpret/run-state.ts'
 import type { NewWait } from '../../workflows/interpret/segment.ts'
+import { leaseRows } from '../postgres/lease.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { takeSignal } from './signals.ts'
 
@@ -145,32 +146,24 @@ export interface DueWait extends WaitKey {
 }
 
 /** Leases up to `limit` open waits that are due, the longest due first. */
-export async function claimDue(system: System, limit: number): Promise<DueWait[]> {
-  const { rows } = await system.raw<{ rows: DueWait[] }>(
-    `update run_waits set lease_until = now() + interval '10 seconds'
-     where (organization_id, run_id, path, node_id) in (
-       select organization_id, run_id, path, node_id from run_waits
-       where answered_at is null and due_at <= now() and (lease_until is null or lease_until < now())
-       order by due_at limit ? for update skip locked)
-     returning ${WAIT_KEY}, type`,
-    [limit],
-  )
-  return rows
-}
+export const claimDue = (system: System, limit: number): Promise<DueWait[]> =>
+  leaseRows(system, limit, {
+    ...WAITS,
+    waits: 'answered_at is null and due_at <= now()',
+    order: 'due_at',
+    returning: `${WAIT_KEY}, type`,
+  })
 
 /** Leases up to `limit` answered waits whose runs must be signalled, the oldest answer first. */
-export async function claimAnswered(system: System, limit: number): Promise<WaitKey[]> {
-  const { rows } = await system.raw<{ rows: WaitKey[] }>(
-    `update run_waits set lease_until = now() + interval '10 seconds'
-     where (organization_id, run_id, path, node_id) in (
-       select organization_id, run_id, path, node_id from run_waits
-       where answered_at is not null and notified_at is null and (lease_until is null or lease_until < now())
-       order by answered_at limit ? for update skip locked)
-     returning ${WAIT_KEY}`,
-    [limit],
-  )
-  return rows
-}
+export const claimAnswered = (system: System, limit: number): Promise<WaitKey[]> =>
+  leaseRows(system, limit, {
+    ...WAITS,
+    waits: 'answered_at is not null and notified_at is null',
+    order: 'answered_at',
+    returning: WAIT_KEY,
+  })
+
+const WAITS = { table: 'run_waits', key: 'organization_id, run_id, path, node_id' }
 
 /** Records that the runs of these waits were signalled. */
 export async function markNotified(system: System, waits: WaitKey[]): Promise<void> {

@@ -1,3 +1,4 @@
+import { leaseRows } from '../postgres/lease.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
 /**
@@ -38,18 +39,15 @@ export async function touchSchedule(tx: Tenant, workflowId: string, scheduled: b
 }
 
 /** Leases up to `limit` workflows whose Schedule in Temporal is not up to date. */
-export async function claimSchedules(system: System, limit: number): Promise<ScheduleKey[]> {
-  const { rows } = await system.raw<{ rows: ScheduleKey[] }>(
-    `update workflow_schedules set lease_until = now() + interval '5 seconds'
-     where (organization_id, workflow_id) in (
-       select organization_id, workflow_id from workflow_schedules
-       where synced is distinct from revision and (lease_until is null or lease_until < now())
-       order by lease_until nulls first limit ? for update skip locked)
-     returning organization_id, workflow_id`,
-    [limit],
-  )
-  return rows
-}
+export const claimSchedules = (system: System, limit: number): Promise<ScheduleKey[]> =>
+  leaseRows(system, limit, {
+    table: 'workflow_schedules',
+    key: 'organization_id, workflow_id',
+    waits: 'synced is distinct from revision',
+    order: 'lease_until nulls first',
+    returning: 'organization_id, workflow_id',
+    seconds: 5,
+  })
 
 /** What Temporal should have now. Undefined without a row: nothing. */
 export async function readSchedule(

@@ -32,7 +32,7 @@ export const isUnsupportedPath = (path: string): boolean =>
 const withoutQuotes = (path: string) => path.replace(/\["[^"]*"\]|\['[^']*'\]/g, '[0]')
 
 /** The text of an XML element with attributes; any other value unchanged. */
-export function withoutAttributes(value: unknown): unknown {
+function withoutAttributes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutAttributes)
   return Object.hasOwn(Object(value), TEXT) ? (value as Record<string, unknown>)[TEXT] : value
 }

@@ -2,7 +2,7 @@ import { RE2JS } from 're2js'
 import { parseDay } from '../../../workflows/nodes/time.ts'
 import { splitName } from '../../records/model/split-name.ts'
 import { toE164 } from '../../records/model/values.ts'
-import type { Transform } from '../types.ts'
+import type { DateFormat, Transform } from '../types.ts'
 import { textAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 
@@ -44,7 +44,7 @@ function replaced(text: string, { pattern, by }: Transform & { type: 'replace' }
   return compiled(pattern).matcher(part).replaceAll(RE2JS.quoteReplacement(by)) + text.slice(part.length)
 }
 
-function parseDate(text: string, format: 'ymd' | 'dmy' | 'mdy' | 'unix'): string {
+function parseDate(text: string, format: DateFormat): string {
   if (format === 'unix') {
     const date = new Date(Number(text || Number.NaN) * 1000)
     return Number.isNaN(date.getTime()) ? text : date.toISOString()

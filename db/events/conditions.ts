@@ -1,0 +1,59 @@
+import { createTurns } from '../../workflows/compute/turns.ts'
+import type { Scope } from '../../workflows/expressions/liquid.ts'
+import { evaluateWhen } from '../../workflows/interpret/when.ts'
+import { TRIGGER_WHEN } from '../../workflows/limits.ts'
+import type { NodeError } from '../../workflows/nodes/define.ts'
+import type { EventKey } from './by-key.ts'
+
+/** An event, and a condition under which somebody wants it; null: always. */
+export interface Conditional extends EventKey {
+  when: string | null
+}
+
+/** Milliseconds for the conditions of one batch, which must not keep its transaction open for long. */
+export const BUDGET_MS = 250
+/** Events whose data is loaded at once. */
+const CHUNK = 50
+
+/**
+ * Evaluates the conditions of a batch, until its time is used up.
+ * @param entries in the order of the events.
+ * @param load returns what conditions on these events can read, by the id of the event.
+ * @param visit gets each entry and whether its condition holds.
+ * @param isFull whether no further event fits into the batch.
+ * @returns the first event that is left for the next batch; undefined if none is.
+ */
+export async function evaluateConditions<T extends Conditional>(
+  entries: T[],
+  load: (events: EventKey[]) => Promise<Map<string, Scope>>,
+  visit: (entry: T, holds: boolean | NodeError) => void,
+  isFull = () => false,
+): Promise<string | undefined> {
+  const conditional = entries.filter(({ when }) => when !== null)
+  const events = [...new Map(conditional.map((one) => [one.event_id, one])).values()]
+  let scopes = new Map<string, Scope>()
+  let loaded = 0
+  const turn = createTurns()
+  let spent = 0
+  let before: string | undefined
+  for (const entry of entries) {
+    const { when, event_id } = entry
+    // Whole events only, because the batch puts back whole events.
+    if ((spent >= BUDGET_MS || isFull()) && event_id !== before) return event_id
+    before = event_id
+    if (when === null) {
+      visit(entry, true)
+      continue
+    }
+    if (!scopes.has(event_id)) {
+      scopes = await load(events.slice(loaded, loaded + CHUNK))
+      loaded += CHUNK
+    }
+    await turn()
+    const begun = performance.now()
+    const scope = scopes.get(event_id)
+    visit(entry, !scope || evaluateWhen(when, scope, TRIGGER_WHEN))
+    spent += performance.now() - begun
+  }
+  return undefined
+}
