@@ -6,17 +6,21 @@ import type { Page } from '../../db/lists/page.ts'
 
 /** The parameters and the envelope of all lists. */
 
-const LIMIT = 'must be an integer from 1 to 200'
-const OFFSET = 'must be an integer of at least 0'
+function integer(least: number, most?: number) {
+  const range = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`
+  const message = `must be an integer ${range}`
+  const number = z.coerce.number(message).int(message).min(least)
+  return most === undefined ? number : number.max(most)
+}
+
+export const pageLimit = (most = 200) => integer(1, most).default(50).describe('The page size.')
+
+export const pageOffset = (most?: number) =>
+  integer(0, most).optional().describe('The start position. Mutually exclusive with `cursor`.')
 
 export const pageControls = {
-  limit: z.coerce.number(LIMIT).int(LIMIT).min(1).max(200).default(50).describe('The page size.'),
-  offset: z.coerce
-    .number(OFFSET)
-    .int(OFFSET)
-    .min(0)
-    .optional()
-    .describe('The start position. Mutually exclusive with `cursor`.'),
+  limit: pageLimit(),
+  offset: pageOffset(),
   cursor: z
     .string()
     .max(2_000)

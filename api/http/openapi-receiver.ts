@@ -1,4 +1,4 @@
-import { TARGETS } from '../../db/incoming/types.ts'
+import { TARGETS, WRITES } from '../../db/incoming/types.ts'
 import { RECORD_KINDS } from '../../workflows/record-kinds.ts'
 
 /** The receiver of incoming webhooks: the operation outside both route tables, with errors and a secret of its own. */
@@ -27,7 +27,7 @@ export const receiverShapes = {
         description: 'The record; null for the set-up request of a sender, which writes nothing.',
       },
       entity: { type: 'string', enum: TARGETS.map((target) => RECORD_KINDS[target]) },
-      action: { type: 'string', enum: ['created', 'updated', 'skipped'] },
+      action: { type: 'string', enum: WRITES },
       warnings: {
         type: 'array',
         items: { type: 'string' },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { UUID } from '../../workflows/uuid.ts'
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i
 
 /** The X-Request-Id of the client if it is a UUID or ULID, else a new one. Other text must not get into logs. */

@@ -61,11 +61,11 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
   /**
-   * Further issues of an invalid request that need the database, so that one response lists all issues. Query and body
-   * are unvalidated.
+   * Further issues of an invalid request that need the database or the settings, so that one response lists all
+   * issues. Query and body are unvalidated.
    */
   otherIssues?: (
-    request: Pick<RouteRequest<Params>, 'caller' | 'params' | 'tenant'>,
+    request: Pick<RouteRequest<Params>, 'caller' | 'deps' | 'params' | 'tenant'>,
     sent: Sent,
   ) => Promise<Issue[]>
 }

@@ -9,6 +9,7 @@ import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Actor } from '../../db/postgres/tenancy.ts'
 import { settle } from '../../db/records/sets.ts'
 import { open } from '../../db/seal.ts'
+import { UUID } from '../../workflows/uuid.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
@@ -22,8 +23,6 @@ import { SecretMask } from './mask.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { verify } from './verify.ts'
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
  * /webhooks/incoming/{webhook_id}, from the bytes to the answer. Every outcome of a known webhook is logged. A success

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AUDIT_ACTIONS, type AuditEntry, listAuditLog } from '../../db/access/audit-log.ts'
+import { ACTOR_TYPES } from '../../db/postgres/tenancy.ts'
 import { listEnvelope, offsetOf, pageControls, period, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
@@ -10,7 +11,7 @@ const auditEntry = z
     action: z.enum(AUDIT_ACTIONS).meta({ description: '`<type of the target>.<what was done>`.' }),
     actor: z
       .object({
-        type: z.enum(['user', 'key', 'workflow_run', 'webhook', 'system']),
+        type: z.enum(ACTOR_TYPES),
         id: z.uuid().nullable(),
         name: z.string().nullable(),
       })

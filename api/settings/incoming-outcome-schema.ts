@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { WRITES } from '../../db/incoming/types.ts'
 
 /** What a payload did, or would do. */
 export const outcomeSchema = z
   .object({
-    outcome: z.enum(['created', 'updated', 'skipped', 'failed']),
+    outcome: z.enum([...WRITES, 'failed']),
     message: z.string(),
     error: z.string().nullable(),
     details: z.record(z.string(), z.string()).meta({ description: 'Of a failure: the reasons, by field.' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../db/incoming/logs.ts'
 import { isUnsupportedPath } from '../../db/incoming/mapping/path.ts'
-import { SENDER_VERIFICATIONS, TARGET_ENTITIES, WEBHOOK_STATUSES } from '../../db/incoming/types.ts'
+import { SENDER_VERIFICATIONS, TARGET_ENTITIES, WEBHOOK_STATUSES, WRITES } from '../../db/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
 import { fieldMapping } from './mapping-schema.ts'
@@ -203,7 +203,7 @@ export const logDetailSchema = logSchema
         message: z.string().nullable(),
         error: z.string().optional(),
         entity: z.string().optional(),
-        action: z.enum(['created', 'updated', 'skipped']).optional(),
+        action: z.enum(WRITES).optional(),
         record_id: z.uuid().nullable().optional(),
       })
       .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
@@ -233,6 +233,3 @@ export const rotateBody = z
   .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0), secret: secret.optional() })
   .meta({ id: 'IncomingWebhookSecretRotation' })
   .prefault({})
-export const deletedSchema = z
-  .object({ object: z.literal('incoming_webhook'), id: z.uuid(), deleted: z.literal(true) })
-  .meta({ id: 'DeletedIncomingWebhook' })

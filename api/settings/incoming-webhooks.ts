@@ -13,6 +13,7 @@ import {
 } from '../../db/incoming/webhooks.ts'
 import { open, seal } from '../../db/seal.ts'
 import { baseUrl } from '../http/base-url.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
@@ -22,7 +23,6 @@ import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import { assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
 import {
   createBody,
-  deletedSchema,
   params,
   patchBody,
   rotateBody,
@@ -134,7 +134,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     summary: 'Delete an incoming webhook',
     description: 'Deletes the webhook and its log. The created records remain.',
     params,
-    response: { status: 200, schema: deletedSchema },
+    response: deletion('incoming_webhook'),
     handler: (request) =>
       request.tenant(async (tx) => {
         await deleteIncomingWebhook(tx, request.params.webhook_id)

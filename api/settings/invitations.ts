@@ -12,6 +12,7 @@ import { LINK_PATHS } from '../../db/access/link-tokens.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
 import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { email, newPassword } from './account.ts'
@@ -105,12 +106,7 @@ export const invitationRoutes: AppRoute[] = [
     summary: 'Withdraw an invitation',
     description: 'Its link no longer works.',
     params: z.object({ invitation_id: z.uuid() }),
-    response: {
-      status: 200,
-      schema: z
-        .object({ object: z.literal('invitation'), id: z.uuid(), deleted: z.literal(true) })
-        .meta({ id: 'WithdrawnInvitation' }),
-    },
+    response: deletion('invitation', undefined, 'WithdrawnInvitation'),
     async handler({ params, tenant }) {
       await tenant((tx) => withdrawInvitation(tx, params.invitation_id))
       return { object: 'invitation', id: params.invitation_id, deleted: true }

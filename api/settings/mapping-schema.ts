@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isUnsupportedPath } from '../../db/incoming/mapping/path.ts'
 import { programSize, programsOf } from '../../db/incoming/mapping/patterns.ts'
+import { DATE_FORMATS } from '../../db/incoming/types.ts'
 import { PATTERN } from '../../workflows/limits.ts'
 import { isPhoneCountry } from '../../workflows/phone.ts'
 
@@ -46,7 +47,7 @@ const transform = z
       })
       .meta({ id: 'PhoneTransform' }),
     z
-      .strictObject({ type: z.literal('parse_date'), format: z.enum(['ymd', 'dmy', 'mdy', 'unix']) })
+      .strictObject({ type: z.literal('parse_date'), format: z.enum(DATE_FORMATS) })
       .meta({ id: 'DateTransform' }),
     z
       .strictObject({

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { changeRole, type FullMember, listFullMembers, removeMember } from '../../db/access/members.ts'
 import { MEMBER_ROLES } from '../../db/access/roles.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
@@ -62,12 +63,7 @@ export const memberRoutes: AppRoute[] = [
     description:
       'Ends the sessions of the member in the organization at once. Only owners remove owners, and one owner remains. API keys that the member has created remain.',
     params,
-    response: {
-      status: 200,
-      schema: z
-        .object({ object: z.literal('member'), id: z.uuid(), deleted: z.literal(true) })
-        .meta({ id: 'RemovedMember' }),
-    },
+    response: deletion('member', undefined, 'RemovedMember'),
     async handler({ params, tenant }) {
       await tenant((tx) => removeMember(tx, params.user_id))
       return { object: 'member', id: params.user_id, deleted: true }

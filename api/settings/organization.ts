@@ -3,7 +3,7 @@ import { getOrganization, type Organization, updateOrganization } from '../../db
 import { changePlan, requirePlanChanges } from '../../db/access/plan-changes.ts'
 import { PLANS } from '../../db/access/plans.ts'
 import { isCurrency } from '../../db/records/model/values.ts'
-import { isTimezone } from '../../workflows/definition/schedule.ts'
+import { isTimezone, NO_TIMEZONE } from '../../workflows/definition/schedule.ts'
 import { ENV } from '../../workflows/limits.ts'
 import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/setting-name.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
@@ -18,7 +18,7 @@ const values = {
     .describe('The default currency of amounts.'),
   timezone: z
     .string()
-    .refine(isTimezone, 'must be an IANA name such as Europe/Zurich')
+    .refine(isTimezone, NO_TIMEZONE)
     .describe('The time zone; `org.timezone` in workflows.'),
   log_retention_days: z
     .int()

@@ -3,6 +3,7 @@ import { deleteSecret, listSecrets, putSecret, type Secret } from '../../db/acce
 import { type Issue, invalid } from '../../db/errors.ts'
 import { SECRETS } from '../../workflows/limits.ts'
 import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/setting-name.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, pageByName, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
@@ -74,12 +75,7 @@ export const secretRoutes: AppRoute[] = [
     summary: 'Delete a secret',
     description: 'A node that reads it fails from its next attempt on, with `unknown_secret`.',
     params,
-    response: {
-      status: 200,
-      schema: z
-        .object({ object: z.literal('secret'), name: z.string(), deleted: z.literal(true) })
-        .meta({ id: 'DeletedSecret' }),
-    },
+    response: deletion('secret', { name: z.string() }),
     handler: async ({ params: { name }, tenant }) => {
       await tenant((tx) => deleteSecret(tx, name))
       return { object: 'secret', name, deleted: true }

@@ -12,6 +12,7 @@ import {
 import { signIn } from '../../db/access/users.ts'
 import { AppError } from '../../db/errors.ts'
 import { isHttps } from '../config.ts'
+import { deletion } from '../http/deletion.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { sessionCookie, sessionToken } from './cookie.ts'
 import { limitAttempts } from './limit-attempts.ts'
@@ -83,12 +84,7 @@ export const sessionRoutes: AppRoute[] = [
     tag: 'Session',
     summary: 'Sign out',
     idempotent: false,
-    response: {
-      status: 200,
-      schema: z
-        .object({ object: z.literal('session'), id: z.uuid(), deleted: z.literal(true) })
-        .meta({ id: 'DeletedSession' }),
-    },
+    response: deletion('session'),
     async handler(request) {
       const { deps, caller } = request
       const { id, user_id } = sessionOf(caller)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endSession, type ListedSession, listSessions } from '../../db/access/sessions.ts'
 import { isHttps } from '../config.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { sessionCookie } from './cookie.ts'
@@ -48,12 +49,7 @@ export const sessionsRoutes: AppRoute[] = [
     description: 'Ends one of the own sessions at once.',
     params: z.object({ session_id: z.uuid() }),
     idempotent: false,
-    response: {
-      status: 200,
-      schema: z
-        .object({ object: z.literal('user_session'), id: z.uuid(), deleted: z.literal(true) })
-        .meta({ id: 'DeletedUserSession' }),
-    },
+    response: deletion('user_session'),
     async handler(request) {
       const { params, caller, deps } = request
       const { id, user_id } = sessionOf(caller)

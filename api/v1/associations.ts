@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { customQueryIssues, relatedParameters, relatedQuery } from './record-query.ts'
@@ -18,7 +19,6 @@ const linkParams = relatedParams.extend({
 const end = z.object({ object: z.string(), id: z.uuid() }).meta({ id: 'AssociationEnd' })
 const pair = { object: z.literal('association'), from: end, to: end }
 const association = z.object({ ...pair, ...associationContent.shape }).meta({ id: 'Association' })
-const deleted = z.object({ ...pair, deleted: z.literal(true) }).meta({ id: 'DeletedAssociation' })
 const body = z
   .object({ label: z.string().max(64).nullish().describe('The role of the other record.') })
   .catchall(z.unknown())
@@ -62,7 +62,7 @@ export const associationRoutes: Route[] = [
     summary: 'Delete the association of two records',
     description: 'Also clears a reference field that names the other record. 404 if they are not associated.',
     params: linkParams,
-    response: { status: 200, schema: deleted },
+    response: deletion('association', { from: end, to: end }),
     handler: async ({ params: { entity, entity_id, target, target_id }, tenant }) => ({
       object: 'association',
       ...(await tenant((tx) => unlink(tx, entity, entity_id, target, target_id))),

@@ -10,6 +10,7 @@ import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/model/custom-
 import type { EntityName } from '../../db/records/model/kind.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { refuseOthers } from '../../db/records/model/schemas.ts'
+import { DELETED_AT, deletion } from '../http/deletion.ts'
 
 /** The shapes of custom-field definitions. */
 
@@ -115,13 +116,9 @@ export const definitionSchema = z
   })
   .meta({ id: 'CustomField' })
 
-export const deletedSchema = z
-  .object({
-    object: z.literal('custom_field'),
-    entity: z.enum(entityNames),
-    name: z.string(),
-    deleted: z.literal(true),
-    deleted_at: z.iso.datetime(),
-    values_deleted: z.int().describe('The number of records whose value was deleted.'),
-  })
-  .meta({ id: 'DeletedCustomField' })
+export const deletedField = deletion('custom_field', {
+  entity: z.enum(entityNames),
+  name: z.string(),
+  ...DELETED_AT,
+  values_deleted: z.int().describe('The number of records whose value was deleted.'),
+})

@@ -16,7 +16,7 @@ import {
   contradictionsIn,
   createBody,
   definitionSchema,
-  deletedSchema,
+  deletedField,
   deleteQuery,
   updateBody,
 } from './custom-field-shapes.ts'
@@ -121,7 +121,7 @@ export const customFieldRoutes: Route[] = [
     description:
       'Deletes the definition. The records keep their values, without a definition, unless `delete_values=true`: then each record with a value is changed, and its history keeps the value.',
     query: deleteQuery,
-    response: { status: 200, schema: deletedSchema },
+    response: deletedField,
     ifMatch: true,
     handler: async ({ params: { entity, name }, query, headers, tenant }) => {
       const how = { ifVersion: ifMatch(headers), deleteValues: query.delete_values === 'true' }

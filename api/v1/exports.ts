@@ -11,6 +11,7 @@ import {
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
 import { EXPORT_STATUSES } from '../../db/files/moves/statuses.ts'
+import { customName } from '../../db/records/model/filters.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import { actor } from '../../db/records/model/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
@@ -58,7 +59,7 @@ const newExport = z
   .transform(({ entity, query: given, fields = null, bom }, ctx) => {
     const query = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, asText(value)]))
     for (const [i, name] of (fields ?? []).entries())
-      if (!exportable(entity).includes(name) && !/^custom_fields\.[a-z][a-z0-9_]{0,62}$/.test(name))
+      if (!exportable(entity).includes(name) && customName(name) === undefined)
         ctx.addIssue({
           code: 'custom',
           path: ['fields', i],

@@ -86,7 +86,7 @@ const NOTES: Record<Operator, string> = {
 }
 
 /** The rule for dates in filters of times. */
-export const WHOLE_DAYS =
+const WHOLE_DAYS =
   'A date without a time is the whole day in UTC: `lte`, `between` and `eq` include all of it; `gt` begins after it.'
 
 /** Operators that take a single value of the field's type. */

@@ -8,10 +8,11 @@ import {
   updateCollection,
 } from '../../db/knowledge/collections.ts'
 import { KNOWLEDGE } from '../../workflows/limits.ts'
+import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { collectionCreate, collectionSchema, collectionUpdate, deletedSchema } from './knowledge-shapes.ts'
+import { collectionCreate, collectionSchema, collectionUpdate } from './knowledge-shapes.ts'
 import { withETag } from './record-shapes.ts'
 
 const tag = 'Knowledge base'
@@ -99,10 +100,7 @@ export const knowledgeCollectionRoutes: Route[] = [
     id: 'deleteKnowledgeCollection',
     summary: 'Delete a collection',
     description: 'Deletes the collection with all its documents, for good.',
-    response: {
-      status: 200,
-      schema: deletedSchema('knowledge_collection', 'DeletedKnowledgeCollection'),
-    },
+    response: deletion('knowledge_collection', { id: z.uuid(), ...DELETED_AT }),
     ifMatch: true,
     handler: async ({ params: { collection_id: id }, headers, tenant }) => {
       const accepted = ifMatch(headers)

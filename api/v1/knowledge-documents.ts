@@ -10,12 +10,12 @@ import {
   updateDocument,
 } from '../../db/knowledge/documents.ts'
 import { KNOWLEDGE } from '../../workflows/limits.ts'
+import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { collectionParams } from './knowledge-collections.ts'
 import {
-  deletedSchema,
   documentCreate,
   documentSchema,
   documentSummarySchema,
@@ -137,7 +137,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     id: 'deleteKnowledgeDocument',
     summary: 'Delete a document',
     description: 'Deletes it for good.',
-    response: { status: 200, schema: deletedSchema('knowledge_document', 'DeletedKnowledgeDocument') },
+    response: deletion('knowledge_document', { id: z.uuid(), ...DELETED_AT }),
     ifMatch: true,
     handler: async ({ params: { document_id: id }, headers, tenant }) => {
       const accepted = ifMatch(headers)

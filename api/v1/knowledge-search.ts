@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { MAX_REACH, searchPassages } from '../../db/knowledge/search.ts'
 import { match, QUERY_SYNTAX, query } from '../../workflows/knowledge.ts'
-import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
+import { listEnvelope, offsetOf, pageControls, pageOffset, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { passageSchema, tagsParameter } from './knowledge-shapes.ts'
-
-const OFFSET = `must be an integer from 0 to ${MAX_REACH}`
 
 export const knowledgeSearchRoutes: Route[] = [
   route({
@@ -21,15 +19,8 @@ export const knowledgeSearchRoutes: Route[] = [
       match,
       collection_id: z.uuid().toLowerCase().optional().describe('The collection to search. Default: all.'),
       tags: tagsParameter,
-      limit: pageControls.limit,
-      offset: z.coerce
-        .number(OFFSET)
-        .int(OFFSET)
-        .min(0, OFFSET)
-        .max(MAX_REACH, OFFSET)
-        .optional()
-        .describe('The start position. Mutually exclusive with `cursor`.'),
-      cursor: pageControls.cursor,
+      ...pageControls,
+      offset: pageOffset(MAX_REACH),
     }),
     response: { status: 200, schema: listEnvelope(passageSchema) },
     handler: ({ query: { limit, offset, cursor, ...search }, tenant }) =>

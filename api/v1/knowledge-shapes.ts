@@ -119,16 +119,6 @@ export const passageSchema = z
   })
   .meta({ id: 'KnowledgePassage' })
 
-export const deletedSchema = (object: 'knowledge_collection' | 'knowledge_document', id: string) =>
-  z
-    .object({
-      object: z.literal(object),
-      id: z.uuid(),
-      deleted: z.literal(true),
-      deleted_at: z.iso.datetime(),
-    })
-    .meta({ id })
-
 /** A list of tags in a query string. */
 export const tagsParameter = z
   .string()

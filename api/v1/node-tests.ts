@@ -4,6 +4,7 @@ import { AppError, invalid } from '../../db/errors.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { checkConfig, describeIssue } from '../../workflows/definition/config.ts'
+import { EFFECT_CLASSES } from '../../workflows/definition/types.ts'
 import { secretsRead } from '../../workflows/expressions/secrets.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { masked } from '../../workflows/interpret/mask.ts'
@@ -21,7 +22,7 @@ import { requireNodeType } from './nodes.ts'
 /** Longer than the time limit of a test, one minute. */
 const WAIT_SECONDS = 75
 
-const effect = z.enum(['pure', 'read', 'write', 'external'])
+const effect = z.enum(EFFECT_CLASSES)
 
 const preview = confirmation(
   'NodeTestPreview',

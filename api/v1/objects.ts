@@ -8,6 +8,7 @@ import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema } from '../../db/records/model/schemas.ts'
 import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
+import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -137,10 +138,7 @@ function routesOf(entity: EntityName): Route[] {
       summary: `Delete ${withArticle(object)}`,
       description:
         'The record can be restored within 30 days. Its associations are removed, and restored with it.',
-      response: {
-        status: 200,
-        schema: deletedSchema(entity),
-      },
+      response: deletion(object, { id: z.uuid(), ...DELETED_AT }),
       ifMatch: true,
       handler: async ({ params, headers, tenant }) =>
         tenant((tx) => deleteRecord(tx, entity, params.entity_id, { ifVersion: ifMatch(headers) })),
@@ -152,18 +150,6 @@ function routesOf(entity: EntityName): Route[] {
 function changeOf(example: Record<string, unknown>): object {
   const [first] = Object.entries(example)
   return { ...Object.fromEntries([first!]), tags: ['vip'], custom_fields: { tier: 'gold' } }
-}
-
-function deletedSchema(entity: EntityName): z.ZodType {
-  const { object } = entities[entity]
-  return z
-    .object({
-      id: z.uuid(),
-      object: z.literal(object),
-      deleted: z.literal(true),
-      deleted_at: z.iso.datetime(),
-    })
-    .meta({ id: `Deleted${title(object)}` })
 }
 
 /** Issues of a body. References are checked only if the caller may link: others must not learn which records exist. */

@@ -5,6 +5,7 @@ import { deleteSample, listSamples, outputInRun, saveSample } from '../../db/wor
 import { getWorkflow, lockWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
 import { nearest } from '../../workflows/definition/errors.ts'
 import { SAMPLE } from '../../workflows/limits.ts'
+import { deletion } from '../http/deletion.ts'
 import { type Route, route } from '../http/route.ts'
 import { scopeNamed } from '../http/scopes.ts'
 import { nodeTestResult, rootsOf, testNode } from './node-tests.ts'
@@ -99,12 +100,7 @@ export const sampleRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Delete a sample output',
     params: ofNode,
-    response: {
-      status: 200,
-      schema: z
-        .object({ object: z.literal('sample'), node_id: z.string(), deleted: z.literal(true) })
-        .meta({ id: 'DeletedSample' }),
-    },
+    response: deletion('sample', { node_id: z.string() }),
     handler: async ({ params: { workflow_id, node_id }, tenant }) => {
       await tenant(async (tx) => {
         await getWorkflow(tx, workflow_id)

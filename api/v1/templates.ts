@@ -3,7 +3,7 @@ import { notFound } from '../../db/errors.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { nearest } from '../../workflows/definition/errors.ts'
 import { readTemplates, TEMPLATE_CATEGORIES, type Template } from '../../workflows/templates/index.ts'
-import { listEnvelope, pageByName, pageControls, presentList } from '../http/list-query.ts'
+import { listEnvelope, pageByName, pageControls, pageLimit, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { withETag } from './record-shapes.ts'
 import { unmetRequirements } from './template-requirements.ts'
@@ -77,9 +77,8 @@ export const templateRoutes: Route[] = [
         .max(100)
         .optional()
         .meta({ description: `One of ${TEMPLATE_CATEGORIES.join(', ')}.` }),
-      limit: limit(100),
-      offset: pageControls.offset,
-      cursor: pageControls.cursor,
+      ...pageControls,
+      limit: pageLimit(100),
     }),
     response: {
       status: 200,
@@ -155,17 +154,6 @@ export const templateRoutes: Route[] = [
     },
   }),
 ]
-
-function limit(most: number) {
-  const message = `must be an integer from 1 to ${most}`
-  return z.coerce
-    .number(message)
-    .int(message)
-    .min(1, message)
-    .max(most, message)
-    .default(50)
-    .describe('The page size.')
-}
 
 /** Throws not_found. */
 function requireTemplate(id: string): Template {

@@ -13,6 +13,7 @@ import {
 import type { Finding, ValidationResult } from '../../workflows/definition/types.ts'
 import { EXAMPLE_SPEC } from '../../workflows/nodes/example-spec.ts'
 import type { Source } from '../compute/tasks.ts'
+import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -204,17 +205,7 @@ export const workflowRoutes: Route[] = [
     summary: 'Delete a workflow',
     description: 'The workflow cannot be started any more. Open runs continue to their end.',
     params,
-    response: {
-      status: 200,
-      schema: z
-        .object({
-          object: z.literal('workflow'),
-          workflow_id: z.uuid(),
-          deleted: z.literal(true),
-          deleted_at: z.iso.datetime(),
-        })
-        .meta({ id: 'DeletedWorkflow' }),
-    },
+    response: deletion('workflow', { workflow_id: z.uuid(), ...DELETED_AT }),
     ifMatch: true,
     handler: async ({ params, headers, tenant }) => {
       const accepted = ifMatch(headers)
