@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isTimezone } from './definition/schedule.ts'
+import { isTimezone, NO_TIMEZONE } from './definition/schedule.ts'
 import { ANALYTICS } from './limits.ts'
 
 /** The shape of a question about the organization's data, on the wire and in nodes. `db/analytics/` has the metrics. */
@@ -25,7 +25,7 @@ export const analyticsPeriod = {
   time_zone: z
     .string()
     .max(64)
-    .refine(isTimezone, 'must be an IANA name such as Europe/Zurich')
+    .refine(isTimezone, NO_TIMEZONE)
     .optional()
     .describe('An IANA name: where days, weeks and months begin. Default: that of the organization.'),
 }

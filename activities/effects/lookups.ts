@@ -1,4 +1,4 @@
-import { AppError } from '../../db/errors.ts'
+import { AppError, fullMessage } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Lookups } from '../../workflows/effects/lookups.ts'
@@ -13,7 +13,7 @@ export function lookupsOf(db: Database | undefined, { organizationId, runId }: E
     try {
       return await db.tenant(organizationId, { type: 'workflow_run', id: runId }, work)
     } catch (error) {
-      if (error instanceof AppError) throw new NodeError(error.type, error.message)
+      if (error instanceof AppError) throw new NodeError(error.type, fullMessage(error))
       throw error
     }
   }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { invalid } from '../../db/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
 import { createRecord } from '../../db/records/create.ts'
@@ -18,9 +19,9 @@ import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/model/upser
 import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
+import { check } from '../../db/validate.ts'
 import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
-import { requestMessage } from '../../workflows/plain-words.ts'
 import type { Once } from './define.ts'
 
 const DEFAULT_LIMIT = 50
@@ -85,10 +86,9 @@ function entityOf(name: string): EntityName {
 }
 
 function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {
-  const parsed = schema.safeParse(fields)
-  if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${requestMessage(issue)}`)
-  throw new NodeError('validation_error', issues.join('; ').slice(0, 2_000))
+  const checked = check(schema, fields, 'body')
+  if ('issues' in checked) throw invalid(checked.issues)
+  return checked.value as RecordFields
 }
 
 function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
@@ -106,6 +106,6 @@ function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
 
 function filterOf(entity: EntityName, parameter: string, value: unknown): Filter {
   const filter = parseFilterValue(entities[entity], parameter, value)
-  if ('msg' in filter) throw new NodeError('validation_error', `${parameter}: ${filter.msg}`)
+  if ('msg' in filter) throw invalid([filter])
   return filter
 }

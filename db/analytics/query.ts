@@ -4,6 +4,7 @@ import { meantBy } from '../../workflows/definition/errors.ts'
 import { isTimezone } from '../../workflows/definition/schedule.ts'
 import { ANALYTICS } from '../../workflows/limits.ts'
 import { addTime, isWritable, parseTime } from '../../workflows/nodes/time.ts'
+import { UUID } from '../../workflows/uuid.ts'
 import { invalid } from '../errors.ts'
 import { bucketStarts } from './buckets.ts'
 import type { Dimension, Metric } from './metric.ts'
@@ -164,8 +165,6 @@ function unknownMetric(name: string): QueryProblem {
     hint: meant ? `did you mean ${meant}?` : `one of ${(near.length > 0 ? near : METRIC_NAMES).join(', ')}`,
   }
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 function valueProblems(name: string, { type, values }: Dimension, value: string | null): QueryProblem[] {
   if (value === null) return []

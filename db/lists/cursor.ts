@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { UUID } from '../../workflows/uuid.ts'
 import { AppError } from '../errors.ts'
 
 /**
@@ -16,8 +17,6 @@ export const queryHash = (query: unknown): string =>
 
 export const encodeCursor = (hash: string, { value, id }: Position): string =>
   Buffer.from(JSON.stringify([hash, value, id])).toString('base64url')
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
  * Throws `invalid_request` for a malformed cursor, or one of another query. A cursor is not signed: `isValue` checks

@@ -71,18 +71,6 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
   }
 }
 
-/** The ids of the records with the value that `fields` has for `by`; none without a value. Locks as `Finder.find`. */
-export async function findByKey(
-  tx: Tenant,
-  entity: EntityName,
-  by: string,
-  fields: RecordInput,
-): Promise<string[]> {
-  const finder = await finderBy(tx, entity, by)
-  const key = finder.keyOf(fields)
-  return key === undefined ? [] : ((await finder.find([key])).get(key) ?? [])
-}
-
 /** The maximum number of records found for one key. */
 const MAX_FOUND = 100
 

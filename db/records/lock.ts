@@ -136,7 +136,7 @@ const height = (entity: EntityName): number =>
   )
 
 /** All kinds; each comes before the kinds that it refers to. */
-export const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
+const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
 
 /** The reference fields of all kinds that point to `entity`, in the order of `referringFirst`. */
 export const referencesTo = (entity: EntityName): { other: EntityName; field: string }[] =>

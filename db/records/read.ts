@@ -14,11 +14,18 @@ export async function getRecord(tx: Tenant, entity: EntityName, id: string): Pro
 
 /** Reads a record in one statement; undefined if it does not exist or is deleted. */
 export async function findRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord | undefined> {
-  const kind = entities[entity]
-  const row = await tx
-    .trx(entity)
-    .where({ organization_id: tx.organizationId, id })
-    .whereNull('deleted_at')
-    .first(shownColumns(kind))
-  return row && present(kind, row)
+  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(FIND[entity], [
+    tx.organizationId,
+    id,
+  ])
+  return rows[0] && present(entities[entity], rows[0])
 }
+
+/** Written once: Knex takes twice the CPU time for the columns of a record. */
+const FIND = Object.fromEntries(
+  Object.entries(entities).map(([entity, kind]) => [
+    entity,
+    `select ${shownColumns(kind).map((column) => `"${column}"`)} from ${entity}
+     where organization_id = ? and id = ? and deleted_at is null`,
+  ]),
+) as Record<EntityName, string>

@@ -77,6 +77,7 @@ function numberOf(text: string, { least, words = [] }: Field): number {
   return index >= 0 ? least + index : Number(text)
 }
 
+export const NO_TIMEZONE = 'must be an IANA name such as Europe/Zurich'
 /** Whether `name` is an IANA time zone, such as Europe/Zurich. */
 export function isTimezone(name: string): boolean {
   try {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isTimezone } from '../definition/schedule.ts'
+import { isTimezone, NO_TIMEZONE } from '../definition/schedule.ts'
 import { render } from '../expressions/liquid.ts'
 import { hasPlaceholder } from '../expressions/template.ts'
 import { EXPRESSION } from '../limits.ts'
@@ -46,7 +46,7 @@ export const formatDate = defineNode({
       ),
     timezone: z
       .string()
-      .refine(isTimezone, 'must be an IANA time zone, such as Europe/Zurich')
+      .refine(isTimezone, NO_TIMEZONE)
       .default('UTC')
       .describe('The time zone of the result, and of a value without an offset: `{{ org.timezone }}`.'),
     add: z

@@ -14,9 +14,10 @@ const CONNECTION = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
   ...['expect', 'host', 'content-length'],
 ])
+export const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 export const headerName = z
   .string()
-  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name')
+  .regex(HEADER_NAME, 'is not a header name')
   .refine((name) => !CONNECTION.has(name.toLowerCase()), 'is set by the connection')
 
 export const texts = (values: Record<string, string | number | boolean>) =>

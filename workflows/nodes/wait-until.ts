@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isTimezone } from '../definition/schedule.ts'
+import { isTimezone, NO_TIMEZONE } from '../definition/schedule.ts'
 import { defineNode, NodeError } from './define.ts'
 import { parseTime } from './time.ts'
 
@@ -28,7 +28,7 @@ export const waitUntil = defineNode({
     until: time,
     timezone: z
       .string()
-      .refine(isTimezone, 'must be an IANA time zone, such as Europe/Zurich')
+      .refine(isTimezone, NO_TIMEZONE)
       .default('UTC')
       .describe('The time zone of a time without an offset, and of a date.'),
   }),

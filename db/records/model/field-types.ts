@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isTimezone } from '../../../workflows/definition/schedule.ts'
+import { isTimezone, NO_TIMEZONE } from '../../../workflows/definition/schedule.ts'
 import type { FilterOperator } from '../../../workflows/operators.ts'
 import { isStorable } from '../../../workflows/storable-text.ts'
 import type { Field, FieldType } from './kind.ts'
@@ -150,7 +150,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   },
   timezone: {
     ...text,
-    input: () => z.string().trim().max(64).refine(isTimezone, 'must be an IANA name such as Europe/Zurich'),
+    input: () => z.string().trim().max(64).refine(isTimezone, NO_TIMEZONE),
   },
   boolean: {
     input: () => z.boolean(),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { didYouMean } from '../../../workflows/definition/errors.ts'
 import { capitalized } from '../../../workflows/record-kinds.ts'
 import { isStorable } from '../../../workflows/storable-text.ts'
+import { ACTOR_TYPES } from '../../postgres/tenancy.ts'
 import type { TraceContext } from '../../traces/context.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
@@ -199,7 +200,7 @@ function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.Refinement
 
 export const actor = z
   .object({
-    type: z.enum(['key', 'user', 'workflow_run', 'webhook', 'system']),
+    type: z.enum(ACTOR_TYPES),
     id: z.string().nullable(),
   })
   .meta({ id: 'Actor' })

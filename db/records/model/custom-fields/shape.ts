@@ -3,7 +3,7 @@ import { isStorable } from '../../../../workflows/storable-text.ts'
 import type { Issue } from '../../../errors.ts'
 
 /** Names of list parameters, which cannot be field names. */
-export const LIST_PARAMETERS = [
+const LIST_PARAMETERS = [
   'limit',
   'offset',
   'cursor',

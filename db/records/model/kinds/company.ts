@@ -1,4 +1,5 @@
 import type { KindDefinition } from '../kind.ts'
+import { lifecycle_stage } from '../lifecycle-stage.ts'
 
 export const company: KindDefinition = {
   description: 'A company or another organization.',
@@ -30,11 +31,7 @@ export const company: KindDefinition = {
       values: ['prospect', 'customer', 'partner', 'vendor', 'competitor', 'other'],
       description: 'The relation to the organization.',
     },
-    lifecycle_stage: {
-      type: 'enum',
-      values: ['subscriber', 'lead', 'mql', 'sql', 'opportunity', 'customer', 'evangelist', 'other'],
-      description: 'The stage in the customer lifecycle.',
-    },
+    lifecycle_stage,
     parent_company_id: { type: 'reference', to: 'companies', description: 'The parent company.' },
   },
   example: { name: 'Analytical Engines Ltd', domain: 'engines.example', employee_count: 12 },

@@ -1,4 +1,5 @@
 import type { KindDefinition } from '../kind.ts'
+import { lifecycle_stage } from '../lifecycle-stage.ts'
 
 export const contact: KindDefinition = {
   description: 'A person.',
@@ -32,11 +33,7 @@ export const contact: KindDefinition = {
       values: ['new', 'open', 'in_progress', 'attempted', 'connected', 'unqualified'],
       description: 'The status of the lead.',
     },
-    lifecycle_stage: {
-      type: 'enum',
-      values: ['subscriber', 'lead', 'mql', 'sql', 'opportunity', 'customer', 'evangelist', 'other'],
-      description: 'The stage in the customer lifecycle.',
-    },
+    lifecycle_stage,
     do_not_contact: {
       type: 'boolean',
       default: false,
