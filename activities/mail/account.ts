@@ -3,7 +3,7 @@ import type { MailOutcome } from '../../db/mails/queue.ts'
 import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'
 
-/** Sends the mail of an invitation, password reset or sign-up. `link` is empty for a mail without one. */
+/** Sends a mail to a person of an account. `link` is empty for a mail without one. */
 export function mailAccount(
   mailer: Mailer,
   { id, kind, address, details }: ClaimedAccountMail,
@@ -13,18 +13,22 @@ export function mailAccount(
   const {
     subject,
     lines: [first, ...further],
+    cause = 'because of a request with your address',
   } = TEXTS[kind](details, service)
   const until = details.expires_at?.slice(0, 16).replace('T', ' ')
   const text = [
     first,
     ...(link ? [link, `The link works once, until ${until} UTC. Give it to nobody else.`] : []),
     ...further,
-    `${service} sent this mail because of a request with your address.`,
+    `${service} sent this mail ${cause}.`,
   ].join('\n\n')
   return attemptMail(mailer, { key: `account mail ${id}`, address, subject, text }, signal)
 }
 
-type Text = (details: AccountMailDetails, service: string) => { subject: string; lines: string[] }
+type Text = (
+  details: AccountMailDetails,
+  service: string,
+) => { subject: string; lines: string[] /** Why it was sent. */; cause?: string }
 
 /** Anybody can cause those of sign-ups and resets for any address: they quote nothing of the request. */
 const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
@@ -49,6 +53,14 @@ const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
       `Somebody signed up at ${service} with your address and another password than that of your account. Nothing was changed.`,
       'If it was you: sign in, or sign up again with the password of your account to make another organization. If you forgot it, ask for a password reset.',
     ],
+  }),
+  webhook_disabled: ({ organization_name = '', webhook_name = '', reason }) => ({
+    subject: `The webhook ${oneLine(webhook_name)} was deactivated`,
+    lines: [
+      `The service deactivated the outgoing webhook “${oneLine(webhook_name)}” of “${oneLine(organization_name)}”: ${reason}.`,
+      'Its deliveries are held, and are sent when you activate it again. Until then, new events are held, too.',
+    ],
+    cause: `because you are an owner of “${oneLine(organization_name)}”`,
   }),
 }
 

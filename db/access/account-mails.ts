@@ -3,16 +3,21 @@ import { NIL, v7 as uuidv7 } from 'uuid'
 import { claimDueMails, type MailOutcome, recordAttempt } from '../mails/queue.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../seal.ts'
-import { type LinkKind, usableLink } from './link-tokens.ts'
+import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
- * Mails with the links of invitations, password resets and sign-ups. A row is written with what it tells of, in one
- * transaction, and sent by the relay. Only the hash of a link's token is stored where the link works; the mail has the
+ * Mails to the people of an account: the links of invitations, password resets and sign-ups, and what owners must know. A
+ * row is written with what it tells of, in one transaction, and sent by the relay. Only the hash of a link's token is stored where the link works; the mail has the
  * token sealed, until there is no further attempt.
  */
 
-/** `sign_up_known`: a sign-up with the address of an account, whose password was not given. It has no link. */
-export type AccountMailKind = LinkKind | 'sign_up_known'
+/**
+ * Those without a link: `sign_up_known` is for a sign-up with the address of an account, whose password was not given;
+ * `webhook_disabled` for an outgoing webhook that the service deactivated.
+ */
+export type AccountMailKind = LinkKind | 'sign_up_known' | 'webhook_disabled'
+
+export const isLinkKind = (kind: AccountMailKind): kind is LinkKind => Object.hasOwn(LINK_PATHS, kind)
 
 /** The organization of mails about an account, which belongs to none. */
 export const NO_ORGANIZATION = NIL
@@ -24,6 +29,9 @@ export interface AccountMailDetails {
   invited_by?: string
   /** ISO 8601; of the link. */
   expires_at?: string
+  webhook_name?: string
+  /** Why the service deactivated the webhook. */
+  reason?: string
 }
 
 interface NewAccountMail {
@@ -46,6 +54,31 @@ export async function insertAccountMail(
     details: JSON.stringify(details),
     sealed: token === undefined ? null : seal(key, token, ownerOfMail(organizationId, id)),
   })
+}
+
+/** Queues a mail without a link to each owner of the organization. */
+export async function mailOwners(
+  tx: Tenant,
+  kind: Exclude<AccountMailKind, LinkKind>,
+  details: AccountMailDetails,
+): Promise<void> {
+  const { organizationId: organization_id, trx } = tx
+  const owners = await trx('memberships as m')
+    .join('users as u', 'u.id', 'm.user_id')
+    .join('organizations as o', 'o.id', 'm.organization_id')
+    .where({ 'm.organization_id': organization_id, 'm.role': 'owner' })
+    .select<{ address: string; organization_name: string }[]>(
+      'u.email as address',
+      'o.name as organization_name',
+    )
+  if (owners.length === 0) return
+  await trx('account_mails').insert(
+    owners.map(({ address, organization_name }) => ({
+      ...{ organization_id, id: uuidv7(), kind, address },
+      details: JSON.stringify({ organization_name, ...details }),
+    })),
+  )
+  tx.wake('agx_mails')
 }
 
 /** What the token of a mail is sealed for. */

@@ -5,7 +5,8 @@ import type { z } from 'zod'
 import type { bootstrapSettings } from '../config.ts'
 import { connect } from '../postgres/connect.ts'
 import type { DatabaseUrls } from '../postgres/roles.ts'
-import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
+import { SYSTEM, tenantOf, Wakes } from '../postgres/tenancy.ts'
+import { transaction } from '../postgres/transaction.ts'
 import { createKey } from './keys.ts'
 import { SCOPES } from './scopes.ts'
 import { createUser } from './users.ts'
@@ -36,7 +37,8 @@ export async function bootstrap(
 ): Promise<Bootstrapped | undefined> {
   const db = connect({ ...urls, poolSize: 2, applicationName: 'agx bootstrap' })
   try {
-    return await db.system.transaction(async (trx) => {
+    return await transaction(db.system, undefined, async (begun) => {
+      const { trx } = begun
       if (!(await lockFirstOrganization(trx))) return undefined
       const organizationId = uuidv7()
       await trx('organizations').insert({
@@ -48,15 +50,7 @@ export async function bootstrap(
       const email = options.BOOTSTRAP_EMAIL ?? 'owner@example.com'
       const password = options.BOOTSTRAP_PASSWORD ?? randomBytes(12).toString('base64url')
       await createUser(trx, { email, name: 'Owner', password, organizationId, role: 'owner' })
-      const tx: Tenant = {
-        trx,
-        organizationId,
-        actor: SYSTEM,
-        last() {},
-        wake() {},
-        later() {},
-        gathers: false,
-      }
+      const tx = tenantOf(begun, organizationId, SYSTEM, new Wakes())
       const secret = options.BOOTSTRAP_API_KEY ? { secret: options.BOOTSTRAP_API_KEY } : {}
       const { key } = await createKey(tx, { name: 'Demo key', scopes: SCOPES, ...secret })
       return { email, password, apiKey: key }

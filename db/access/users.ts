@@ -7,21 +7,15 @@ import { type Client, openSession, type SignedIn } from './sessions.ts'
 
 /** Users and their passwords. Read with the system role: the tenant is known only after authentication. */
 
-/** Creates a user and adds it to an organization. @returns the user's id. */
+/** Creates a user and adds it to an organization, in the transaction of the caller. @returns the user's id. */
 export async function createUser(
-  system: Knex,
+  trx: Knex,
   values: { email: string; name: string; password: string; organizationId: string; role: MemberRole },
 ): Promise<string> {
   const id = uuidv7()
   const password_hash = await hashPassword(values.password)
-  await system.transaction(async (trx) => {
-    await trx('users').insert({ id, email: values.email, name: values.name, password_hash })
-    await trx('memberships').insert({
-      organization_id: values.organizationId,
-      user_id: id,
-      role: values.role,
-    })
-  })
+  await trx('users').insert({ id, email: values.email, name: values.name, password_hash })
+  await trx('memberships').insert({ organization_id: values.organizationId, user_id: id, role: values.role })
   return id
 }
 

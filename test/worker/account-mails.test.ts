@@ -1,18 +1,13 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { runInNewContext } from 'node:vm'
-import { createMailer } from '../../activities/mail/mailer.ts'
 import { createUser } from '../../db/access/users.ts'
-import { startApi, type TestApi } from '../support/api.ts'
-import {
-  createMember,
-  createOrganization,
-  createTestDatabase,
-  type TestDatabase,
-} from '../support/database.ts'
+import { insertEvents } from '../../db/events/outbox.ts'
+import { createMember, createOrganization, testActor } from '../support/database.ts'
 import { planted } from '../support/planted.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type App, headersOf, signIn } from '../support/session.ts'
-import { type ReceivedMail, type Smtp, startSmtp } from '../support/smtp.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import type { ReceivedMail } from '../support/smtp.ts'
+import { withMails } from '../support/with-mails.ts'
 
 const PASSWORD = planted('correct horse battery staple')
 const NEXT = planted('a new battery for the old horse')
@@ -20,30 +15,17 @@ const NEXT = planted('a new battery for the old horse')
 describe('the mails of accounts', function () {
   // Hashing a password is meant to be slow.
   this.timeout(30_000)
-  let db: TestDatabase
-  let smtp: Smtp
-  let api: TestApi
-  let worker: TestWorker
+  const suite = withMails((mail) => ({ ...mail, PUBLIC_URL: 'http://localhost:8080', SIGN_UP: 'open' }))
+  let { db, api, smtp } = suite
   let owner: App
-  before(async function () {
-    this.timeout(60_000)
-    db = await createTestDatabase()
-    smtp = await startSmtp()
-    const mail = { SMTP_URL: smtp.url, MAIL_FROM: 'agx@example.com' }
-    api = await startApi(db, { ...mail, PUBLIC_URL: 'http://localhost:8080', SIGN_UP: 'open' })
-    worker = await startWorker(db, { mailer: createMailer(mail), secretsKey: api.secretsKey })
+  let receiver: Receiver
+  before(async () => {
+    ;({ db, api, smtp } = suite)
+    receiver = await startReceiver()
     owner = await signIn(db, api)
   })
-  beforeEach(async () => {
-    smtp.behave()
-    await db.system('limit_windows').delete()
-  })
-  after(async () => {
-    await worker?.stop()
-    await api?.close()
-    await smtp?.close()
-    await db?.drop()
-  })
+  beforeEach(() => db.system('limit_windows').delete())
+  after(() => receiver?.close())
 
   const post = (path: string, body: object) => api.request('POST', path, { key: null, body })
   const signInWith = (email: string, password: string) => post('/app/session', { email, password })
@@ -87,7 +69,7 @@ describe('the mails of accounts', function () {
     deepEqual([invited.status, 'token' in invited.body, 'link' in invited.body], [201, false, false])
     deepEqual(invited.body.mail, { sent_at: null, problem: null })
     const mail = await mailTo('grace@example.com')
-    deepEqual([mail.header('subject'), mail.header('from')], ['Invitation to Test', 'agx@example.com'])
+    deepEqual([mail.header('subject'), mail.header('from')], ['Invitation to Test', 'crm@example.com'])
     match(textOf(mail), /^owner invites you to join “Test”:/)
     const path = pathIn(mail)
     const row = await ended('grace@example.com')
@@ -217,6 +199,25 @@ describe('the mails of accounts', function () {
       [status, body.user.name, body.organization.name, body.organizations.length],
       [201, 'Erin', 'Of Erin', 2],
     )
+  })
+
+  it('tell the owners that the service has deactivated an outgoing webhook, as the audit log does', async () => {
+    receiver.behave(410)
+    const { body } = await owner('POST', '/webhooks/outgoing', {
+      ...{ name: 'Billing', url: 'https://example.com/', events: ['test.gone'] },
+    })
+    await db.system('outgoing_webhooks').where({ id: body.id }).update({ url: receiver.url })
+    const before = smtp.received.length
+    await db.tenant(api.organizationId, testActor, (tx) =>
+      insertEvents(tx, [{ name: 'test.gone', data: {} }]),
+    )
+    const mail = await until(() => smtp.received.slice(before)[0])
+    deepEqual(mail.to, [(await owner('GET', '/session')).body.user.email])
+    match(mail.header('subject')!, /Billing was deactivated/)
+    match(mail.text, /the receiver answered 410 Gone/)
+    const log = await owner('GET', `/audit-log?target_id=${body.id}&action=outgoing_webhook.deactivated`)
+    const [{ actor, details }] = log.body.data
+    deepEqual([actor.type, details], ['system', { reason: 'the receiver answered 410 Gone' }])
   })
 
   it('link to a form that works in a browser, and that is the same for every token', async () => {

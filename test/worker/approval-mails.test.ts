@@ -1,10 +1,9 @@
 import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
-import { createMailer } from '../../activities/mail/mailer.ts'
 import { claimMails } from '../../db/runs/approval-mails.ts'
-import { startApi, type TestApi } from '../support/api.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { type ReceivedMail, type Smtp, startSmtp } from '../support/smtp.ts'
-import { queueRun, saveWorkflow, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+import { createOrganization } from '../support/database.ts'
+import type { ReceivedMail } from '../support/smtp.ts'
+import { withMails } from '../support/with-mails.ts'
+import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
 /** The body of a mail as its reader sees it. */
 const bodyOf = ({ text, header }: ReceivedMail) => {
@@ -20,27 +19,10 @@ const pathIn = (mail: ReceivedMail) =>
 
 describe('the mails of an approval', function () {
   this.timeout(30_000)
-  let db: TestDatabase
-  let api: TestApi
-  let smtp: Smtp
-  let worker: TestWorker
-  const start = () => {
-    const mailer = createMailer({ SMTP_URL: smtp.url, MAIL_FROM: 'crm@example.com' })
-    return startWorker(db, { mailer, secretsKey: api.secretsKey }, worker?.taskQueue)
-  }
-  before(async function () {
-    this.timeout(60_000)
-    db = await createTestDatabase()
-    api = await startApi(db)
-    smtp = await startSmtp()
-    worker = await start()
-  })
-  beforeEach(() => smtp.behave())
-  after(async () => {
-    await worker?.stop()
-    await api?.close()
-    await smtp?.close()
-    await db?.drop()
+  const suite = withMails()
+  let { db, api, smtp } = suite
+  before(() => {
+    ;({ db, api, smtp } = suite)
   })
 
   const definition = (config: object) => ({
@@ -155,10 +137,10 @@ describe('the mails of an approval', function () {
     smtp.behave({ at: 'rcpt', code: 450, text: 'later' })
     const other = await ask({ assignees: ['bob@example.com'] })
     await until1(other, ({ problem }) => problem !== null)
-    await worker.stop()
+    await suite.worker.stop()
     await dueNow(other)
     equal((await claimMails(db.system, 10)).length, 1)
-    worker = await start()
+    await suite.restart()
     deepEqual(await claimMails(db.system, 10), [], 'its lease holds')
     equal(smtp.received.length, 0)
     await dueNow(other)
@@ -195,7 +177,7 @@ describe('the mails of an approval', function () {
     const config = { assignees: ['ann@example.com'] }
     const ids = [await ask(config), await queueRun(db, other, definition(config))]
     for (const id of ids) await until1(id, ({ sent_at }) => sent_at !== null)
-    await worker.stop()
+    await suite.worker.stop()
     for (const [id, count, age] of [
       [ids[0]!, 50, '1 hour'],
       [ids[1]!, 1, '1 second'],
@@ -212,7 +194,7 @@ describe('the mails of an approval', function () {
       [api.organizationId, other].sort(),
     )
     await db.system('approval_mails').update({ ended_at: new Date() })
-    worker = await start()
+    await suite.restart()
     await decide(ids[0]!)
   })
 
@@ -230,8 +212,8 @@ describe('the mails of an approval', function () {
       (await api.request('POST', `/v1/workflows/${silent.id}/run`, { body: {} })).body.preview.warnings,
       [],
     )
-    await worker.stop()
-    worker = await startWorker(db, { secretsKey: api.secretsKey }, worker.taskQueue)
+    await suite.worker.stop()
+    await suite.restart('bare')
     const run = await ask({ assignees: ['ann@example.com'] })
     await until1(run, ({ ended_at }) => ended_at !== null)
     const { approval } = (await api.request('GET', `/v1/runs/${run}`)).body.waits[0]

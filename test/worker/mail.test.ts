@@ -1,33 +1,15 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
-import { createMailer } from '../../activities/mail/mailer.ts'
 import type { NodeSpec } from '../../workflows/definition/types.ts'
-import { startApi, type TestApi } from '../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { type Smtp, startSmtp } from '../support/smtp.ts'
-import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+import { withMails } from '../support/with-mails.ts'
+import { queueRun, untilRun } from '../support/worker.ts'
 
 const config = { to: '{{ inputs.to }}', subject: 'Hello {{ inputs.name }}', text: 'Hello.' }
 
 describe('a mail of a workflow', () => {
-  let db: TestDatabase
-  let api: TestApi
-  let smtp: Smtp
-  let worker: TestWorker
-  before(async function () {
-    this.timeout(60_000)
-    db = await createTestDatabase()
-    api = await startApi(db)
-    smtp = await startSmtp()
-    const mailer = createMailer({ SMTP_URL: smtp.url, MAIL_FROM: 'crm@example.com' })
-    worker = await startWorker(db, { mailer, secretsKey: api.secretsKey })
-  })
-  beforeEach(() => smtp.behave())
-  after(async function () {
-    this.timeout(30_000)
-    await worker?.stop()
-    await api?.close()
-    await smtp?.close()
-    await db?.drop()
+  const suite = withMails()
+  let { db, api, smtp } = suite
+  before(() => {
+    ;({ db, api, smtp } = suite)
   })
 
   const mail = (more: Partial<NodeSpec> = {}): NodeSpec => ({
@@ -98,9 +80,8 @@ describe('a mail of a workflow', () => {
 
   it('fails with a clear error where the service has no mail server', async function () {
     this.timeout(30_000)
-    const bare = await startWorker(db, { secretsKey: api.secretsKey })
-    await worker.stop()
-    worker = bare
+    await suite.worker.stop()
+    await suite.restart('bare')
     const { status, error, row } = await run([mail()], { to: 'ada@example.com', name: 'Ada' })
     equal(status, 'failed')
     equal(row.attempt, 1)

@@ -1,18 +1,15 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
-import { createMailer } from '../../activities/mail/mailer.ts'
 import { catalogue } from '../../api/v1/catalogue.ts'
 import { insertEvents } from '../../db/events/outbox.ts'
 import type { RecordInput } from '../../db/records/model/schemas.ts'
 import { validateSpec } from '../../workflows/definition/validate.ts'
 import { readTemplates } from '../../workflows/templates/index.ts'
-import { startApi, type TestApi } from '../support/api.ts'
-import { createMember, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createMember } from '../support/database.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
-import { type Smtp, startSmtp } from '../support/smtp.ts'
 import { type Call, createOffice, type Office } from '../support/template-office.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import { withMails } from '../support/with-mails.ts'
 
 /** Each template is imported by the API into an organization of its own, which has what it needs, and run as in use. */
 
@@ -23,10 +20,6 @@ const DAY = 86_400_000
 const dayFromNow = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 describe('the templates', function () {
   this.timeout(20_000)
-  let db: TestDatabase
-  let api: TestApi
-  let smtp: Smtp
-  let worker: TestWorker
   let server: HttpServer
   let url: string
   let http: HttpClient
@@ -43,28 +36,20 @@ describe('the templates', function () {
       response.end(JSON.stringify(answer))
     })
     url = server.url
-    smtp = await startSmtp()
-    const mail = { SMTP_URL: smtp.url, MAIL_FROM: 'crm@example.com' }
-    db = await createTestDatabase()
-    api = await startApi(db, mail)
     http = createHttp({ allow: ['127.0.0.0/8'] })
-    worker = await startWorker(db, {
-      mailer: createMailer(mail),
-      secretsKey: api.secretsKey,
+  })
+  const suite = withMails(
+    (mail) => mail,
+    () => ({
       ratesUrl: `${url}/rates`,
       // The only address that a template has in its text.
       http: (request, options) =>
         http.call({ ...request, url: request.url.replace('https://api.openai.com', url) }, options),
-    })
-  })
-  after(async function () {
-    this.timeout(30_000)
-    await worker?.stop()
-    await api?.close()
-    await smtp?.close()
+    }),
+  )
+  after(async () => {
     await http?.close()
     await server?.close()
-    await db?.drop()
   })
 
   function answerTo(path: string, body: string): unknown {
@@ -79,7 +64,10 @@ describe('the templates', function () {
   }
 
   const office = (id: string) =>
-    createOffice({ db, api, url, calls, mails: smtp.received }, templates.find((one) => one.id === id)!)
+    createOffice(
+      { db: suite.db, api: suite.api, url, calls, mails: suite.smtp.received },
+      templates.find((one) => one.id === id)!,
+    )
 
   it('are valid, without a warning', () => {
     for (const { id, spec } of templates) {
@@ -448,7 +436,10 @@ describe('the templates', function () {
       )
     },
     'lead-round-robin': async (o) => {
-      const sellers = [await createMember(db, o.organizationId), await createMember(db, o.organizationId)]
+      const sellers = [
+        await createMember(suite.db, o.organizationId),
+        await createMember(suite.db, o.organizationId),
+      ]
       await o.env({ sales_owner_ids: sellers.join(', ') })
       for (const name of ['ada', 'bob', 'cy']) await o.create('contacts', { email: o.address(name) })
       await o.triggered(3)

@@ -2,6 +2,7 @@ import { mailAccount } from '../../activities/mail/account.ts'
 import {
   type ClaimedAccountMail,
   claimAccountMails,
+  isLinkKind,
   linkWorks,
   openToken,
   recordAccountMail,
@@ -12,7 +13,7 @@ import type { SecretsKey } from '../../db/seal.ts'
 import type { Queue } from '../relay.ts'
 import { type MailDeps, mailsQueue } from './mails.ts'
 
-/** Mails of invitations, password resets and sign-ups. */
+/** Mails of invitations, password resets and sign-ups, and those to owners. */
 export const accountMailsQueue = ({
   secretsKey,
   ...deps
@@ -23,11 +24,11 @@ export const accountMailsQueue = ({
     async prepare(mail) {
       const token = tokenOf(secretsKey, mail)
       if (typeof token === 'object') return token
-      if (mail.kind !== 'sign_up_known' && !(await linkWorks(deps.db.system, mail.kind, token)))
+      if (isLinkKind(mail.kind) && !(await linkWorks(deps.db.system, mail.kind, token)))
         return { status: 'needless' }
       return (mailer, publicUrl, signal) => {
         const service = publicUrl.replace(/\/$/, '')
-        const link = mail.kind === 'sign_up_known' ? '' : service + LINK_PATHS[mail.kind](token)
+        const link = isLinkKind(mail.kind) ? service + LINK_PATHS[mail.kind](token) : ''
         return mailAccount(mailer, mail, { link, service }, signal)
       }
     },

@@ -57,6 +57,6 @@ export function mailsQueue<Mail extends { organization_id: string }>(
 
 const unset = (setting: string): MailOutcome => ({
   status: 'failed',
-  problem: `The service cannot send the link: its operator has not set ${setting}.`,
+  problem: `The service cannot send the mail: its operator has not set ${setting}.`,
   retryable: false,
 })
