@@ -1,10 +1,11 @@
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import { ApplicationFailureCategory } from '@temporalio/common'
-import { type DeliveryJob, loadDelivery, noteEndpointHealth } from '../db/outgoing/attempts.ts'
-import { type AttemptResult, beginAttempt, endAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
+import { type DeliveryJob, noteEndpointHealth } from '../db/outgoing/attempts.ts'
+import { messageId } from '../db/outgoing/body.ts'
+import { type AttemptResult, endAttempt } from '../db/outgoing/moves/attempts.ts'
 import { markPaused } from '../db/outgoing/moves/holds.ts'
-import { takeRate } from '../db/outgoing/rate.ts'
-import { renewSlot, takeSlot, wakeDueRetries } from '../db/outgoing/slots.ts'
+import { jittered } from '../db/outgoing/retry-schedule.ts'
+import { renewSlot } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
 import { open, type SecretsKey } from '../db/seal.ts'
@@ -17,13 +18,10 @@ import { withHeartbeat } from './heartbeat.ts'
 import { holdSlot } from './hold-slot.ts'
 import type { HttpClient } from './http/client.ts'
 import { traceparent } from './http/traceparent.ts'
+import { prepareAttempt, scheduleOf } from './prepare-attempt.ts'
 
-/** Seconds before each retry: Standard Webhooks. */
-const SCHEDULE = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 const KEPT_BODY = 20_000
 const MAX_RETRY_AFTER = 86_400
-const RATE = 'due: the webhook has had its attempts of this minute'
-const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const
 
 /** `deliverOnce` makes the first attempt; `deliverUntilDone` makes the retries, each when it is due. */
 export function createDeliver(deps: DeliverDeps) {
@@ -56,29 +54,7 @@ async function attempt(
   { organization_id, delivery_id, release = 0 }: DeliverInput,
   { first }: { first: boolean },
 ): Promise<DeliverAnswer> {
-  const prepared = await db.tenant(organization_id, SYSTEM, async (tx) => {
-    const later = first ? undefined : await takeSlot(tx, delivery_id)
-    if (later !== undefined) return { done: { ...NO_SLOT, retry_in_ms: later } }
-    const job = await loadDelivery(tx, delivery_id)
-    const gone = { status: 'failed', error: 'the delivery no longer exists' } as const
-    const done = job ? answerUnlessDue(job, release) : gone
-    if (done) return { done }
-    // Started late: the relay's lease has expired. `deliverUntilDone` takes another slot.
-    if (first && !job!.has_slot) return { done: NO_SLOT }
-    // The retry schedule was shortened.
-    if (job!.answered > scheduleOf(job!).length) {
-      const error = 'the retry schedule of the webhook allows no further attempt'
-      await endDelivery(tx, delivery_id, 'failed', error)
-      return { done: { status: 'failed' as const, error } }
-    }
-    const capped = job!.test ? undefined : await takeRate(tx, delivery_id, job!)
-    if (capped) {
-      const retry_in_ms = Math.max(1, capped.getTime() - Date.now())
-      return { done: { status: 'waiting' as const, error: RATE, retry_in_ms } }
-    }
-    tx.last()
-    return { job: job!, number: await beginAttempt(tx, delivery_id) }
-  })
+  const prepared = await prepareAttempt(db, { organization_id, delivery_id, release, first })
   if (prepared.done) return prepared.done
   const { job, number } = prepared
 
@@ -110,10 +86,9 @@ async function attempt(
   const delay = scheduleOf(job)[job.answered]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
-  const { status, due } = await db.tenant(organization_id, SYSTEM, (tx) =>
+  const status = await db.tenant(organization_id, SYSTEM, (tx) =>
     record(tx, delivery_id, number, job, result, final ? null : new Date(Date.now() + wait)),
   )
-  if (due) await db.tenant(organization_id, SYSTEM, (tx) => wakeDueRetries(tx, job.webhook_id))
   const error = result.error ? { error: result.error } : {}
   if (status === 'delivering') {
     // The sweep would find it, some seconds later: meanwhile a wake would undo the pause.
@@ -135,19 +110,9 @@ async function record(
   result: AttemptResult,
   next: Date | null,
 ) {
-  // A success of a healthy endpoint changes nothing.
-  if (!job.test && (job.failing || !result.succeeded)) await noteEndpointHealth(tx, job.webhook_id, result)
+  await noteEndpointHealth(tx, job, result)
   tx.last()
   return endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)
-}
-
-/** The answer without an attempt; undefined if the workflow of this release must send the delivery now. */
-function answerUnlessDue(job: DeliveryJob, release: number): DeliverAnswer | undefined {
-  if (job.status !== 'queued' && job.status !== 'delivering') return { status: job.status }
-  // It was held and released in the meantime: another workflow delivers it.
-  if (job.releases !== release) return { status: 'held' }
-  const early = job.next_attempt_at ? job.next_attempt_at.getTime() - Date.now() : 0
-  return early > 0 ? { status: 'waiting', retry_in_ms: early } : undefined
 }
 
 async function send(
@@ -170,7 +135,7 @@ async function send(
     traceparent: parent,
     ...signatureHeaders(
       secrets_sealed.map((sealed) => open(key, sealed)),
-      { id: `msg_${event.id}_${webhook_id}`, timestamp: new Date(), body },
+      { id: messageId(event.id, webhook_id), timestamp: new Date(), body },
     ),
   }
   const startedAt = performance.now()
@@ -212,15 +177,9 @@ async function send(
   }
 }
 
-/** A test delivery has no retries. */
-const scheduleOf = (job: DeliveryJob) => (job.test ? [] : (job.retry_schedule ?? SCHEDULE))
-
 /** The delay of Retry-After, which is in seconds or a date; at most a day. */
 function secondsOf(after: string | undefined): number {
   if (!after) return 0
   const seconds = /^\d+$/.test(after) ? Number(after) : (Date.parse(after) - Date.now()) / 1_000
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER) : 0
 }
-
-/** Adds up to 20 %, so that a recovered receiver does not get all deliveries at once. */
-const jittered = (seconds: number) => seconds * (1 + Math.random() / 5)

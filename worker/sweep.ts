@@ -8,6 +8,7 @@ import { sweepClosed, sweepStopped } from './sweep/closed.ts'
 import { releaseHeld, sweepIdleDeliveries } from './sweep/deliveries.ts'
 import type { SweepDeps } from './sweep/deps.ts'
 import { sweepIdleFiles } from './sweep/files.ts'
+import { InterruptedDeliveries } from './sweep/interrupted.ts'
 import { Purger } from './sweep/purges.ts'
 import { sweepIdleRuns } from './sweep/runs.ts'
 import { sweepSchedules } from './sweep/schedules.ts'
@@ -15,6 +16,8 @@ import { sweepSchedules } from './sweep/schedules.ts'
 const EVERY_MS = 30_000
 /** An operator who terminates or cancels a workflow finds its row ended some seconds later. */
 const STOPPED_EVERY_MS = 2_000
+/** Also in workers that are not elected: the elected one may be the dead one. */
+const INTERRUPTED_EVERY_MS = 2_000
 /** The time of one sweep; what is left waits for the next one. */
 const BUDGET_MS = 25_000
 /** After that, one that hangs no longer keeps the next one from its turn. */
@@ -31,9 +34,9 @@ const IDLE = '20 seconds'
  * Temporal is made within a transaction; a stage, a row or a purge that fails is logged and does not stop the others.
  */
 export class Sweep {
-  private readonly db: Database
+  readonly db: Database
   private readonly client: Client
-  private readonly log: Logger
+  readonly log: Logger
   private readonly purger: Purger
   private readonly holder = randomUUID()
   private timers: NodeJS.Timeout[] = []
@@ -49,6 +52,8 @@ export class Sweep {
 
   start(): void {
     this.every(EVERY_MS, 'the sweep', () => this.once())
+    const interrupted = new InterruptedDeliveries(this)
+    this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
   }
 

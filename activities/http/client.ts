@@ -1,6 +1,7 @@
 import { Agent, request as undiciRequest } from 'undici'
 import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
 import { NodeError } from '../../workflows/nodes/define.ts'
+import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
 import { withDeadline } from '../deadline.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
 import { readBody } from './read-body.ts'
@@ -45,8 +46,6 @@ export interface HttpClient {
   exchange(exchange: Exchange): Promise<ExchangeResult>
   close(): Promise<void>
 }
-
-const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 export function createHttp(options: HttpOptions): HttpClient {
   const agent = new Agent({
@@ -96,11 +95,17 @@ async function send(agent: Agent, one: Exchange): Promise<ExchangeResult> {
     if (!HEADER_NAME.test(name) || /[^\t\x20-\x7e\x80-\xff]/.test(value))
       throw new NodeError('invalid_header', `the header ${JSON.stringify(name.slice(0, 100))} cannot be sent`)
   return withDeadline(one.timeoutMs, one.signal, (signal, isOver) =>
-    exchange(agent, url, { ...one, signal }).catch((error: unknown) => {
+    Promise.race([exchange(agent, url, { ...one, signal }), aborted(signal)]).catch((error: unknown) => {
       throw explain(error, one, isOver())
     }),
   )
 }
+
+/** undici heeds a signal only once it is connected; the request of an aborted one is not sent then. */
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 
 async function exchange(agent: Agent, url: URL, one: Exchange): Promise<ExchangeResult> {
   const startedAt = performance.now()

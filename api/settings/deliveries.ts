@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { leastRole } from '../../db/access/roles.ts'
 import type { Scope } from '../../db/access/scopes.ts'
 import { testDelivery } from '../../db/outgoing/actions.ts'
+import { messageId } from '../../db/outgoing/body.ts'
 import {
   type Delivery,
   type DeliveryDetails,
@@ -122,6 +123,7 @@ export async function showDelivery(
 const present = <T extends Delivery | DeliveryDetails>(delivery: T) => ({
   object: 'delivery' as const,
   ...delivery,
+  message_id: messageId(delivery.event_id, delivery.webhook_id),
 })
 
 function exampleOf(name: string): Record<string, unknown> {

@@ -5,6 +5,7 @@ import { ATTEMPT_STATUSES } from '../../db/outgoing/deliveries.ts'
 import { DELIVERY_STATUSES, HELD_FOR } from '../../db/outgoing/moves/statuses.ts'
 import { checkBodyWhen } from '../../workflows/definition/check-events.ts'
 import { EVENT_NAME, exampleEvent, isWildcard, misspelt, nearestEvent } from '../../workflows/events.ts'
+import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
 import { pageControls, period } from '../http/list-query.ts'
 import { standardSecret } from '../http/standard-secret.ts'
 
@@ -37,7 +38,7 @@ const headers = z
     z
       .string()
       .max(100)
-      .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'is not a header name')
+      .regex(HEADER_NAME, 'is not a header name')
       .toLowerCase()
       .refine((name) => !RESERVED.has(name), 'is set by the service'),
     z
@@ -184,6 +185,10 @@ export const webhookSchema = z
     concurrency: z.int(),
     rate_per_minute: z.int().nullable(),
     failing_since: z.iso.datetime().nullable(),
+    previous_secret_expires_at: z.iso.datetime().nullable().meta({
+      description:
+        'Until when the secret before the last rotation signs, too; null: only the current one does.',
+    }),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
@@ -200,7 +205,11 @@ export const withSecret = webhookSchema
 export const deliveryQuery = z.strictObject({
   ...pageControls,
   status: z.enum(DELIVERY_STATUSES).optional().describe('Deliveries with this status.'),
-  event: z.string().max(130).optional().describe('Deliveries of this event.'),
+  event: z
+    .string()
+    .refine((name) => EVENT_NAME.test(name) || isWildcard(name), 'must be <entity>.<action>, <entity>.* or *')
+    .optional()
+    .describe('Deliveries of this event; `contact.*` is every event of contacts.'),
   code: z
     .string()
     .regex(/^([1-5]xx|[1-5]\d\d)$/, 'must be an HTTP status such as 503, or a class such as 5xx')
@@ -220,6 +229,10 @@ export const deliverySchema = z
     id: z.uuid(),
     webhook_id: z.uuid(),
     event_id: z.uuid(),
+    message_id: z.string().meta({
+      description:
+        'The `webhook-id` header of each attempt; a resend of the event to the webhook has the same.',
+    }),
     event: z.string(),
     record_id: z.uuid().nullable().meta({ description: 'The record or run that the event is about.' }),
     test: z.boolean(),
@@ -230,6 +243,10 @@ export const deliverySchema = z
         'Why the delivery is held: the webhook is inactive, the quota is exceeded, it is paused, or an operator paused it in Temporal.',
     }),
     attempt_count: z.int(),
+    http_status: z
+      .int()
+      .nullable()
+      .meta({ description: 'The status of the last answer; null if no attempt got one.' }),
     next_attempt_at: z.iso.datetime().nullable(),
     error: z.string().nullable(),
     created_at: z.iso.datetime(),
@@ -259,7 +276,3 @@ export const deliveryDetailSchema = deliverySchema
     ),
   })
   .meta({ id: 'DeliveryDetails' })
-
-export const deletedSchema = z
-  .object({ object: z.literal('outgoing_webhook'), id: z.uuid(), deleted: z.literal(true) })
-  .meta({ id: 'DeletedOutgoingWebhook' })

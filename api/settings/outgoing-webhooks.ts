@@ -12,14 +12,14 @@ import {
   updateOutgoingWebhook,
 } from '../../db/outgoing/webhooks.ts'
 import { type SecretsKey, seal } from '../../db/seal.ts'
+import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { allows, type Caller } from '../http/scopes.ts'
-import { assertAllowedUrl } from './endpoint-url.ts'
+import { assertAllowedUrl, urlIssues } from './endpoint-url.ts'
 import { scopesOfEvents } from './event-scopes.ts'
 import {
   createBody,
-  deletedSchema,
   params,
   patchBody,
   rotateBody,
@@ -61,6 +61,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     body: createBody,
     response: { status: 201, schema: withSecret },
     example: { name: 'Billing', url: 'https://example.com/hooks', events: ['contact.created'] },
+    otherIssues: async ({ deps }, { body }) => urlIssues(body, deps.config),
     async handler({ body, deps, tenant, requireScopes }) {
       const { secret = newSecret(), headers, ...values } = body
       requireScopes(scopesOfEvents(values.events))
@@ -91,10 +92,13 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'updateOutgoingWebhook',
     tag,
     summary: 'Update an outgoing webhook',
-    description: `Applies to the next attempt, also of open deliveries. \`headers\` replaces all headers. ${NEEDED}`,
+    description: `Applies to the next attempt, also of open deliveries. Those that wait for a retry follow another
+\`retry_schedule\` at once, and fail if it has no further one; a time that was set by a user or by the receiver's
+Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
     params,
     body: patchBody,
     example: { events: ['contact.*', 'deal.won'], concurrency: 2 },
+    otherIssues: async ({ deps }, { body }) => urlIssues(body, deps.config),
     response: { status: 200, schema: webhookSchema },
     handler({ params, body, deps, tenant, requireScopes }) {
       const { status, headers, ...values } = body
@@ -118,7 +122,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     summary: 'Delete an outgoing webhook',
     description: 'Deletes the webhook and its deliveries, open ones included.',
     params,
-    response: { status: 200, schema: deletedSchema },
+    response: deletion('outgoing_webhook'),
     handler: ({ params, tenant }) =>
       tenant(async (tx) => {
         await deleteOutgoingWebhook(tx, params.webhook_id)
@@ -184,4 +188,7 @@ function presentTo({ scopes }: Caller, webhook: OutgoingWebhook) {
   return allows(scopes, 'webhooks:write') ? shown : { ...shown, url: `${new URL(webhook.url).origin}/…` }
 }
 
-const present = (webhook: OutgoingWebhook) => ({ object: 'outgoing_webhook' as const, ...webhook })
+function present({ previous_secret_expires_at: end, ...webhook }: OutgoingWebhook) {
+  const previous_secret_expires_at = end && end.getTime() > Date.now() ? end : null
+  return { object: 'outgoing_webhook' as const, ...webhook, previous_secret_expires_at }
+}

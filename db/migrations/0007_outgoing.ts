@@ -68,6 +68,8 @@ export async function up(knex: Knex): Promise<void> {
       slot_until timestamptz(3),
       -- a column, because the planner took a fifth of the deliveries that wait for a retry for attempts, and read them all
       in_attempt boolean not null generated always as (status = 'delivering' and next_attempt_at is null) stored,
+      -- since when a due retry waits for a slot, until its attempt begins
+      slot_wanted_at timestamptz(3),
       -- a relay is starting it until then
       lease_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
@@ -87,6 +89,9 @@ export async function up(knex: Knex): Promise<void> {
       where status = 'delivering';
     -- the attempts in progress, of all endpoints; without slot_until, which each renewal changes
     create index deliveries_in_attempt on deliveries (organization_id, webhook_id) where in_attempt;
+    -- the retries that a relay gives the next slots
+    create index deliveries_slot_wanted on deliveries (organization_id, webhook_id, slot_wanted_at)
+      where status = 'delivering' and slot_wanted_at is not null;
     -- what the relay is starting at this moment: counting it must not read the whole queue
     create index deliveries_leased on deliveries (organization_id, webhook_id, lease_until)
       where status = 'queued' and lease_until is not null;

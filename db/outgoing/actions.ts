@@ -25,9 +25,9 @@ export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
     throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
   if (status === 'held') throw conflict('the delivery is held', { hint: RELEASE[held_for ?? 'endpoint'] })
   if (held_for) throw conflict('the delivery is held', { hint: RELEASE[held_for] })
+  // Already due: it is sent when a slot is free.
+  if (next_attempt_at ? next_attempt_at.getTime() <= Date.now() : status === 'queued') return id
   if (!next_attempt_at) throw conflict('an attempt is already in progress')
-  // Already due: it is signalled when a slot is free.
-  if (next_attempt_at.getTime() <= Date.now()) return id
   await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id })
@@ -54,7 +54,10 @@ export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Prom
   if (at.getTime() < Date.now()) throw refuse('is in the past', 'retry makes the next attempt at once')
   if (at.getTime() > Date.now() + MAX_AHEAD_DAYS * 86_400_000)
     throw refuse(`is more than ${MAX_AHEAD_DAYS} days ahead`, 'pause the delivery, and resume it later')
-  await tx.trx('deliveries').where({ organization_id: tx.organizationId, id }).update({ next_attempt_at: at })
+  await tx
+    .trx('deliveries')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ next_attempt_at: at, slot_wanted_at: null })
   if (isRunning) await signalWorkflow(tx, id)
   return id
 }
@@ -80,7 +83,10 @@ export async function resumeDelivery(tx: Tenant, id: string): Promise<string> {
   const active = await lockEndpoint(tx, webhook_id)
   const { status, held_for, test, charged } = await lock(tx, id)
   if (held_for !== 'paused')
-    throw conflict('the delivery is not paused', held_for ? { hint: RELEASE[held_for] } : { hint: status })
+    throw conflict(
+      'the delivery is not paused',
+      held_for ? { hint: RELEASE[held_for] } : { hint: `its status is ${status}` },
+    )
   const granted = !test && active && !charged ? await chargeDeliveries(tx.trx, tx.organizationId, 1) : 0
   const waitsFor = test || (active && (charged || granted === 1)) ? null : active ? 'quota' : 'endpoint'
   await resume(tx, id, { waitsFor, charged: charged || granted === 1 })
@@ -103,7 +109,11 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
     .where({ organization_id: tx.organizationId, id: webhookId })
     .first('id')
   if (!target)
-    throw refuse('is not an outgoing webhook', 'unknown_webhook', 'GET /app/webhooks/outgoing lists them')
+    throw refuse(
+      'is not an outgoing webhook',
+      'unknown_webhook',
+      'GET /webhooks/outgoing lists them, below /v1 or /app',
+    )
   const generation = await nextGeneration(tx, { webhook_id: webhookId, event_id })
   const created = await addDelivery(tx, { webhook_id: webhookId, event_id, subject_id, test, generation })
   if (!isDeliveryEnd(status)) {

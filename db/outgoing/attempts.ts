@@ -1,10 +1,12 @@
+import { mailOwners } from '../access/account-mails.ts'
+import { recorded } from '../access/audit-log.ts'
 import { insertEvents } from '../events/outbox.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { DELIVERY_BODY } from './body.ts'
 import type { AttemptResult } from './moves/attempts.ts'
 import { holdDeliveries } from './moves/holds.ts'
 import type { DeliveryStatus } from './moves/statuses.ts'
-import { HAS_SLOT } from './slots.ts'
+import { FREE_FOR_RETRY, HAS_SLOT } from './slots.ts'
 
 /** A delivery with the data for one attempt. */
 export interface DeliveryJob {
@@ -16,6 +18,8 @@ export interface DeliveryJob {
   next_attempt_at: Date | null
   /** Whether its slot of the endpoint is leased. */
   has_slot: boolean
+  /** The slots that it may take if it is due and has none; null otherwise. */
+  free: number | null
   url: string
   webhook_id: string
   secrets_sealed: string[]
@@ -24,36 +28,37 @@ export interface DeliveryJob {
   timeout_ms: number
   /** The cap of attempts per minute. */
   rate_per_minute: number | null
-  /** Whether the endpoint's last attempt failed. */
-  failing: boolean
+  /** Since when every attempt of the endpoint has failed. */
+  failing_since: Date | null
   trace_id: string
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
 }
 
-/** Reads and locks a delivery; undefined if it, its event or its endpoint was deleted. */
-export async function loadDelivery(tx: Tenant, id: string): Promise<DeliveryJob | undefined> {
+/** Reads a delivery; undefined if it, its event or its endpoint was deleted. */
+export async function loadDelivery(tx: Tenant, deliveryId: string): Promise<DeliveryJob | undefined> {
   const { rows } = await tx.trx.raw<{ rows: DeliveryJob[] }>(
     `select d.status, d.releases, d.test, d.next_attempt_at, ${HAS_SLOT} as has_slot,
+       case when not ${HAS_SLOT} and coalesce(d.next_attempt_at, now()) <= now() + interval '1 second' then ${FREE_FOR_RETRY} end as free,
        w.url, w.headers_sealed, w.id as webhook_id, w.retry_schedule, w.timeout_ms, w.rate_per_minute,
        e.trace_id,
        case when d.attempts = 0 then 0 else (
          select count(*) from delivery_attempts a
          where a.organization_id = d.organization_id and a.delivery_id = d.id and a.status <> 'unknown')
        end::integer as answered,
-       w.failing_since is not null as failing,
+       w.failing_since,
        array_remove(array[w.secret_sealed,
          case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end], null) as secrets_sealed,
        ${DELIVERY_BODY} as event
      from deliveries d
      join events e on e.organization_id = d.organization_id and e.id = d.event_id
      join outgoing_webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
-     where d.organization_id = ? and d.id = ? for update of d`,
-    [tx.organizationId, id],
+     where d.organization_id = :organizationId and d.id = :deliveryId`,
+    { organizationId: tx.organizationId, deliveryId },
   )
   return rows[0]
 }
 
-/** The data of the event webhook.disabled, from which the owner learns of it. */
+/** The data of the event webhook.disabled. */
 interface DisabledEndpoint {
   id: string
   name: string
@@ -63,36 +68,59 @@ interface DisabledEndpoint {
   failing_since: Date | null
 }
 
+/** SQL: an endpoint is disabled when every attempt has failed for so long. */
+const LIMIT = "interval '5 days'"
+const NEARLY_MS = 4 * 86_400_000
+
 /**
- * Makes the endpoint Inactive after a 410 or five days without a success, and then holds its deliveries and raises
- * webhook.disabled for other endpoints and for workflows.
+ * Notes whether the endpoint of `job` fails, and disables it after a 410 or five days without a success. A success of a
+ * healthy endpoint, or a further failure of a failing one, changes nothing: of two attempts at once one would wait.
  */
-export async function noteEndpointHealth(
-  tx: Tenant,
-  webhookId: string,
-  result: AttemptResult,
-): Promise<void> {
+export async function noteEndpointHealth(tx: Tenant, job: DeliveryJob, result: AttemptResult): Promise<void> {
+  const { webhook_id, failing_since } = job
+  if (job.test || (result.succeeded && !failing_since)) return
+  const mayDisable =
+    result.http_status === 410 || (failing_since && failing_since.getTime() < Date.now() - NEARLY_MS)
+  if (mayDisable && !result.succeeded) return disableIfDue(tx, webhook_id, result)
+  if (!result.succeeded && failing_since) return
+  // With the next statement, because attempts of the endpoint that end at once wait for its row.
+  tx.later({
+    sql: `update outgoing_webhooks w set failing_since = case when not r.succeeded then now() end
+      from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, succeeded boolean)
+      where w.organization_id = r.organization_id and w.id = r.id and w.status = 'Active'
+        and r.succeeded = (w.failing_since is not null)`,
+    rows: [
+      JSON.stringify({ organization_id: tx.organizationId, id: webhook_id, succeeded: result.succeeded }),
+    ],
+    bindings: [],
+  })
+}
+
+/**
+ * Makes the endpoint Inactive after a 410 or five days without a success. It then holds the deliveries, tells the owners
+ * by mail, and raises webhook.disabled for other endpoints and for workflows.
+ */
+async function disableIfDue(tx: Tenant, webhookId: string, result: AttemptResult): Promise<void> {
   const { rows } = await tx.trx.raw<{ rows: DisabledEndpoint[] }>(
     `update outgoing_webhooks set
-       failing_since = case when :succeeded then null else coalesce(failing_since, now()) end,
-       status = case when :gone or (not :succeeded and failing_since < now() - interval '5 days')
-         then 'Inactive' else status end,
+       failing_since = coalesce(failing_since, now()),
+       status = case when :gone or failing_since < now() - ${LIMIT} then 'Inactive' else status end,
        status_reason = case when :gone then 'the receiver answered 410 Gone'
-         when not :succeeded and failing_since < now() - interval '5 days' then 'five days without a success'
+         when failing_since < now() - ${LIMIT} then 'five days without a success'
          else status_reason end
      where organization_id = :organizationId and id = :webhookId and status = 'Active'
-       and not (:succeeded and failing_since is null)
      returning id, name, url, status, status_reason, failing_since`,
     {
       organizationId: tx.organizationId,
       webhookId,
-      succeeded: result.succeeded,
       gone: result.http_status === 410,
     },
   )
   const [endpoint] = rows
   if (endpoint?.status !== 'Inactive') return
   await holdDeliveries(tx, webhookId)
+  await recorded(tx, 'outgoing_webhook.deactivated', endpoint, { reason: endpoint.status_reason })
+  await mailOwners(tx, 'webhook_disabled', { webhook_name: endpoint.name, reason: endpoint.status_reason })
   await insertEvents(tx, [
     { name: 'webhook.disabled', data: { object: 'outgoing_webhook' as const, ...endpoint } },
   ])

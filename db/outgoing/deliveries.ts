@@ -20,6 +20,8 @@ export interface Delivery {
   status: DeliveryStatus
   held_for: HeldFor | null
   attempt_count: number
+  /** Of the last attempt with an answer. */
+  http_status: number | null
   next_attempt_at: Date | null
   error: string | null
   created_at: Date
@@ -53,6 +55,7 @@ export interface DeliveryDetails extends Delivery {
 /** Of the log. `code`: of the last attempt with an answer; an HTTP status, or a class such as `5xx`. */
 export interface DeliveryFilter {
   status?: DeliveryStatus | undefined
+  /** A name, `<entity>.*` or `*`. */
   event?: string | undefined
   code?: string | undefined
   record_id?: string | undefined
@@ -60,6 +63,12 @@ export interface DeliveryFilter {
   from?: Date | undefined
   to?: Date | undefined
 }
+
+/** SQL: the HTTP status of the last attempt of the delivery `d` that has an answer. */
+const LAST_CODE = `(
+  select a.http_status from delivery_attempts a
+  where a.organization_id = d.organization_id and a.delivery_id = d.id and a.http_status is not null
+  order by a.attempt desc limit 1)`
 
 const SHOWN = [
   ...[
@@ -87,11 +96,7 @@ const TIME = 'cast(? as timestamptz)'
 /** The most by which the clock of a process, which makes ids, may differ from that of the database. */
 const CLOCKS = `interval '1 minute'`
 
-/** SQL: the HTTP status of the last attempt of the delivery `d` that has an answer. */
-const LAST_CODE = `(
-  select a.http_status from delivery_attempts a
-  where a.organization_id = d.organization_id and a.delivery_id = d.id and a.http_status is not null
-  order by a.attempt desc limit 1)`
+const shownCode = (tx: Tenant) => tx.trx.raw(`${LAST_CODE} as http_status`)
 
 /** An outer join, although each has its event: of an inner one the planner expects few rows, and reads all of them. */
 const withEvents = (tx: Tenant) =>
@@ -109,10 +114,12 @@ export function listDeliveries(
   filter: DeliveryFilter,
   page: IdPage,
 ): Promise<Page<Delivery>> {
-  const found = withEvents(tx).select(SHOWN)
+  const found = withEvents(tx).select(SHOWN).select(shownCode(tx))
   if (webhookId) found.where('d.webhook_id', webhookId)
   if (filter.status) found.where('d.status', filter.status)
-  if (filter.event) found.where('e.name', filter.event)
+  const { event } = filter
+  if (event?.endsWith('.*')) found.whereRaw(`split_part(e.name, '.', 1) = ?`, [event.slice(0, -2)])
+  else if (event && event !== '*') found.where('e.name', event)
   if (filter.record_id) found.where('d.subject_id', filter.record_id)
   const { from, to } = filter
   if (from)
@@ -135,6 +142,7 @@ export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetai
     .where('d.id', id)
     .first<Omit<DeliveryDetails, 'attempts'> | undefined>(
       ...[...SHOWN, 'e.data', 'e.previous'],
+      shownCode(tx),
       tx.trx.raw(`${traceText('e.trace_id')} as trace_id`),
     )
   if (!row) throw notFound('delivery')

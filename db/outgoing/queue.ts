@@ -1,32 +1,43 @@
-import { queuedLanes } from '../postgres/lanes.ts'
+import { queuedLanes, skipScan } from '../postgres/lanes.ts'
+import { leaseRows } from '../postgres/lease.ts'
 import { claimAlone } from '../postgres/queue-lock.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { holdsFor } from './moves/holds.ts'
 import type { Release } from './moves/queue.ts'
 import { LEFT_OF_RATE } from './rate.ts'
-import { ATTEMPTS, dueRetries, leasedSlots } from './slots.ts'
+import { START_END } from './slot-lease.ts'
+import { ATTEMPTS, DUE_RETRIES, IS_QUEUED, leasedSlots, WAITS_FOR_SLOT } from './slots.ts'
 
 /** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
 
 /** A claim of a dead relay occupies a slot for so long. */
 const LEASE_SECONDS = 10
 
+/**
+ * SQL: an endpoint is failing when all attempts have failed for so long. One that fails now and then answers promptly:
+ * a first attempt by an activity takes twice the CPU time.
+ */
+const FAILING = "interval '10 seconds'"
+
 /** A claimed delivery. */
 export interface ClaimedDelivery extends Release {
+  /** It was given a slot for a due retry: its workflow exists, and must be signalled. */
+  retry: boolean
   webhook_id: string
   webhook_name: string
   event_id: string
   event_name: string
-  /** Whether the endpoint's last attempt failed. */
+  /** Whether all attempts of the endpoint have failed for a while. */
   failing: boolean
 }
 
 /**
- * Leases up to `limit` queued deliveries whose endpoint has a free slot. The organization with the fewest attempts in
- * progress comes first, and of its endpoints the one with the fewest: an event of an idle endpoint does not wait for the
- * burst of another. Half of an endpoint's slots (every other claim for a single slot) are reserved for due retries, which
- * new events would starve.
+ * Gives slots to up to `limit` deliveries: leases those that are queued and whose endpoint has a free slot, and makes
+ * retries that wait for a slot attempts that are about to begin. The organization with the fewest attempts in progress
+ * comes first, and of its endpoints the one with the fewest: an event of an idle endpoint does not wait for the burst of
+ * another. New deliveries and due retries of an endpoint have half of its slots each (every other claim of a single
+ * slot): neither starves the other.
  */
 export const claimDeliveries = (system: System, limit: number): Promise<ClaimedDelivery[]> =>
   claimAlone(system, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
@@ -42,8 +53,8 @@ const FOLLOWS = `(d.subject_id is not null and not d.test and exists (
     and earlier.status in ('held', 'queued', 'delivering')))`
 
 /** SQL: whether the delivery `d` of the endpoint `w` waits for nothing but its turn. */
-const CLAIMABLE = `d.organization_id = w.organization_id and d.webhook_id = w.id and d.status = 'queued'
-  and (w.status = 'Active' or d.test) and (d.lease_until is null or d.lease_until < now())`
+const CLAIMABLE = `d.organization_id = w.organization_id and d.webhook_id = w.id and ${IS_QUEUED}
+  and (w.status = 'Active' or d.test)`
 const READ = 'd.ctid, d.organization_id, d.webhook_id, d.id, d.subject_id, d.test'
 
 /**
@@ -61,51 +72,79 @@ const ORDERED_START = `(
         and d.status = 'queued' order by d.id offset ${ORDERED_READ} limit 1)
   order by first.id limit 1)`
 
+/** SQL: the slots of the endpoint `w` that new deliveries may take while retries are due; the others are for those. */
+const OF_NEW = `(w.concurrency - least(${DUE_RETRIES}, h.half))`
+/** SQL: the slots that retries may take while new deliveries are queued. An ordered endpoint's may all wait for them. */
+const OF_RETRIES = `(w.concurrency - case when w.ordered then 0 else least(w.concurrency - h.half, (
+  select count(*) from (select from deliveries d where ${CLAIMABLE} order by d.id limit w.concurrency) queued)) end)`
+
 const CLAIM = `
-  with recursive ${queuedLanes('deliveries', 'webhook_id')}, held as materialized (
-    select organization_id, webhook_id, count(*)::integer as count from ${leasedSlots()} slot group by 1, 2
+  with recursive ${queuedLanes('deliveries', 'webhook_id')},
+  ${skipScan('waiting', 'deliveries', 'webhook_id', "status = 'delivering' and slot_wanted_at is not null")},
+  held as materialized (
+    select organization_id, webhook_id, count(*)::integer as count,
+      (count(*) filter (where retry))::integer as retries
+    from ${leasedSlots()} slot group by 1, 2
   ), endpoints as materialized (
-    select w.organization_id, w.id, w.name, w.status, w.ordered, w.failing_since is not null as failing,
-      h.own, h.organization, h.total, random() as lot,
-      least(w.concurrency - h.own - least(${dueRetries('w.concurrency')}, floor(w.concurrency / 2.0 + random())),
+    select w.organization_id, w.id, w.name, w.status, w.ordered, w.concurrency,
+      coalesce(w.failing_since < now() - ${FAILING}, false) as failing,
+      h.own, h.organization, h.total, random() as lot, w.concurrency - h.own as free,
+      least(${OF_NEW} - (h.own - h.retries),
         ${ATTEMPTS.all} - h.total - h.organization - h.own,
-        ${LEFT_OF_RATE})::integer as free
-    from lanes l join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
+        ${LEFT_OF_RATE})::integer as free_new,
+      case when l.waiting then ${OF_RETRIES} - h.retries else 0 end as free_retries
+    from (
+      select organization_id, webhook_id, bool_or(waits) as waiting from (
+        select *, false as waits from lanes union all select *, true from waiting) lane group by 1, 2) l
+    join outgoing_webhooks w on w.organization_id = l.organization_id and w.id = l.webhook_id
     cross join lateral (
       select coalesce(sum(count), 0)::integer as total,
         coalesce(sum(count) filter (where held.organization_id = w.organization_id), 0)::integer as organization,
-        coalesce(sum(count) filter (where held.webhook_id = w.id), 0)::integer as own
+        coalesce(sum(count) filter (where held.webhook_id = w.id), 0)::integer as own,
+        coalesce(sum(retries) filter (where held.webhook_id = w.id), 0)::integer as retries,
+        floor(w.concurrency / 2.0 + random())::integer as half
       from held) h
   ), candidates as (
-    select q.ctid, q.organization_id, q.id, w.name, w.failing, w.organization, w.total, w.lot,
-      w.own + row_number() over (partition by q.organization_id, w.id order by q.id) as turn
+    select q.ctid, q.organization_id, q.id, q.retry, w.name, w.failing, w.organization, w.total, w.lot, w.concurrency,
+      w.own + row_number() over (
+        partition by q.organization_id, w.id order by q.retry desc, q.slot_wanted_at, q.id) as turn
     from endpoints w cross join lateral (
-      select d.ctid, d.organization_id, d.id from (
+      (select d.ctid, d.organization_id, d.id, true as retry, d.slot_wanted_at from deliveries d
+       where d.organization_id = w.organization_id and d.webhook_id = w.id and ${WAITS_FOR_SLOT}
+       order by d.slot_wanted_at limit greatest(0, least(w.free, w.free_retries, :limit)))
+      union all
+      (select d.ctid, d.organization_id, d.id, false, null from (
         (select ${READ} from deliveries d where ${CLAIMABLE}
-         order by d.id limit case when w.ordered then ${ORDERED_READ} else greatest(0, least(w.free, :limit)) end)
+         order by d.id
+         limit case when w.ordered then ${ORDERED_READ} else greatest(0, least(w.free, w.free_new, :limit)) end)
         union
         (select ${READ} from deliveries d where ${CLAIMABLE} and w.ordered and d.id > ${ORDERED_START}
          order by d.id limit ${ORDERED_READ})) d
       where not w.ordered or not ${FOLLOWS}
-      order by d.id limit greatest(0, least(w.free, :limit))) q
+      order by d.id limit greatest(0, least(w.free, w.free_new, :limit)))) q
   ), placed as (
     -- by lot, because by age the endpoints that have a backlog would always come before one that has none
     select c.*, row_number() over (partition by c.organization_id order by c.turn, c.lot, c.id) as place
-    from candidates c
+    from candidates c where c.turn <= c.concurrency
   ), ordered as (
     select p.*, row_number() over (order by p.organization + p.place, p.lot, p.id) as position from placed p
   ), chosen as materialized (
     select * from ordered
-    where turn + organization + place + total + position <= ${ATTEMPTS.all}
+    where turn + organization + place + case when retry then 0 else total + position end
+      <= case when retry then ${ATTEMPTS.organization} else ${ATTEMPTS.all} end
     order by position limit :limit
   )
-  update deliveries d set lease_until = now() + make_interval(secs => :lease)
+  update deliveries d set
+    lease_until = case when c.retry then d.lease_until else now() + make_interval(secs => :lease) end,
+    next_attempt_at = case when c.retry then null else d.next_attempt_at end,
+    slot_until = case when c.retry then ${START_END} else d.slot_until end
   from chosen c
   -- by ctid, and the event in a subquery: a plan that was made for small tables joined all events of the organization
   where d.ctid = c.ctid
     -- an expression, so that the planner does not scan the index of the queue for each row
-    and d.status || '' = 'queued'
-  returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases, c.failing,
+    and d.status || '' = case when c.retry then 'delivering' else 'queued' end
+    and (not c.retry or (${WAITS_FOR_SLOT}))
+  returning d.organization_id, d.id, d.webhook_id, c.name as webhook_name, d.event_id, d.releases, c.failing, c.retry,
     (select e.name from events e where e.organization_id = d.organization_id and e.id = d.event_id) as event_name`
 
 /** Lets deliveries be claimed again whose start has failed, after a second. */
@@ -129,18 +168,14 @@ export interface ClaimedChange extends Release {
 }
 
 /** Leases up to `limit` deliveries that were cancelled, held or made due, and whose workflow is not signalled yet. */
-export async function claimDeliveryChanges(system: System, limit: number): Promise<ClaimedChange[]> {
-  const { rows } = await system.raw<{ rows: ClaimedChange[] }>(
-    `update deliveries set lease_until = now() + interval '10 seconds'
-     where (organization_id, id) in (
-       select organization_id, id from deliveries
-       where changes > changes_told and status <> 'queued' and (lease_until is null or lease_until < now())
-       order by id limit ? for update skip locked)
-     returning organization_id, id, releases, changes`,
-    [limit],
-  )
-  return rows
-}
+export const claimDeliveryChanges = (system: System, limit: number): Promise<ClaimedChange[]> =>
+  leaseRows(system, limit, {
+    table: 'deliveries',
+    key: 'organization_id, id',
+    waits: "changes > changes_told and status <> 'queued'",
+    order: 'id',
+    returning: 'organization_id, id, releases, changes',
+  })
 
 /** Records that the workflows were signalled for these changes; a later change needs another signal. */
 export async function markChangesSignalled(system: System, deliveries: ClaimedChange[]): Promise<void> {
@@ -188,12 +223,16 @@ export async function listOpenDeliveries(system: System, releases: Release[]): P
   return rows
 }
 
-/** Has the workflow read a delivery again whose attempt no worker reports. @returns whether there is such an attempt. */
+/**
+ * Has the workflow read a delivery again whose attempt no worker reports, or whose retry is due, and neither begins nor
+ * waits for a slot. @returns whether there is such an attempt.
+ */
 export async function signalInterrupted(tx: Tenant, { id, releases }: Release): Promise<boolean> {
   const count = await tx
     .trx('deliveries')
-    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering', next_attempt_at: null })
-    .where('slot_until', '<', tx.trx.fn.now())
+    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering', slot_wanted_at: null })
+    .whereNull('held_for')
+    .whereRaw("coalesce(next_attempt_at + interval '1 minute', slot_until) < now()")
     .increment('changes', 1)
   if (count > 0) tx.wake('agx_delivery_changes')
   return count > 0

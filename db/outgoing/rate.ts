@@ -33,6 +33,6 @@ export async function takeRate(
   await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, id: deliveryId })
-    .update({ next_attempt_at: due })
+    .update({ next_attempt_at: due, slot_wanted_at: null })
   return due
 }

@@ -1,11 +1,11 @@
-import { lockClaims } from '../postgres/queue-lock.ts'
+import { isUnleased } from '../postgres/lease.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { SLOT_END } from './slot-lease.ts'
 
 /**
  * The slots of an endpoint; their number is `concurrency`. A delivery leases a slot while an attempt is in progress or
- * about to start, and has none while it waits for a retry. The relay takes slots for first attempts; retries, and
- * attempts whose lease has expired, take them here.
+ * about to start, and has none while it waits for a retry. The relay takes slots for first attempts. A due retry takes a
+ * free one when it begins; if there is none, it waits until the relay gives it one, in turn with first attempts.
  */
 
 /** SQL: whether the delivery `d` is in an attempt that holds a slot; or is being started, and holds one. */
@@ -15,15 +15,35 @@ const IN_START = `d.status = 'queued' and d.lease_until > now()`
 /** SQL: whether the delivery `d` has a leased slot. */
 export const HAS_SLOT = `coalesce((${IN_ATTEMPT}) or (${IN_START}), false)`
 
-/** SQL: the leased slots, as rows with organization_id and webhook_id, of the deliveries `d` for which `condition` holds. */
+/**
+ * SQL: the leased slots, as rows with organization_id, webhook_id and whether it is for a `retry`, of the deliveries `d`
+ * for which `condition` holds.
+ */
 export const leasedSlots = (condition = 'true'): string => `(
-  select d.organization_id, d.webhook_id from deliveries d where ${IN_ATTEMPT} and ${condition}
+  select d.organization_id, d.webhook_id, d.attempts > 1 or d.slot_wanted_at is not null as retry
+  from deliveries d where ${IN_ATTEMPT} and ${condition}
   union all
-  select d.organization_id, d.webhook_id from deliveries d where ${IN_START} and ${condition})`
+  select d.organization_id, d.webhook_id, false from deliveries d where ${IN_START} and ${condition})`
 
-/** SQL: the number of leased slots of the endpoint `w`. */
-const HELD = `(
-  select count(*) from ${leasedSlots('d.organization_id = w.organization_id and d.webhook_id = w.id')} held)`
+/**
+ * SQL: whether the retry `d` waits for a slot. One that was given a slot has no next_attempt_at; it waits again if it has
+ * not begun when the lease ends. One that is paused in Temporal cannot be woken.
+ */
+export const WAITS_FOR_SLOT = `d.status = 'delivering' and d.slot_wanted_at is not null and d.held_for is null
+  and coalesce(d.next_attempt_at, d.slot_until, now()) <= now()`
+
+/** SQL: whether the delivery `d` waits for its first attempt, or that of a release, and no relay is starting it. */
+export const IS_QUEUED = `d.status = 'queued' and ${isUnleased('d.lease_until')}`
+
+/**
+ * SQL: whether deliveries of an endpoint wait for a first attempt, or retries for a slot. In the order of an index: to find
+ * any the planner expects one soon, and reads the whole table, where those that have ended come first.
+ */
+export const anyQueued = (endpoint: string): string => any(`${endpoint} and ${IS_QUEUED}`, 'd.id')
+export const anyWaits = (endpoint: string): string =>
+  any(`${endpoint} and ${WAITS_FOR_SLOT}`, 'd.slot_wanted_at')
+const any = (condition: string, order: string) =>
+  `coalesce((select true from deliveries d where ${condition} order by ${order} limit 1), false)`
 
 /**
  * Attempts in progress at once, so that receivers that do not answer leave slots to others. The relay starts a delivery
@@ -33,46 +53,59 @@ const HELD = `(
  */
 export const ATTEMPTS = { organization: 200, all: 500 }
 
+/** About as long as an attempt of a prompt receiver holds its slot. */
+const SOON = `interval '250 milliseconds'`
+
 /**
- * SQL: the number of due retries without a slot, of the endpoint `w`, counted up to `limit`. One that is paused in
- * Temporal cannot be woken.
+ * SQL: the number of retries of the endpoint `w` that are due or soon will be, and have no slot; counted up to its
+ * concurrency. The relay leaves them slots: one that finds a slot when it is due costs a third of one that is woken.
  */
-export const dueRetries = (limit: string): string => `(
+export const DUE_RETRIES = `(
   select count(*) from (
     select from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-      and d.status = 'delivering' and d.next_attempt_at <= now() and d.held_for is null limit ${limit}) due)`
-
-const MAX_WAIT_SECONDS = 300
+      and d.status = 'delivering' and d.next_attempt_at <= now() + ${SOON} and d.held_for is null
+    order by d.next_attempt_at limit w.concurrency) due)`
 
 /**
- * Takes a slot for an attempt that is due and has none. The slot is reserved until the end of the transaction, which
- * must begin the attempt.
- * @returns the milliseconds until the next try if no slot is free; undefined if the slot was taken or none is needed
- * (the delivery is not due, or it has a slot).
+ * The relay wakes a retry that waits for a slot; its own next try is for what nobody foresaw. Seldom, because 10,000 may
+ * wait: a try costs as much as an attempt.
  */
-export async function takeSlot(tx: Tenant, deliveryId: string): Promise<number | undefined> {
-  const before = await slotsFor(tx, deliveryId)
-  if (!before || (before.next_attempt_at && before.next_attempt_at.getTime() > Date.now())) return undefined
-  if (before.free <= 0) {
-    if (!before.next_attempt_at) await markDue(tx, deliveryId)
-    return waitFor(before)
-  }
-  // The statement after the lock sees the slots that others took before it.
-  await lockClaims(tx.trx, 'deliveries')
-  // The relay cannot claim meanwhile and must try again.
-  tx.wake('agx_deliveries')
-  const now = await slotsFor(tx, deliveryId)
-  return now && now.free <= 0 ? waitFor(now) : undefined
-}
+const RECHECK_SECONDS = 900
+/** Of a delivery whose start is not recorded yet: its next slot is the relay's lease, of which nothing tells. */
+const RECHECK_START_SECONDS = 2
 
-/** Makes an interrupted attempt a due retry, which the next free slot wakes. */
-async function markDue(tx: Tenant, deliveryId: string): Promise<void> {
-  await tx.trx.raw(
-    `update deliveries set next_attempt_at = now()
-     where organization_id = ? and id = ? and status = 'delivering' and next_attempt_at is null
-       and slot_until <= now()`,
+/**
+ * SQL: the number of slots of the endpoint `w` that the due retry `:deliveryId` may take: not those of retries that wait
+ * already, nor the half of new deliveries.
+ */
+export const FREE_FOR_RETRY = `(
+  select least(
+    w.concurrency - held.own - waiting.count,
+    floor((${ATTEMPTS.organization} - held.total - held.own) / 2.0),
+    case when ${anyQueued('d.organization_id = w.organization_id and d.webhook_id = w.id')} then ceil(w.concurrency / 2.0) - held.retries end)
+  from (
+    select count(*) as total, count(*) filter (where slot.webhook_id = w.id) as own,
+      count(*) filter (where slot.webhook_id = w.id and slot.retry) as retries
+    from ${leasedSlots('d.organization_id = :organizationId')} slot) held,
+  (select count(*) from (
+    select from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
+      and ${WAITS_FOR_SLOT} and d.id <> :deliveryId order by d.slot_wanted_at limit w.concurrency) d) waiting)`
+
+/**
+ * Has the relay give a due retry the next free slot, and signal its workflow; an interrupted attempt becomes a due retry.
+ * @returns the milliseconds until it should look again.
+ */
+export async function waitForSlot(tx: Tenant, deliveryId: string): Promise<number> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `update deliveries set slot_wanted_at = coalesce(slot_wanted_at, now()),
+       next_attempt_at = coalesce(next_attempt_at, now())
+     where organization_id = ? and id = ? and status = 'delivering' and coalesce(next_attempt_at, slot_until) <= now()`,
     [tx.organizationId, deliveryId],
   )
+  // A slot may have become free meanwhile.
+  tx.wake('agx_deliveries')
+  const seconds = rowCount > 0 ? RECHECK_SECONDS : RECHECK_START_SECONDS
+  return seconds * (1 + Math.random() / 2) * 1_000
 }
 
 /**
@@ -87,57 +120,4 @@ export async function renewSlot(tx: Tenant, deliveryId: string, attempt: number)
     [tx.organizationId, deliveryId, attempt],
   )
   return rowCount > 0
-}
-
-/** Wakes as many due retries as slots are free, the longest due first. */
-export async function wakeDueRetries(tx: Tenant, webhookId: string): Promise<void> {
-  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update deliveries d set changes = d.changes + 1 from (
-       select id from deliveries
-       where organization_id = :organizationId and webhook_id = :webhookId
-         and status = 'delivering' and next_attempt_at <= now() and held_for is null
-       order by next_attempt_at
-       limit (
-         select greatest(1, w.concurrency - ${HELD}) from outgoing_webhooks w
-         where w.organization_id = :organizationId and w.id = :webhookId)
-       for update skip locked) due
-     where d.organization_id = :organizationId and d.id = due.id`,
-    { organizationId: tx.organizationId, webhookId },
-  )
-  if (rowCount > 0) tx.wake('agx_delivery_changes')
-}
-
-interface Slots {
-  /** null: the attempt was interrupted or has not begun. */
-  next_attempt_at: Date | null
-  concurrency: number
-  free: number
-  due: number
-}
-
-async function slotsFor(tx: Tenant, deliveryId: string): Promise<Slots | undefined> {
-  const { rows } = await tx.trx.raw<{ rows: Slots[] }>(
-    `select this.next_attempt_at, w.concurrency,
-       least(w.concurrency - held.own, floor((${ATTEMPTS.organization} - held.total - held.own) / 2.0)) as free,
-       ${dueRetries(`${MAX_WAIT_SECONDS} * w.concurrency`)} as due
-     from (
-       select d.*, ${HAS_SLOT} as has_slot from deliveries d
-       where d.organization_id = :organizationId and d.id = :deliveryId) this
-     join outgoing_webhooks w on w.organization_id = this.organization_id and w.id = this.webhook_id
-     cross join lateral (
-       select count(*) as total, count(*) filter (where slot.webhook_id = w.id) as own
-       from ${leasedSlots('d.organization_id = :organizationId')} slot) held
-     where this.status in ('queued', 'delivering') and not this.has_slot`,
-    { organizationId: tx.organizationId, deliveryId },
-  )
-  return rows[0]
-}
-
-/**
- * The polling interval of a due retry that nothing wakes: it grows with the number of due retries, so that together they
- * poll about once a second per slot.
- */
-function waitFor({ due, concurrency }: Slots): number {
-  const seconds = Math.min(Math.max(1, due / concurrency), MAX_WAIT_SECONDS)
-  return seconds * (1 + Math.random() / 2) * 1_000
 }

@@ -7,6 +7,7 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { holdDeliveries, releaseDeliveries } from './moves/holds.ts'
+import { followSchedule, type RetrySchedule } from './retry-schedule.ts'
 
 /** An endpoint that receives events, as the API shows it. */
 export interface OutgoingWebhook {
@@ -22,13 +23,14 @@ export interface OutgoingWebhook {
   /** Why the service made it Inactive. */
   status_reason: string | null
   header_names: string[]
-  /** Seconds before each retry; null is the default schedule. */
-  retry_schedule: number[] | null
+  retry_schedule: RetrySchedule
   timeout_ms: number
   concurrency: number
   /** The cap of attempts per minute. */
   rate_per_minute: number | null
   failing_since: Date | null
+  /** The end of a rotation, until which the secret before signs, too; it may be past. */
+  previous_secret_expires_at: Date | null
   created_at: Date
   updated_at: Date
 }
@@ -62,7 +64,8 @@ const COLUMNS = [
     'header_names',
     'retry_schedule',
   ],
-  ...['timeout_ms', 'concurrency', 'rate_per_minute', 'failing_since', 'created_at', 'updated_at'],
+  ...['timeout_ms', 'concurrency', 'rate_per_minute', 'failing_since', 'previous_secret_expires_at'],
+  ...['created_at', 'updated_at'],
 ]
 
 /** Creates an endpoint with status Active. Throws plan_limit. */
@@ -104,16 +107,29 @@ export async function getOutgoingWebhook(tx: Tenant, id: string): Promise<Outgoi
   return row
 }
 
-/** Updates an endpoint; effective from the next attempt, also of open deliveries. Throws not_found. */
+/**
+ * Updates an endpoint; effective from the next attempt, also of open deliveries. Waiting ones follow another retry
+ * schedule at once. Throws not_found.
+ */
 export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch): Promise<OutgoingWebhook> {
+  const before = patch.retry_schedule === undefined ? undefined : await lockSchedule(tx, id)
   const [row] = await tx
     .trx('outgoing_webhooks')
     .where({ organization_id: tx.organizationId, id })
     .update({ ...patch, updated_at: tx.trx.fn.now() })
     .returning(COLUMNS)
   if (!row) throw notFound('webhook')
+  if (before && patch.retry_schedule !== undefined)
+    await followSchedule(tx, id, { from: before.retry_schedule, to: patch.retry_schedule })
   return recorded(tx, 'outgoing_webhook.updated', row as OutgoingWebhook, fieldsOf(patch))
 }
+
+const lockSchedule = (tx: Tenant, id: string) =>
+  tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .forUpdate()
+    .first<{ retry_schedule: RetrySchedule } | undefined>('retry_schedule')
 
 /** Inactive holds open deliveries, Active releases them. Throws not_found. */
 export async function setOutgoingStatus(

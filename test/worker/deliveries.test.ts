@@ -17,9 +17,11 @@ describe('deliveries on Temporal', function () {
   it('arrive once, signed, with one workflow task', async () => {
     const webhook = await createWebhook()
     const id = await raise(webhook)
-    assert.equal((await ended(id)).status, 'succeeded')
+    const delivery = await ended(id)
+    assert.deepEqual([delivery.status, delivery.http_status], ['succeeded', 204])
     assert.equal(receiver.received.length, 1)
     const { headers, body } = receiver.received[0]!
+    assert.equal(delivery.message_id, headers['webhook-id'])
     assert.equal(
       (new Webhook(webhook.secret).verify(body, headers) as { event: string }).event,
       webhook.event,
@@ -129,10 +131,15 @@ describe('deliveries on Temporal', function () {
   it('carry both signatures during a rotation of the secret', async () => {
     const webhook = await createWebhook()
     const { body: rotated } = await app('POST', `/webhooks/outgoing/${webhook.id}/rotate-secret`)
+    const shown = async () =>
+      (await app('GET', `/webhooks/outgoing/${webhook.id}`)).body.previous_secret_expires_at
+    const hours = (Date.parse(await shown()) - Date.now()) / 3_600_000
+    assert.ok(hours > 23 && hours <= 24, `${hours} hours`)
     await ended(await raise(webhook))
     const { headers, body } = receiver.received[0]!
     for (const secret of [webhook.secret, rotated.secret]) new Webhook(secret).verify(body, headers)
     await app('POST', `/webhooks/outgoing/${webhook.id}/rotate-secret`, { overlap_hours: 0 })
+    assert.equal(await shown(), null)
     receiver.behave()
     await ended(await raise(webhook))
     const after = receiver.received[0]!

@@ -99,17 +99,40 @@ describe('a delivery in flight', function () {
     )
   })
 
-  it('follows a shorter retry schedule of its webhook at once', async () => {
+  it('follows another retry schedule of its webhook: its next attempt is sooner, later, or not made', async () => {
     receiver.behave(500)
     const webhook = await createWebhook({ retry_schedule: [3_600, 3_600] })
     const id = await raise(webhook)
     await waiting(id)
-    await app('PATCH', `/webhooks/outgoing/${webhook.id}`, { retry_schedule: [] })
-    await act(id, 'retry')
-    const { status, error } = await ended(id)
+    const [first] = (await get(id)).attempts
+    const patch = (retry_schedule: number[] | null) =>
+      app('PATCH', `/webhooks/outgoing/${webhook.id}`, { retry_schedule })
+    await patch([7_200])
+    const wait = Date.parse((await get(id)).next_attempt_at) - Date.parse(first.started_at)
+    assert.ok(wait >= 7_200_000 && wait <= 8_700_000, `${wait} ms`)
+    receiver.behave(500)
+    await patch([1, 3_600])
+    await until(async () => receiver.received.length === 1)
+    await waiting(id)
+    await patch([1])
+    const { status, error, attempt_count } = await ended(id)
     assert.deepEqual(
-      [status, error],
-      ['failed', 'the retry schedule of the webhook allows no further attempt'],
+      [status, error, attempt_count],
+      ['failed', 'the retry schedule of the webhook allows no further attempt', 2],
     )
+  })
+
+  it('keeps a time that a user or the receiver set when the retry schedule changes', async () => {
+    const webhook = await createWebhook({ retry_schedule: [60] })
+    receiver.behave({ status: 503, headers: { 'retry-after': '1800' } }, 500)
+    const asked = await raise(webhook)
+    await waiting(asked)
+    const moved = await raise(webhook)
+    await waiting(moved)
+    await act(moved, 'reschedule', { at: inSeconds(7_200) })
+    const times = async () => [(await get(asked)).next_attempt_at, (await get(moved)).next_attempt_at]
+    const before = await times()
+    await app('PATCH', `/webhooks/outgoing/${webhook.id}`, { retry_schedule: [120, 120] })
+    assert.deepEqual(await times(), before)
   })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
+import { InterruptedDeliveries } from '../../worker/sweep/interrupted.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { changed } from '../../workflows/deliver.ts'
 import { testActor } from '../support/database.ts'
@@ -56,6 +57,42 @@ describe('interrupted deliveries', function () {
     assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
     const seconds = (Date.now() - startedAt) / 1_000
     assert.ok(seconds > 4 && seconds < 10, `${seconds} s`)
+  })
+
+  const looksDuring = async <T>(work: Promise<T>): Promise<T> => {
+    const interrupted = new InterruptedDeliveries({ db: on.db, log: testLog })
+    const looks = setInterval(() => interrupted.look(), 1_000)
+    return work.finally(() => clearInterval(looks))
+  }
+
+  /** A delivery that no workflow runs, as if Temporal still waited for a dead worker. */
+  async function stranded(): Promise<string> {
+    const webhook = await on.createWebhook()
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const id = await on.raise(webhook)
+    await on.db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null })
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    return id
+  }
+  const outcomes = ({ status, attempts }: { status: string; attempts: { status: string }[] }) => [
+    status,
+    ...attempts.map((one) => one.status),
+  ]
+
+  it('are attempted again soon after their worker died, before Temporal gives its task to another', async () => {
+    const id = await stranded()
+    const startedAt = Date.now()
+    assert.deepEqual(outcomes(await looksDuring(on.ended(id))), ['succeeded', 'unknown', 'succeeded'])
+    const seconds = (Date.now() - startedAt) / 1_000
+    assert.ok(seconds > 6 && seconds < 15, `${seconds} s`)
+  })
+
+  it('are started again if their worker died before the first attempt', async () => {
+    const id = await stranded()
+    await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()
+    await on.db.system('deliveries').where({ id }).update({ attempts: 0 })
+    assert.deepEqual(outcomes(await looksDuring(on.ended(id))), ['succeeded', 'succeeded'])
   })
 
   it('keep the slot of an attempt that takes longer than the lease', async () => {

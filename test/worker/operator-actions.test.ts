@@ -181,8 +181,12 @@ describe('an operator in Temporal', function () {
     const retry = { max_attempts: 2, initial_interval: '1h' }
     const id = await queueRun(on.db, on.api.organizationId, { nodes: [call('call', { retry })] })
     const node = () => on.db.system('run_nodes').where({ run_id: id }).first()
-    // The row counts the attempt that comes next.
+    // The row counts the attempt that comes next, before Temporal knows that this one has failed.
     await until(async () => (await node())?.attempt === 2)
+    await until(async () => {
+      const { raw } = await worker.client.workflow.getHandle(`run:${id}`).describe()
+      return raw.pendingActivities?.[0]?.attempt === 2
+    })
     await resetActivity(`run:${id}`, 'api_request')
     const { status, error } = await untilRun(on.db, id)
     assert.deepEqual([status, error?.code, (await node()).attempt], ['failed', 'connection_refused', 2])

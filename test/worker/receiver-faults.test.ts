@@ -73,6 +73,11 @@ const FAULTS: Record<string, Fault> = {
     error: /^connection_failed: .*HEADERS_OVERFLOW/,
   },
   'does not speak HTTP': { serve: raw('220 mail.example.com ESMTP\r\n'), error: /^connection_failed: / },
+  'never answers the TLS handshake': {
+    scheme: 'https',
+    serve: onRequest(() => {}),
+    error: /^timeout: .*1000 ms/,
+  },
   'speaks no TLS where the URL is https': {
     scheme: 'https',
     serve: raw('HTTP/1.1 400 Bad Request\r\n\r\n'),
@@ -102,7 +107,7 @@ describe('a delivery to a receiver that', function () {
     const delivery = await on.ended(await on.raise(webhook))
     assert.equal(delivery.attempts.length, 1)
     const [one] = delivery.attempts
-    assert.ok(one.duration_ms >= 0 && one.started_at, 'the log is complete')
+    assert.ok(one.duration_ms >= 0 && one.duration_ms < 6_000 && one.started_at, 'the log is complete')
     assert.equal(one.status, delivery.status)
     assert.equal(one.error, delivery.error)
     return { ...delivery, attempt: one }

@@ -2,17 +2,21 @@ import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
 import { failDeliveryStart, markDeliveriesStarted, type Release } from '../../db/outgoing/moves/queue.ts'
 import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/outgoing/queue.ts'
-import { DELIVER_ENGINE, type deliver } from '../../workflows/deliver.ts'
+import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
+import { unlessGone } from './unless-gone.ts'
 
 /** Each release of a held delivery starts a new workflow, because a workflow id is used once. */
 export const deliveryWorkflowId = ({ id, releases }: Pick<Release, 'id' | 'releases'>) =>
   releases === 0 ? `delivery:${id}` : `delivery:${id}:${releases}`
 
-/** Deliveries of events to endpoints. `taskQueue` serves only deliveries: slow receivers do not delay runs. */
+/**
+ * Deliveries of events to endpoints, and their retries that found no free slot. `taskQueue` serves only deliveries: slow
+ * receivers do not delay runs.
+ */
 export function deliveriesQueue({
   taskQueue,
   log,
@@ -25,7 +29,10 @@ export function deliveriesQueue({
     name: 'deliveries',
     channel: 'agx_deliveries',
     claim: claimDeliveries,
-    start: (client, row) => startDelivery(startWorkflow, client, row),
+    start: (client, row) =>
+      row.retry
+        ? unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
+        : startDelivery(startWorkflow, client, row),
     started: markDeliveriesStarted,
     failed: shortenLeases,
     refused: (db, row, reason) => failDeliveryStart(db.system, row, reason),
@@ -42,6 +49,7 @@ function startDelivery(startWorkflow: StartWorkflow, client: Client, row: Claime
     summary,
     memo: { delivery_id: id, event_id },
     attributes: [{ key: searchAttributes.endpoint, value: row.webhook_id }],
+    // Longer than a first attempt, which is made twice if its task times out.
     taskTimeout: '30 seconds',
     args: [
       {

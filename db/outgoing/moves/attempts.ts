@@ -1,5 +1,7 @@
+import { lockClaimsNext } from '../../postgres/queue-lock.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { SLOT_END } from '../slot-lease.ts'
+import { anyQueued, anyWaits, FREE_FOR_RETRY } from '../slots.ts'
 import type { Release } from './queue.ts'
 import { type DeliveryEnd, type DeliveryStatus, OPEN_DELIVERY_STATUSES } from './statuses.ts'
 
@@ -14,34 +16,64 @@ export interface AttemptResult {
   error: string | null
 }
 
-/** Logs an attempt before it is sent. @returns its number, from 1. Throws if the delivery is held or has ended. */
-export async function beginAttempt(tx: Tenant, id: string): Promise<number> {
+/** What was read of a delivery before its attempt begins. */
+export interface ReadyDelivery {
+  releases: number
+  next_attempt_at: Date | null
+  /** Whether its slot is leased; a retry takes one otherwise. */
+  has_slot: boolean
+}
+
+/**
+ * Logs an attempt before it is sent. A retry without a slot takes one: after the lock, so that the statement sees the slots
+ * that others took before it, and with COMMIT in the same message, because all claims wait for the lock. (One that was
+ * held from before the delivery was read let 20 retries a second begin.)
+ * @returns its number, from 1; undefined if no slot is free, or the delivery was held, has ended, or differs from `ready`.
+ */
+export async function beginAttempt(
+  tx: Tenant,
+  id: string,
+  ready?: ReadyDelivery,
+): Promise<number | undefined> {
+  const takes = ready?.has_slot === false
+  if (takes) {
+    lockClaimsNext(tx, 'deliveries')
+    // The relay cannot claim meanwhile and must try again.
+    tx.wake('agx_deliveries')
+  }
   const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
     `with d as (
-       update deliveries set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
+       update deliveries d set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
          -- keeps the lease of the relay, which has not recorded the start yet
-         lease_until = case when status <> 'queued' then lease_until end,
-         held_for = null, started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
-       where organization_id = :organizationId and id = :id and status in ('queued', 'delivering')
+         lease_until = case when d.status <> 'queued' then lease_until end,
+         held_for = null, slot_wanted_at = null, started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
+       ${takes ? 'from outgoing_webhooks w' : ''}
+       where d.organization_id = :organizationId and d.id = :deliveryId and d.status in ('queued', 'delivering')
+         ${ready ? 'and d.releases = :releases and d.next_attempt_at is not distinct from cast(:due as timestamptz)' : ''}
+         ${takes ? `and w.organization_id = d.organization_id and w.id = d.webhook_id and ${FREE_FOR_RETRY} > 0` : ''}
        returning attempts)
      insert into delivery_attempts (organization_id, delivery_id, attempt)
-     select :organizationId, :id, attempts from d returning attempt`,
-    { organizationId: tx.organizationId, id },
+     select :organizationId, :deliveryId, attempts from d returning attempt`,
+    {
+      organizationId: tx.organizationId,
+      deliveryId: id,
+      ...(ready ? { releases: ready.releases, due: ready.next_attempt_at } : {}),
+    } as never,
   )
-  if (!rows[0]) throw new Error(`delivery ${id} is held or has ended: no attempt can begin`)
-  return rows[0].attempt
+  return rows[0]?.attempt
 }
+
+const OF_ENDPOINT = 'd.organization_id = :organizationId and d.webhook_id = :webhookId'
 
 interface EndedAttempt {
   status: DeliveryStatus | null
   others_wait: boolean
-  due: boolean
 }
 
 /**
  * Completes the log of an attempt. `next` is the time of the next attempt; null ends the delivery. A delivery that was
  * held or cancelled during the attempt keeps that status, unless the attempt succeeded; a paused one keeps `next`, too.
- * @returns the delivery's new status, undefined if it was deleted; and whether other retries of the endpoint are due.
+ * Its slot is free: wakes the relay if others wait for one. @returns the delivery's new status, undefined if it was deleted.
  */
 export async function endAttempt(
   tx: Tenant,
@@ -49,7 +81,7 @@ export async function endAttempt(
   attempt: number,
   result: AttemptResult,
   next: Date | null,
-): Promise<{ status: DeliveryStatus | undefined; due: boolean }> {
+): Promise<DeliveryStatus | undefined> {
   const { succeeded, response_headers } = result
   const ended = succeeded ? 'succeeded' : next ? null : 'failed'
   const { rows } = await tx.trx.raw<{ rows: EndedAttempt[] }>(
@@ -66,13 +98,7 @@ export async function endAttempt(
          and (status = any(:from) or (status = 'held' and held_for = 'paused')) returning status)
      select coalesce((select status from delivery), (
          select status from deliveries where organization_id = :organizationId and id = :id)) as status,
-       exists (
-         select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
-           and other.status = 'queued' and (other.lease_until is null or other.lease_until < now())) as others_wait,
-       exists (
-         select from deliveries other where other.organization_id = :organizationId and other.webhook_id = :webhookId
-           and other.status = 'delivering' and other.next_attempt_at <= now()
-           and other.held_for is null) as due`,
+       ${anyQueued(OF_ENDPOINT)} or ${anyWaits(OF_ENDPOINT)} as others_wait`,
     {
       organizationId: tx.organizationId,
       id,
@@ -90,10 +116,9 @@ export async function endAttempt(
       from: ended ? endsFrom(ended) : ['delivering'],
     } as never,
   )
-  const { status, others_wait, due } = rows[0]!
-  // The delivery's slot is free.
+  const { status, others_wait } = rows[0]!
   if (others_wait) tx.wake('agx_deliveries')
-  return { status: status ?? undefined, due }
+  return status ?? undefined
 }
 
 /** An attempt that arrives makes the delivery succeed, even if the delivery was already failed or cancelled. */
@@ -119,8 +144,8 @@ export const endUnrecordedDelivery = (
 ): Promise<boolean> => giveUp(tx, { id, releases }, ['delivering'], status, error)
 
 /**
- * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row: Temporal or
- * this database was restored from a backup. A new release continues with the next attempt, when it is due; the release
+ * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row (Temporal or
+ * this database was restored from a backup), or whose worker died in an attempt. A new release continues with the next attempt, when it is due; the release
  * before, if it does exist, finds its row released again and ends. @returns false if it is not `delivering`.
  */
 export async function requeueDelivery(tx: Tenant, { id, releases }: Release): Promise<boolean> {

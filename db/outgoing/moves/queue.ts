@@ -76,7 +76,7 @@ export async function markDeliveriesStarted(system: System, deliveries: Release[
   // row is skipped: its first attempt writes the same.
   const { rowCount } = await system.raw<{ rowCount: number }>(
     `update deliveries d set status = 'delivering', started_at = now(), lease_until = null,
-       slot_until = ${START_END}
+       slot_wanted_at = null, slot_until = ${START_END}
      from (
        select d.organization_id, d.id
        from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, releases integer)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { createHttp } from '../../../activities/http/client.ts'
 import { EgressPolicy } from '../../../db/egress.ts'
 import { NodeError } from '../../../workflows/nodes/define.ts'
@@ -157,6 +157,24 @@ describe('calls to URLs that users give', () => {
     await assert.rejects(call('http://127.0.0.1:1/'), code('connection_failed'))
     assert.deepEqual((await call(url)).body, { ok: true })
     await http.close()
+  })
+
+  it('ends at the time limit while it connects: to a silent name server, or one that shakes no hands', async () => {
+    const silent = createTcpServer(() => {})
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const http = createHttp({ allow: ['127.0.0.0/8'], resolve: () => new Promise(() => {}) })
+    try {
+      for (const host of [`127.0.0.1:${(silent.address() as AddressInfo).port}`, 'silent.test']) {
+        const begun = performance.now()
+        const call = http.call({ method: 'GET', url: `https://${host}/` }, { ...options(), timeoutMs: 300 })
+        await assert.rejects(call, code('timeout'))
+        const took = performance.now() - begun
+        assert.ok(took < 5_000, `${host}: ${took} ms`)
+      }
+    } finally {
+      await http.close()
+      silent.close()
+    }
   })
 
   it('allows public addresses but no special range', () => {

@@ -109,6 +109,28 @@ describe('/app/webhooks/outgoing', function () {
     for (const { id } of [contacts, all, raised]) await app('DELETE', `/webhooks/outgoing/${id}`)
   })
 
+  it('refuses a URL together with everything else that is wrong, on creation and change', async () => {
+    const webhook = await create()
+    const wrong = { url: 'http://10.0.0.1/', timeout_ms: 1, headers: { 'X-Team': `${HEADER}\n` } }
+    for (const refused of [
+      await app('POST', '/webhooks/outgoing', { ...hook, ...wrong }),
+      await app('PATCH', `/webhooks/outgoing/${webhook.id}`, wrong),
+    ]) {
+      assert.equal(refused.status, 422)
+      assert.deepEqual(refused.body.detail.map(({ loc }: { loc: string[] }) => loc.slice(1).join()).sort(), [
+        'headers,X-Team',
+        'timeout_ms',
+        'url',
+      ])
+      assert.doesNotMatch(
+        JSON.stringify(refused.body),
+        new RegExp(HEADER),
+        'a header value can be a credential',
+      )
+    }
+    await app('DELETE', `/webhooks/outgoing/${webhook.id}`)
+  })
+
   it('accepts private addresses and http if the operator allows them', async () => {
     const open = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '10.0.0.0/8' })
     const inside = await signIn(db, open)
@@ -190,7 +212,7 @@ describe('/app/webhooks/outgoing', function () {
     const webhook = await create({ events: ['order.placed'] })
     const { id } = await deliver(webhook, 'order.placed')
     assert.equal((await app('POST', `/deliveries/${id}/resend`)).status, 409)
-    assert.equal((await app('POST', `/deliveries/${id}/retry`)).status, 409)
+    assert.equal((await app('POST', `/deliveries/${id}/retry`)).status, 200, 'it is due')
     const cancelled = await app('POST', `/deliveries/${id}/cancel`)
     assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
     assert.equal((await app('POST', `/deliveries/${id}/cancel`)).status, 409)
@@ -249,6 +271,7 @@ describe('/app/webhooks/outgoing', function () {
       return [status, answer.error?.message]
     }
     assert.deepEqual(await says('resume'), [409, 'the delivery is not paused'])
+    assert.deepEqual(await says('retry'), [200, undefined], 'its first attempt waits for a slot')
     assert.deepEqual(await says('reschedule', { at: '2020-01-01T00:00:00Z' }), [422, 'at: is in the past'])
     assert.deepEqual(await says('reschedule', { at: '2999-01-01T00:00:00Z' }), [
       422,

@@ -133,7 +133,8 @@ describe('the moves of deliveries', function () {
         unmet: { 'another release': (delivery) => startFailed(later(delivery)) },
       },
       beginAttempt: {
-        act: async (delivery) => (await tenant(delivery, (tx) => beginAttempt(tx, delivery.id))) > 0,
+        act: async (delivery) =>
+          (await tenant(delivery, (tx) => beginAttempt(tx, delivery.id))) !== undefined,
       },
       'endAttempt, succeeded': { act: (delivery) => attempt(delivery, true, null) },
       'endAttempt, failed': { act: (delivery) => attempt(delivery, false, null) },

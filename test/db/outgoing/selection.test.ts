@@ -100,11 +100,24 @@ describe('the condition of a webhook, and the filters of its log', function () {
       await total('code=503'),
       await total('code=5xx'),
       await total('code=429'),
+      await total('event=log.*'),
+      await total('event=note.*'),
+      await total('event=*'),
       await total(`record_id=${id}`, '/deliveries'),
       await total(`webhook_id=${two.id}`, '/deliveries'),
     ]
-    assert.deepEqual(counts, [2, 0, 1, 2, 0, 1, 1, 0, 2, 1])
-    const { status, body } = await app('GET', '/deliveries?code=abc')
-    assert.deepEqual([status, body.detail[0].loc], [422, ['query', 'code']])
+    assert.deepEqual(counts, [2, 0, 1, 2, 0, 1, 1, 0, 2, 0, 2, 2, 1])
+    const { status, body } = await app('GET', '/deliveries?code=abc&event=log')
+    assert.deepEqual(
+      [status, body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')).sort()],
+      [422, ['query.code', 'query.event']],
+    )
+    const codes = (await listed(`/webhooks/outgoing/${one.id}/deliveries`)).data.map(
+      ({ event, http_status }: { event: string; http_status: number | null }) => [event, http_status],
+    )
+    assert.deepEqual(codes, [
+      ['log.b', 503],
+      ['log.a', null],
+    ])
   })
 })

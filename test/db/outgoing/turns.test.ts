@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
+import { loadDelivery } from '../../../db/outgoing/attempts.ts'
 import { claimDeliveries } from '../../../db/outgoing/queue.ts'
-import { ATTEMPTS, takeSlot } from '../../../db/outgoing/slots.ts'
+import { ATTEMPTS } from '../../../db/outgoing/slots.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -117,8 +118,8 @@ describe('the turns of endpoints and organizations', function () {
         .where({ webhook_id, status: 'delivering' })
         .first<{ id: string }>('id')
       await db.system('deliveries').where({ id }).update({ next_attempt_at: db.system.fn.now() })
-      const wait = await db.tenant(organization, testActor, (tx) => takeSlot(tx, id))
-      return wait === undefined
+      const job = await db.tenant(organization, testActor, (tx) => loadDelivery(tx, id))
+      return job!.free! > 0
     }
     assert.equal(await retryOf(other), true)
     await db.system('outgoing_webhooks').where({ id: hanging.id }).update({ concurrency: 1_000 })

@@ -1,0 +1,26 @@
+import type { System } from '../postgres/tenancy.ts'
+import type { Release } from './moves/queue.ts'
+
+/** A delivery in an attempt that no worker has reported. */
+export interface Interrupted extends Release {
+  /** The number of the attempt; 0 if the first one has not begun. */
+  attempts: number
+}
+
+/**
+ * The deliveries whose attempt a worker began, or was to begin, and whose lease has expired. Only attempts of the last
+ * minute, and starts of a first release, so that a delivery that waits long for its next worker is not queued again and
+ * again; the sweep finds older ones.
+ */
+export async function listInterrupted(system: System): Promise<Interrupted[]> {
+  const { rows } = await system.raw<{ rows: Interrupted[] }>(
+    `select d.organization_id, d.id, d.releases, d.attempts
+     from deliveries d
+     left join delivery_attempts a
+       on a.organization_id = d.organization_id and a.delivery_id = d.id and a.attempt = d.attempts
+     where d.in_attempt and d.slot_until < now() - interval '1 second'
+       and case when d.attempts = 0 then d.releases = 0 else a.status = 'unknown' end
+       and coalesce(a.started_at, d.started_at) > now() - interval '1 minute'`,
+  )
+  return rows
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { withDeliveries } from '../support/with-deliveries.ts'
+import { historyOf } from '../support/worker.ts'
+
+describe('retries that are due together', function () {
+  this.timeout(30_000)
+  const on = withDeliveries()
+
+  it('are each woken once, when they have a slot', async () => {
+    const count = 20
+    on.receiver.behave(...Array.from({ length: count }, () => 503))
+    const webhook = await on.createWebhook({ retry_schedule: [2], concurrency: count })
+    const ids = await Promise.all(Array.from({ length: count }, () => on.raise(webhook)))
+    await Promise.all(ids.map(on.waiting))
+    assert.equal((await on.app('PATCH', `/webhooks/outgoing/${webhook.id}`, { concurrency: 2 })).status, 200)
+    on.receiver.answerAfter(50)
+    for (const id of ids) assert.equal((await on.ended(id)).status, 'succeeded')
+    assert.equal(on.receiver.mostAtOnce(), 2)
+    let signals = 0
+    for (const id of ids) {
+      const events = await historyOf(on.worker.client, `delivery:${id}`)
+      signals += events.filter((one) => one.workflowExecutionSignaledEventAttributes).length
+    }
+    // Each end of an attempt once signalled as many as slots were free: those were woken again before they began.
+    assert.ok(signals >= count / 2 && signals <= count, `${signals} signals for ${count} retries`)
+  })
+
+  it('take the free slots without a signal', async () => {
+    const count = 6
+    on.receiver.behave(...Array.from({ length: count }, () => 503))
+    const webhook = await on.createWebhook({ retry_schedule: [1], concurrency: 2 * count })
+    const ids = await Promise.all(Array.from({ length: count }, () => on.raise(webhook)))
+    for (const id of ids) {
+      assert.equal((await on.ended(id)).attempt_count, 2)
+      const events = await historyOf(on.worker.client, `delivery:${id}`)
+      assert.ok(!events.some((one) => one.workflowExecutionSignaledEventAttributes))
+    }
+  })
+})

@@ -1,0 +1,42 @@
+import type { Logger } from '../../db/log.ts'
+import { type Interrupted, listInterrupted } from '../../db/outgoing/interrupted.ts'
+import { requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
+import type { Database } from '../../db/postgres/connect.ts'
+import { SYSTEM } from '../../db/postgres/tenancy.ts'
+
+/** A worker renews the slots of its attempts every two seconds, so also soon after PostgreSQL was away. */
+const SEEN_MS = 3_000
+
+/**
+ * Queues the deliveries again whose worker died in an attempt. A first attempt is part of a workflow task, which Temporal
+ * gives to another worker only after 30 s, because an attempt may take half of that. A worker that is alive renews the
+ * lease of the attempt's slot: what it does not renew between two looks is attempted anew.
+ */
+export class InterruptedDeliveries {
+  private readonly db: Database
+  private readonly log: Logger
+  /** When an interrupted attempt was seen first, by delivery and attempt. */
+  private seen = new Map<string, number>()
+
+  constructor({ db, log }: { db: Database; log: Logger }) {
+    this.db = db
+    this.log = log
+  }
+
+  async look(now = performance.now()): Promise<void> {
+    const found = await listInterrupted(this.db.system)
+    this.seen = new Map(found.map((one) => [keyOf(one), this.seen.get(keyOf(one)) ?? now]))
+    for (const one of found) {
+      if (now - this.seen.get(keyOf(one))! < SEEN_MS) continue
+      const { organization_id, id, attempts } = one
+      const moved = await this.db.tenant(organization_id, SYSTEM, (tx) => requeueDelivery(tx, one))
+      if (moved)
+        this.log.warn(
+          { organization_id, delivery_id: id, attempt: attempts },
+          'the worker of an attempt is gone',
+        )
+    }
+  }
+}
+
+const keyOf = ({ id, attempts }: Interrupted) => `${id} ${attempts}`
