@@ -1,17 +1,24 @@
 import type { IncomingMessage } from 'node:http'
-import { findKeyHolders, flawOfKey, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
+import { findKeyHolders, flawOfKey, isSameHolder, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
 import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { AppError } from '../../db/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
 import { coalesce } from './coalesce.ts'
+import type { Presumed } from './presumed.ts'
 import type { Caller, Scope } from './scopes.ts'
 
 /** A caller with an API key, and the limits of its organization. */
 export interface KeyCaller extends Caller {
   type: 'key'
   limits: KeyHolder['limits']
+}
+
+/** What the look-up of a key found. */
+export interface FoundKey {
+  caller: KeyCaller
+  holder: KeyHolder
 }
 
 type FindHolder = ReturnType<typeof keyLookup>
@@ -34,8 +41,8 @@ export async function authenticateKey(
   request: IncomingMessage,
   deps: AppDeps,
   findHolder: FindHolder,
-): Promise<KeyCaller> {
-  const key = BEARER.exec(request.headers.authorization ?? '')?.[1]
+): Promise<FoundKey> {
+  const key = keyIn(request)
   const flaw = key === undefined ? unreadable(request) : flawOfKey(key)
   if (key === undefined || flaw) throw unauthorized(flaw)
   const holder = await findHolder(key)
@@ -45,21 +52,36 @@ export async function authenticateKey(
     holder.note_use = false
     void noteUse(deps.db.system, holder)
   }
-  return {
-    type: 'key',
-    id: holder.id,
-    name: holder.name,
-    organization: {
-      id: holder.organization_id,
-      name: holder.organization_name,
-      plan: holder.plan,
-      currency: holder.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
-      timezone: holder.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
-    },
-    scopes: new Set(holder.scopes as Scope[]),
-    limits: holder.limits,
-  }
+  return { caller: callerOf(holder), holder }
 }
+
+/** The caller of the last look-up, if a request from this address could be answered as that one. */
+export function presumeKey(
+  request: IncomingMessage,
+  deps: AppDeps,
+  found: FoundKey | undefined,
+): Presumed | undefined {
+  if (!found || !isAllowedFrom(request, found.holder, deps)) return undefined
+  const { caller, holder } = found
+  return { caller, isConfirmed: (send) => isSameHolder(send, keyIn(request)!, holder) }
+}
+
+const keyIn = ({ headers }: IncomingMessage) => BEARER.exec(headers.authorization ?? '')?.[1]
+
+const callerOf = (holder: KeyHolder): KeyCaller => ({
+  type: 'key',
+  id: holder.id,
+  name: holder.name,
+  organization: {
+    id: holder.organization_id,
+    name: holder.organization_name,
+    plan: holder.plan,
+    currency: holder.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
+    timezone: holder.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
+  },
+  scopes: new Set(holder.scopes as Scope[]),
+  limits: holder.limits,
+})
 
 const NOT_ACCEPTED =
   'the key is unknown, expired, revoked, or not allowed from this address: an admin finds it in the list of keys'

@@ -1,5 +1,6 @@
 import type Koa from 'koa'
 import type { Logger } from '../../db/log.ts'
+import type { TenantOptions } from '../../db/postgres/connect.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
 import type { TraceContext } from '../../db/traces/context.ts'
 import type { AppDeps } from '../deps.ts'
@@ -26,12 +27,21 @@ export class Exchange implements RouteRequest {
   readonly handlerHeaders: Record<string, string> = {}
   private readonly ctx: Koa.Context
   private readonly file: Upload | undefined
+  private readonly options: TenantOptions
   private readonly optionalCaller: Caller | undefined
   private abortController: AbortController | undefined
 
-  constructor(ctx: Koa.Context, deps: AppDeps, caller: Caller | undefined, params: unknown, file?: Upload) {
+  /** The options of its transactions, and the uploaded file. */
+  constructor(
+    ctx: Koa.Context,
+    deps: AppDeps,
+    caller: Caller | undefined,
+    params: unknown,
+    { file, ...options }: TenantOptions & { file?: Upload | undefined } = {},
+  ) {
     this.ctx = ctx
     this.file = file
+    this.options = options
     this.deps = deps
     this.optionalCaller = caller
     this.params = params
@@ -91,7 +101,9 @@ export class Exchange implements RouteRequest {
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
     this.transaction
       ? work(this.transaction)
-      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace)
+      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace, {
+          ...this.options,
+        })
 
   requireScopes = (needed: readonly Scope[]): void => {
     requireScopes(this.caller, needed)

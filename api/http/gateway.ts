@@ -3,11 +3,13 @@ import type Koa from 'koa'
 import { NIL } from 'uuid'
 import { z } from 'zod'
 import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/errors.ts'
+import type { Send } from '../../db/postgres/transaction.ts'
 import { check, strict } from '../../db/validate.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
 import { Exchange } from './exchange.ts'
 import { idempotencyKey, runOnce } from './idempotency.ts'
+import { answerPresumed, type Presumed } from './presumed.ts'
 import {
   type AppRoute,
   type EventStream,
@@ -32,6 +34,8 @@ export interface Realm<R extends Route | AppRoute> {
   inspect(route: R): void
   /** The caller; undefined only for a public route. Throws unauthorized. */
   authenticate(ctx: Koa.Context, route: R | undefined): Promise<Caller | undefined>
+  /** The caller as of the last look-up of its credential, for reads. */
+  presume?(ctx: Koa.Context): Presumed | undefined
   /** Counts the request against the caller's limits. Throws rate_limited. */
   limit?(ctx: Koa.Context, caller: Caller): Promise<void>
   /** Throws insufficient_scope. */
@@ -57,10 +61,25 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     router.add(route.method, route.path, compile(route), enumerationsOf(route))
   }
 
+  type Request = { path: string; search: string; match: Match<Operation<R>> | undefined }
+
   return async function handle(ctx: Koa.Context, path: string, search: string): Promise<void> {
     const match = router.match(ctx.method, path.slice(realm.prefix.length))
+    const request = { path, search, match }
+    const authenticate = () => realm.authenticate(ctx, match?.found ? match.value.route : undefined)
+    const presumed = match?.found && isRead(match.value) ? realm.presume?.(ctx) : undefined
+    if (!presumed) return answer(ctx, request, await authenticate())
+    await answerPresumed(ctx, presumed, authenticate, (caller, afterBegin) =>
+      answer(ctx, request, caller, afterBegin),
+    )
+  }
 
-    const caller = await realm.authenticate(ctx, match?.found ? match.value.route : undefined)
+  async function answer(
+    ctx: Koa.Context,
+    { path, search, match }: Request,
+    caller: Caller | undefined,
+    afterBegin?: (send: Send) => void,
+  ) {
     if (caller) {
       ctx.state.organization = caller.organization.id
       await realm.limit?.(ctx, caller)
@@ -76,7 +95,11 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     const bytes = takesJson ? await readJson(ctx, bodyLimit) : undefined
     const sent: Sent = { query: parseQuery(search), body: bytes && parseJson(bytes) }
 
-    const request = new Exchange(ctx, deps, caller, params, upload)
+    const request = new Exchange(ctx, deps, caller, params, {
+      file: upload,
+      readOnly: isRead(operation),
+      afterBegin,
+    })
     const execute = async () => {
       try {
         Object.assign(request, checked(operation, params, sent, bytes))
@@ -87,15 +110,19 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     }
     if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
     if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
-    const answer = key
+    const { status, body } = key
       ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
       : { status: response.status, body: JSON.stringify(await execute()) }
 
-    ctx.status = answer.status
+    ctx.status = status
     ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
-    ctx.body = answer.body
+    ctx.body = body
   }
 }
+
+/** Whether nothing leaves before the handler has ended, and nothing changes by it: its transactions are read-only. */
+const isRead = ({ route: { method, response } }: Operation<Route | AppRoute>) =>
+  method === 'GET' && !('file' in response) && !('stream' in response)
 
 function compile<R extends Route | AppRoute>(route: R): Operation<R> {
   const { query = NO_QUERY } = route

@@ -6,6 +6,7 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../lists/page.ts'
 import { statement } from '../postgres/statement.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import type { Send } from '../postgres/transaction.ts'
 import { fieldsOf, recorded } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
 
@@ -166,10 +167,12 @@ export interface KeyHolder extends Subscription {
   organization_id: string
   organization_name: string
   settings: { currency?: string; timezone?: string }
+  /** Another one after each change of the key's row or the organization's. */
+  stamp: string
 }
 
 /**
- * Finds the holders of keys by hash, for every request, so that revocation is immediate.
+ * Finds the holders of keys by hash. Each request does, or confirms the last find by `isSameHolder`: revocation is immediate.
  * @returns them by key, without invalid, unknown, revoked and expired keys.
  */
 export async function findKeyHolders(system: System, keys: string[]): Promise<Map<string, KeyHolder>> {
@@ -192,14 +195,38 @@ interface Hashes {
   previous: Buffer | null
 }
 
+/** The transactions that wrote the two rows. */
+const STAMP = "k.xmin::text || ' ' || o.xmin::text"
+const IS_VALID = 'k.revoked_at is null and (k.expires_at is null or k.expires_at > now())'
+
 const FIND_HOLDERS = `
   select k.hash as current, case when k.previous_expires_at > now() then k.previous_hash end as previous,
     k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
     k.last_used_at is null or k.last_used_at < now() - interval '1 minute' as note_use,
-    o.name as organization_name, o.plan, o.settings, o.limits
+    o.name as organization_name, o.plan, o.settings, o.limits, ${STAMP} as stamp
   from api_keys k join organizations o on o.id = k.organization_id
   where (k.hash = any($1::bytea[]) or k.previous_hash = any($1::bytea[]))
-    and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
+    and ${IS_VALID}`
+
+/**
+ * Whether a look-up would find the same holder again, in a statement that travels with others of a transaction of its
+ * organization. Also false if the key's use is due to be noted.
+ */
+export async function isSameHolder(
+  send: Send,
+  key: string,
+  { organization_id, id, stamp }: KeyHolder,
+): Promise<boolean> {
+  const { rows } = await send({ text: FIND_STAMP, values: [organization_id, id, hashKey(key)] })
+  return rows[0]?.stamp === stamp
+}
+
+const FIND_STAMP = `
+  select ${STAMP} as stamp
+  from api_keys k join organizations o on o.id = k.organization_id
+  where k.organization_id = $1 and k.id = $2
+    and (k.hash = $3 or (k.previous_hash = $3 and k.previous_expires_at > now())) and ${IS_VALID}
+    and k.last_used_at > now() - interval '1 minute'`
 
 export async function noteKeyUse(system: System, holder: KeyHolder): Promise<void> {
   await system.raw(

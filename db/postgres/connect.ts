@@ -8,8 +8,8 @@ import { oneWritePerTurn } from './one-write.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
-import { type Actor, type System, type Tenant, Wakes } from './tenancy.ts'
-import { transaction } from './transaction.ts'
+import { type Actor, type System, type Tenant, tenantOf, Wakes } from './tenancy.ts'
+import { type TransactionOptions, transaction } from './transaction.ts'
 import { Watchdog } from './watchdog.ts'
 
 // bigint (counts, sizes) fits a double here; numeric stays text, because a float would lose digits of money.
@@ -34,9 +34,12 @@ export interface Database {
     work: (tx: Tenant) => Promise<T>,
     /** Of the request; else each event and run without a cause has a new trace. */
     trace?: TraceContext,
+    options?: TenantOptions,
   ): Promise<T>
   close(): Promise<void>
 }
+
+export type TenantOptions = Pick<TransactionOptions, 'readOnly' | 'afterBegin'>
 
 /** With one URL, its login switches to the roles; with two, each role logs in by itself. */
 export interface ConnectOptions extends DatabaseUrls {
@@ -75,19 +78,18 @@ export function connect(options: ConnectOptions): Database {
     notifier,
     url: options.url,
     poolUse,
-    async tenant(organizationId, actor, work, trace) {
+    async tenant(organizationId, actor, work, trace, tenantOptions) {
       const { result, wakes, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
-        const wake: Tenant['wake'] = (channel, payload) => wakes.add(channel, payload)
         const spans = options.traces && new PendingSpans(trace && parentIn(trace))
         const traced = spans && { spans }
         const result = await transaction(
           app,
           organizationId,
-          ({ trx, last, later }) =>
-            work({ trx, organizationId, actor, last, later, wake, gathers: false, ...traced }),
+          (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), ...traced }),
           {
             traceId: trace?.traceId,
+            ...tenantOptions,
             afterCommit: (send) => notifier.sendWith(send, wakes),
           },
         )

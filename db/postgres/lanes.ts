@@ -5,12 +5,21 @@ import { HAS_LOCK } from './queue-lock.ts'
  * queue that has a limit of its own. A skip scan of the partial index (organization_id, <column>, …) of the queued rows
  * finds the lanes that have any: a long queue costs no more than a short one.
  */
-export const queuedLanes = (table: string, column: string): string => `lanes as (
-    (select organization_id, ${column} from ${table} where status = 'queued' and ${HAS_LOCK}
+export const queuedLanes = (table: string, column: string): string =>
+  skipScan('lanes', table, column, "status = 'queued'")
+
+/** SQL: the same for the rows for which `condition` holds, as the CTE `name`. */
+export const skipScan = (
+  name: string,
+  table: string,
+  column: string,
+  condition: string,
+): string => `${name} as (
+    (select organization_id, ${column} from ${table} where ${condition} and ${HAS_LOCK}
      order by organization_id, ${column} limit 1)
     union all
-    select next.* from lanes cross join lateral (
+    select next.* from ${name} cross join lateral (
       select q.organization_id, q.${column} from ${table} q
-      where q.status = 'queued' and (q.organization_id, q.${column}) > (lanes.organization_id, lanes.${column})
+      where ${condition} and (q.organization_id, q.${column}) > (${name}.organization_id, ${name}.${column})
       order by q.organization_id, q.${column} limit 1) next
   )`

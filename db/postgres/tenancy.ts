@@ -1,10 +1,13 @@
 import type { Knex } from 'knex'
 import type { PendingSpans } from '../traces/spans.ts'
 import type { RowsStatement } from './gather.ts'
+import type { Transaction } from './transaction.ts'
+
+export const ACTOR_TYPES = ['key', 'user', 'workflow_run', 'webhook', 'system'] as const
 
 /** The author of a change: stored in `created_by`, `updated_by` and the history. */
 export interface Actor {
-  type: 'key' | 'user' | 'workflow_run' | 'webhook' | 'system'
+  type: (typeof ACTOR_TYPES)[number]
   id: string | null
 }
 
@@ -55,6 +58,16 @@ export interface Tenant {
   /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
   readonly spans?: PendingSpans
 }
+
+export const tenantOf = (
+  transaction: Transaction,
+  organizationId: string,
+  actor: Actor,
+  wakes: Wakes,
+): Tenant => ({
+  ...{ ...transaction, organizationId, actor, gathers: false },
+  wake: (channel, payload) => wakes.add(channel, payload),
+})
 
 /**
  * SQL: the condition on the organization where a statement looks up few of its many rows. Conceals the value from the

@@ -1,8 +1,7 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
+import { UUID } from '../../workflows/uuid.ts'
 import { Gather, type RowsStatement } from './gather.ts'
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The transaction that `work` gets. */
 export interface Transaction {
@@ -14,13 +13,17 @@ export interface Transaction {
   later(statement: RowsStatement): void
 }
 
-type Send = (statement: pg.QueryConfig) => Promise<unknown>
+export type Send = (statement: pg.QueryConfig) => Promise<pg.QueryResult>
 
 export interface TransactionOptions {
   /** A UUID: that of new events and runs (`trace.ts`). */
   traceId?: string | undefined
+  /** Refuses statements that change anything. */
+  readOnly?: boolean | undefined
   /** SQL that is sent with BEGIN, without parameters. */
-  first?: string
+  first?: string | undefined
+  /** Called when BEGIN is sent: may send a statement with it, before those of `work`. */
+  afterBegin?: ((send: Send) => void) | undefined
   /** Called when COMMIT is sent: may send a statement with it, which runs in a transaction of its own. */
   afterCommit?: (send: Send) => void
 }
@@ -34,7 +37,7 @@ export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  { traceId, first, afterCommit }: TransactionOptions = {},
+  { traceId, readOnly, first, afterBegin, afterCommit }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
@@ -51,7 +54,10 @@ export async function transaction<T>(
     return ended
   }
   const send = (...statement: Parameters<pg.Client['query']>) => {
-    begun ??= begin(connection, organizationId, traceId, first)
+    if (!begun) {
+      begun = begin(connection, organizationId, { traceId, readOnly, first })
+      afterBegin?.((statement) => connection.query(statement))
+    }
     return connection.query(...statement)
   }
   const gather = new Gather(send as unknown as pg.Client['query'])
@@ -93,15 +99,14 @@ export async function transaction<T>(
 function begin(
   connection: pg.Client,
   organizationId: string | undefined,
-  traceId: string | undefined,
-  first: string | undefined,
+  { traceId, readOnly, first }: Pick<TransactionOptions, 'traceId' | 'readOnly' | 'first'>,
 ): Promise<unknown> {
   const settings = [
     ...(organizationId === undefined ? [] : [setLocal('organization_id', organizationId)]),
     ...(traceId === undefined ? [] : [setLocal('trace_id', traceId)]),
     ...(first === undefined ? [] : [first]),
   ]
-  const begun = connection.query(['BEGIN', ...settings].join('; '))
+  const begun = connection.query([readOnly ? 'BEGIN READ ONLY' : 'BEGIN', ...settings].join('; '))
   begun.catch(() => {})
   return begun
 }

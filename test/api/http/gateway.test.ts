@@ -7,6 +7,7 @@ import { Compute } from '../../../api/compute/compute.ts'
 import { readConfig } from '../../../api/config.ts'
 import type { AppDeps } from '../../../api/deps.ts'
 import { createGateway } from '../../../api/http/gateway.ts'
+import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { type Route, route } from '../../../api/http/route.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import { serve } from '../../../api/http/serve.ts'
@@ -96,6 +97,7 @@ describe('the gateway', () => {
       log: createLogger('api', 'silent'),
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
+      knownWorkflows: new KnownWorkflows(),
       streams: new StreamSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,

@@ -4,6 +4,7 @@ import { Compute } from '../../../api/compute/compute.ts'
 import { readConfig } from '../../../api/config.ts'
 import { Exchange } from '../../../api/http/exchange.ts'
 import { runOnce } from '../../../api/http/idempotency.ts'
+import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
 import { StreamSlots } from '../../../api/http/stream-slots.ts'
@@ -36,6 +37,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       log,
       secretsKey: Buffer.alloc(32),
       runEnds: new RunEnds(database.system),
+      knownWorkflows: new KnownWorkflows(),
       streams: new StreamSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,

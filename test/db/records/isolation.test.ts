@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { findByKey } from '../../../db/records/find-by-key.ts'
+import { finderBy } from '../../../db/records/find-by-key.ts'
 import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
 import {
   createMember,
@@ -34,8 +34,10 @@ describe('organizations', () => {
     await assert.rejects(mine.delete('contacts', contact), notFound)
     assert.equal((await mine.list('contacts', { q: 'secret' })).total, 0)
     assert.equal((await mine.list('companies')).total, 0)
-    const found = await mine.tenant((tx) => findByKey(tx, 'contacts', 'email', { email: 's@secret.example' }))
-    assert.deepEqual(found, [])
+    const found = await mine.tenant(async (tx) =>
+      (await finderBy(tx, 'contacts', 'email')).find(['s@secret.example']),
+    )
+    assert.deepEqual([...found], [])
     const own = await mine.create('contacts', { first_name: 'Own', external_id: 'x' })
     await assert.rejects(mine.link('contacts', own.id, 'companies', company), notFound)
     await assert.rejects(mine.update('contacts', own.id, { company_id: company }), {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { lockClaims } from '../../../db/postgres/queue-lock.ts'
+import { takesLock } from '../../../db/postgres/queue-lock.ts'
 import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
 import { markRunsStarted } from '../../../db/runs/moves/starts.ts'
@@ -92,7 +92,7 @@ describe('claims of runs', () => {
     await queue(1)
     const relay = await startRelay()
     const other = await db.system.transaction()
-    await lockClaims(other, 'runs')
+    await other.raw(`select ${takesLock('runs')}`)
     assert.deepEqual(await claim(relay), [])
     await other.rollback()
     assert.equal((await claim(relay)).length, 1)

@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util'
+import type Koa from 'koa'
+import type { Send } from '../../db/postgres/transaction.ts'
+import type { Caller } from './scopes.ts'
+
+/** The caller that a credential had at its last look-up. */
+export interface Presumed {
+  caller: Caller
+  /** Whether it is still the caller, by a statement in a transaction of its organization. */
+  isConfirmed(send: Send): Promise<boolean>
+}
+
+/**
+ * Answers a read as the presumed caller. The statement that confirms the caller travels with the first transaction of the
+ * handler, so that a read takes one round trip in all instead of two. If it does not confirm, the caller is authenticated
+ * as for any other request before anything leaves, and if that gives another caller, or none, the answer is dropped.
+ */
+export async function answerPresumed(
+  ctx: Koa.Context,
+  { caller: presumed, isConfirmed }: Presumed,
+  authenticate: () => Promise<Caller | undefined>,
+  answer: (caller: Caller | undefined, afterBegin?: (send: Send) => void) => Promise<void>,
+): Promise<void> {
+  const before = new Set(ctx.res.getHeaderNames())
+  let confirmed: Promise<boolean> | undefined
+  const confirm = (send: Send) => {
+    confirmed ??= isConfirmed(send).catch(() => false)
+  }
+  const [answered] = await Promise.allSettled([answer(presumed, confirm)])
+  const finish = () => {
+    if (answered.status === 'rejected') throw answered.reason
+  }
+  if (await confirmed) return finish()
+
+  const drop = () => {
+    for (const name of ctx.res.getHeaderNames()) if (!before.has(name)) ctx.res.removeHeader(name)
+    ctx.state.organization = undefined
+  }
+  const caller = await authenticate().catch((error) => {
+    drop()
+    throw error
+  })
+  if (isDeepStrictEqual(caller, presumed)) return finish()
+  drop()
+  await answer(caller)
+}
