@@ -5,6 +5,7 @@ import type { SecretsKey } from '../db/seal.ts'
 import type { Traces } from '../db/traces/spans.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
+import type { KnownWorkflows } from './http/known-workflows.ts'
 import type { RunEnds } from './http/run-ends.ts'
 import type { StreamSlots } from './http/stream-slots.ts'
 
@@ -17,6 +18,8 @@ export interface AppDeps {
   secretsKey: SecretsKey
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
+  /** The workflows that were started, so that the next start need not read them. */
+  knownWorkflows: KnownWorkflows
   /** Limits the streams of run progress. */
   streams: StreamSlots
   /** Computes what a tenant chooses without holding up others. */

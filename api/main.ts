@@ -14,6 +14,7 @@ import { createApp } from './app.ts'
 import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { Drain } from './http/drain.ts'
+import { KnownWorkflows } from './http/known-workflows.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
 import { StreamSlots } from './http/stream-slots.ts'
@@ -51,6 +52,7 @@ async function main(): Promise<void> {
   const app = createApp({
     ...{ config, db, log, secretsKey: secretsKey(config), runEnds },
     compute,
+    knownWorkflows: new KnownWorkflows(),
     streams: new StreamSlots(),
     metrics,
     traces,

@@ -17,6 +17,8 @@ export interface Queue<Row> {
   name: string
   /** The notification channel. The queue is also polled once a second. */
   channel: Channel
+  /** Milliseconds between the starts of two claims at least, for a queue that others wake often. */
+  leastPause?: number
   /**
    * Claims up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
    * started nor refused can be claimed again when its lease expires, or when its relay is dead. A claim that does all
@@ -155,7 +157,10 @@ class QueueLoop<Row> {
       if (rows.length === limit && limit > 0) continue
       await this.sleep(POLL_MS)
       const least = this.starting.size > 0 ? BUSY_PACE_MS : PACE.min
-      const pace = Math.min(Math.max(least, claimMs / PACE.share), PACE.max)
+      const pace = Math.max(
+        Math.min(Math.max(least, claimMs / PACE.share), PACE.max),
+        this.queue.leastPause ?? 0,
+      )
       const remaining = pace - (performance.now() - claimedAt)
       if (remaining > 0) await setTimeout(remaining)
     }

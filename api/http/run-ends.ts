@@ -28,7 +28,7 @@ export class RunEnds {
   }
 
   /**
-   * Polls `read` at every notification and once per second until it returns a value, the time is over, the client has
+   * Polls `read` at every notification and at every full second until it returns a value, the time is over, the client has
    * disconnected or the process stops. The first poll is not immediate, because the run has just been created.
    * @returns the result of `read`, else undefined.
    */
@@ -53,7 +53,7 @@ export class RunEnds {
         const left = deadline - Date.now()
         if (!notified && !signal.aborted && !this.stopped)
           await new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, Math.min(POLL_MS, left))
+            const timer = setTimeout(resolve, Math.min(untilPoll(), left))
             wake = () => {
               clearTimeout(timer)
               resolve()
@@ -71,6 +71,9 @@ export class RunEnds {
     }
   }
 }
+
+/** All waiting requests poll at the same time, so that they share statements. */
+const untilPoll = () => POLL_MS - (Date.now() % POLL_MS)
 
 const readTogether = (system: System) =>
   coalesce(

@@ -2,12 +2,13 @@ import { z } from 'zod'
 import { invalid } from '../../db/errors.ts'
 import { requireVersion } from '../../db/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import { CHAIN_START, createRun, createRunIfCurrent } from '../../db/runs/runs.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'
+import type { WorkflowReference } from '../http/known-workflows.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
@@ -70,7 +71,11 @@ export const runWorkflowRoutes: Route[] = [
     ifMatch: true,
     waits: true,
     example: { name: 'Welcome', inputs: { email: 'ada@example.com' }, confirm: true },
-    handler: (request) => run(request, request.body, (tx) => findByName(tx, request.body.name)),
+    handler: (request) =>
+      run(request, request.body, {
+        current: { name: request.body.name },
+        find: (tx) => findByName(tx, request.body.name),
+      }),
   }),
   route({
     method: 'POST',
@@ -91,44 +96,91 @@ export const runWorkflowRoutes: Route[] = [
     waits: true,
     example: { inputs: { email: 'ada@example.com' }, confirm: true },
     handler: (request) =>
-      run(request, request.body, (tx) => findById(tx, request.params.workflow_id, request.body.version)),
+      run(request, request.body, {
+        current: request.body.version === undefined ? { id: request.params.workflow_id } : undefined,
+        find: (tx) => findById(tx, request.params.workflow_id, request.body.version),
+      }),
   }),
 ]
+
+/** The workflow that a request names. `current`: its current version; undefined: a version that the request names. */
+interface Wanted {
+  current: WorkflowReference | undefined
+  find(tx: Tenant): Promise<Runnable>
+}
 
 /** Without `confirm` previews the run; with it starts the run and waits as `Prefer` requests. */
 async function run(
   request: StartRequest,
   { inputs, confirm }: { inputs: Record<string, unknown>; confirm: boolean },
-  find: (tx: Tenant) => Promise<Runnable>,
+  wanted: Wanted,
 ): Promise<unknown> {
-  const { headers } = request
-  const seconds = waitSeconds(headers)
-  const { workflow, checked, runId } = await request.tenant(async (tx) => {
+  const seconds = waitSeconds(request.headers)
+  const { workflow, preview, runId } =
+    (confirm && wanted.current && (await startKnown(request, inputs, wanted.current))) ||
+    (await startRead(request, inputs, confirm, wanted))
+  request.setHeader('ETag', `"${workflow.version}"`)
+  if (preview) request.doNotStore()
+  return preview ?? answerStarted(request, runId!, workflow, seconds)
+}
+
+interface Started {
+  workflow: Pick<Runnable, 'id' | 'version'>
+  /** Undefined: there is a preview instead. */
+  runId?: string
+  preview?: unknown
+}
+
+/** Starts a run of a workflow that an earlier request has read. @returns undefined if it must be read again. */
+async function startKnown(
+  request: StartRequest,
+  inputs: Record<string, unknown>,
+  reference: WorkflowReference,
+): Promise<Started | undefined> {
+  const { organization } = request.caller
+  const known = request.deps.knownWorkflows.get(organization.id, reference)
+  const expected = ifMatch(request.headers)
+  if (!known || (expected && !expected.includes(known.version))) return undefined
+  // What does not fit is said about the workflow as it is now.
+  const { inputs: checked, problems } = checkInputs(known.inputs, inputs)
+  if (problems.length > 0) return undefined
+  const runId = await request.tenant((tx) => {
+    tx.last()
+    return createRunIfCurrent(tx, newRun(request, known, checked), 'name' in reference)
+  })
+  return runId === undefined ? undefined : { workflow: known, runId }
+}
+
+async function startRead(
+  request: StartRequest,
+  inputs: Record<string, unknown>,
+  confirm: boolean,
+  { current, find }: Wanted,
+): Promise<Started> {
+  const { deps, caller, headers } = request
+  const started = await request.tenant(async (tx) => {
     const workflow = await find(tx)
     const checked = checkedInputs(workflow.plan, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
-    if (!confirm) return { workflow, checked, runId: undefined }
-    const { id, name, version } = workflow
+    if (!confirm) return { workflow, preview: previewOf(workflow, checked, deps.config) }
     tx.last()
-    const trigger = { type: 'api' as const, [request.caller.type]: request.caller.id }
-    return {
-      workflow,
-      checked,
-      runId: await createRun(tx, {
-        workflow: { id, name, version },
-        trigger,
-        inputs: checked,
-        chain: CHAIN_START,
-      }),
-    }
+    return { workflow, runId: await createRun(tx, newRun(request, workflow, checked)) }
   })
-  request.setHeader('ETag', `"${workflow.version}"`)
-  if (runId === undefined) {
-    request.doNotStore()
-    return previewOf(workflow, checked, request.deps.config)
-  }
-  return answerStarted(request, runId, workflow, seconds)
+  if (current && started.runId !== undefined)
+    deps.knownWorkflows.set(caller.organization.id, current, started.workflow)
+  return started
 }
+
+const newRun = (
+  { caller }: StartRequest,
+  { id, name, version }: Pick<Runnable, 'id' | 'name' | 'version'>,
+  inputs: Record<string, unknown>,
+) => ({
+  workflow: { id, name, version },
+  trigger: { type: 'api' as const, [caller.type]: caller.id },
+  inputs,
+  chain: CHAIN_START,
+})
 
 function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: ApiConfig) {
   const ids = Object.keys(workflow.plan.nodes)

@@ -35,6 +35,11 @@ export async function up(knex: Knex): Promise<void> {
       plan json not null,
       created_by json not null,
       created_at timestamptz(3) not null default now(),
+      -- what each run of the version needs: an access to the plan parses all of it
+      engine integer generated always as (cast(plan ->> 'engine' as integer)) stored,
+      concurrency integer generated always as (cast(plan #>> '{settings,concurrency}' as integer)) stored,
+      on_limit text generated always as (plan #>> '{settings,on_limit}') stored,
+      starts_with text generated always as (plan -> 'nodes' -> (plan ->> 'start') ->> 'title') stored,
       primary key (organization_id, workflow_id, version),
       foreign key (organization_id, workflow_id) references workflows on delete cascade
     );

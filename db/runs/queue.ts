@@ -1,4 +1,5 @@
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
+import { leaseRows } from '../postgres/lease.ts'
 import type { System } from '../postgres/tenancy.ts'
 
 /** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves/` the status changes. */
@@ -26,19 +27,15 @@ export interface ClaimedRun {
 export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
 
 /** Leases up to `limit` running runs whose cancellation was requested but not sent to Temporal, oldest request first. */
-export async function claimCancels(system: System, limit: number): Promise<ClaimedCancel[]> {
-  const { rows } = await system.raw<{ rows: ClaimedCancel[] }>(
-    `update runs set cancel_lease_until = now() + interval '10 seconds'
-     where (organization_id, id) in (
-       select organization_id, id from runs
-       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null
-         and (cancel_lease_until is null or cancel_lease_until < now())
-       order by cancel_requested_at limit ? for update skip locked)
-     returning organization_id, id, kind`,
-    [limit],
-  )
-  return rows
-}
+export const claimCancels = (system: System, limit: number): Promise<ClaimedCancel[]> =>
+  leaseRows(system, limit, {
+    table: 'runs',
+    key: 'organization_id, id',
+    waits: "status = 'running' and cancel_requested_at is not null and cancel_sent_at is null",
+    order: 'cancel_requested_at',
+    returning: 'organization_id, id, kind',
+    leaseUntil: 'cancel_lease_until',
+  })
 
 /** Records that these cancellations were sent to Temporal. */
 export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Promise<void> {

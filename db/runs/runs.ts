@@ -40,6 +40,30 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   return id ?? earlierRun(tx, run)
 }
 
+/**
+ * Queues a run of a workflow that an earlier request has read, unless the workflow has changed since: one statement
+ * instead of the two of reading and queueing. @param byName whether no other workflow may have its name.
+ * @returns the run's id; undefined if the workflow must be read again.
+ */
+export async function createRunIfCurrent(
+  tx: Tenant,
+  run: Omit<NewRun, 'trigger_key'>,
+  byName: boolean,
+): Promise<string | undefined> {
+  const [id] = await insert(tx, [run], byName ? `${IS_CURRENT} and ${HAS_NAME_ALONE}` : IS_CURRENT)
+  return id
+}
+
+/** SQL: whether the workflow of the run `r` still has its name, and would be started in its version. */
+const IS_CURRENT = `exists (
+  select from workflows w where w.organization_id = r.organization_id and w.id = r.workflow_id and w.deleted_at is null
+    and w.name = r.name and coalesce(w.active_version, w.version) = r.version)`
+
+/** SQL: whether no other workflow has the name of that of the run `r`. */
+const HAS_NAME_ALONE = `not exists (
+  select from workflows o where o.organization_id = r.organization_id and o.name = r.name and o.deleted_at is null
+    and o.id <> r.workflow_id)`
+
 /** Queues many runs without trigger keys. @returns their ids. Throws `not_found` as `createRun` does. */
 export async function createRuns(tx: Tenant, runs: Omit<NewRun, 'trigger_key'>[]): Promise<string[]> {
   if (runs.length === 0) return []
@@ -49,7 +73,7 @@ export async function createRuns(tx: Tenant, runs: Omit<NewRun, 'trigger_key'>[]
 }
 
 /** @returns the id of each run; undefined for one that was not inserted. */
-async function insert(tx: Tenant, runs: NewRun[]): Promise<(string | undefined)[]> {
+async function insert(tx: Tenant, runs: NewRun[], condition = 'true'): Promise<(string | undefined)[]> {
   const rows = runs.map((run) => ({
     organization_id: tx.organizationId,
     id: uuidv7(),
@@ -70,7 +94,8 @@ async function insert(tx: Tenant, runs: NewRun[]): Promise<(string | undefined)[
     `${insertRuns(
       `select * from jsonb_to_recordset(?) as r (
          organization_id uuid, id uuid, workflow_id uuid, version integer, name text, trigger jsonb, trigger_key text,
-         inputs jsonb, record_id uuid, depth integer, cause uuid, parent_run_id uuid, error jsonb, trace_id uuid)`,
+         inputs jsonb, record_id uuid, depth integer, cause uuid, parent_run_id uuid, error jsonb, trace_id uuid)
+       where ${condition}`,
     )} returning id, trace_id`,
     [JSON.stringify(rows)],
   )
@@ -99,15 +124,7 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
  * child has that of its parent. Without a `trace_id` a run has that of its cause, else of the request.
  */
 export const insertRuns = (source: string): string => `
-  with source as materialized (${source}),
-  -- once per version: a plan is JSON text, which every access parses
-  versions as materialized (
-    select v.organization_id, v.workflow_id, v.version, cast(v.plan ->> 'engine' as integer) as engine,
-      cast(v.plan #>> '{settings,concurrency}' as integer) as concurrency,
-      v.plan #>> '{settings,on_limit}' as on_limit,
-      v.plan -> 'nodes' -> (v.plan ->> 'start') ->> 'title' as starts_with
-    from workflow_versions v
-    where (v.organization_id, v.workflow_id, v.version) in (select organization_id, workflow_id, version from source))
+  with source as materialized (${source})
   insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
                     record_id, depth, cause, trace_id, parent_run_id, engine, concurrency, on_limit, starts_with, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
@@ -115,6 +132,6 @@ export const insertRuns = (source: string): string => `
     case when s.trigger ->> 'type' = 'api' then 0 else coalesce((
       select p.priority from runs p where p.organization_id = s.organization_id and p.id = s.parent_run_id), 1) end,
     case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end
-  from source s join versions v on v.organization_id = s.organization_id and v.workflow_id = s.workflow_id
+  from source s join workflow_versions v on v.organization_id = s.organization_id and v.workflow_id = s.workflow_id
     and v.version = s.version
   on conflict (organization_id, workflow_id, trigger_key) where trigger_key is not null do nothing`

@@ -4,6 +4,7 @@ import type { DestinationStream } from 'pino'
 import { createApp } from '../../api/app.ts'
 import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
+import { KnownWorkflows } from '../../api/http/known-workflows.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
@@ -80,6 +81,7 @@ export async function startApi(
     log: createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api')),
     secretsKey,
     runEnds,
+    knownWorkflows: new KnownWorkflows(),
     compute,
     streams: new StreamSlots(),
     stopping: stopping.signal,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
+import { notify } from '../../db/postgres/notify.ts'
 import { bounded } from '../../worker/bounded.ts'
 import { type Queue, Relay } from '../../worker/relay.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -44,6 +45,39 @@ describe('a relay', () => {
     proxy.close()
     await closed
     assert.equal(claims, before)
+  })
+})
+
+describe('a queue with a least pause', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  it('is claimed from at most so often, however often it is woken', async () => {
+    const claimedAt: number[] = []
+    const queue: Queue<never> = {
+      name: 'test',
+      channel: 'agx_runs',
+      leastPause: 200,
+      async claim() {
+        claimedAt.push(performance.now())
+        return []
+      },
+      async start() {},
+    }
+    const relay = new Relay({ db, client: {} as Client, log: testLog, queues: [queue] })
+    await relay.start()
+    for (let n = 0; n < 60; n++) {
+      await notify(db.system, 'agx_runs')
+      await pause(10)
+    }
+    await relay.close()
+    const pauses = claimedAt.slice(1).map((time, i) => time - claimedAt[i]!)
+    assert.ok(pauses.length >= 2, 'it is woken')
+    // Timers may be a millisecond early.
+    assert.ok(Math.min(...pauses) >= 198, `${pauses}`)
   })
 })
 

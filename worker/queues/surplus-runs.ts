@@ -5,6 +5,8 @@ import { cancelRun, skipRun } from '../../db/runs/moves/ends.ts'
 import { listSurplus, type Surplus } from '../../db/runs/on-limit.ts'
 import type { Queue } from '../relay.ts'
 
+/** Every new run and every free slot wakes it, for the few workflows whose runs do not wait. */
+const LEAST_PAUSE_MS = 200
 /** Runs of one transaction. */
 const PAGE = 100
 
@@ -16,6 +18,7 @@ export function surplusRunsQueue({ db, log }: { db: Database; log: Logger }): Qu
   return {
     name: 'surplus runs',
     channel: 'agx_runs',
+    leastPause: LEAST_PAUSE_MS,
     async claim(system) {
       const surplus = await listSurplus(system)
       while (surplus.length > 0) {

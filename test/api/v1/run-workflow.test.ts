@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import type { EventEmitter } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Knex } from 'knex'
 import { createHttp, type HttpClient } from '../../../activities/http/client.ts'
 import { createWorkflow } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/definition/compile.ts'
@@ -118,6 +120,72 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
     const list = await api.request('GET', '/v1/runs?status=completed&limit=1')
     assert.equal(list.body.data[0].run_id, body.run_id)
     assert.ok(!('outputs' in list.body.data[0]))
+  })
+
+  describe('after the first start', () => {
+    const spec = (name: string, inputs: string, text = 'old') =>
+      `name: ${name}\ninputs: {${inputs}}\nnodes:\n  hello: {type: set_fields, config: {fields: {text: ${text}}}}\noutputs: {text: "{{ nodes.hello.output.text }}"}\n`
+    const saved = async (name: string, inputs = 'a: {type: string}') =>
+      (await api.request('POST', '/v1/workflows', { body: { spec: spec(name, inputs) } })).body
+        .workflow_id as string
+    const start = (name: string, headers: Record<string, string> = {}) =>
+      run({ name, inputs: { a: 'x' }, confirm: true }, { Prefer: 'wait=10', ...headers })
+
+    it('sends one statement', async () => {
+      await saved('Known')
+      await start('Known')
+      const sent: string[] = []
+      const count = ({ sql }: { sql: string }) => sent.push(sql)
+      const client = await db.tenant(api.organizationId, testActor, async ({ trx }) => clientOf(trx))
+      client.on('query', count)
+      const { status } = await run({ name: 'Known', inputs: { a: 'x' }, confirm: true })
+      // The worker sends those of its segments on the same pool.
+      const starts = sent.filter((sql) => /\bworkflows\b|insert into runs\b/.test(sql))
+      client.off('query', count)
+      assert.equal(status, 200)
+      assert.equal(starts.length, 1, starts.join('\n'))
+    })
+
+    it('runs the version that is current by then, with its inputs', async () => {
+      const id = await saved('Newer')
+      assert.equal((await start('Newer')).body.workflow_version, 1)
+      await api.request('POST', `/v1/workflows/${id}/run`, { body: { inputs: { a: 'x' }, confirm: true } })
+      const change = (inputs: string) =>
+        api.request('PATCH', `/v1/workflows/${id}`, { body: { spec: spec('Newer', inputs, 'new') } })
+      assert.equal((await change('a: {type: string}')).status, 200)
+      const { body, headers } = await start('Newer')
+      assert.deepEqual([body.workflow_version, body.outputs], [2, { text: 'new' }])
+      assert.equal(headers.get('etag'), '"2"')
+      const byId = await api.request('POST', `/v1/workflows/${id}/run`, {
+        body: { inputs: { a: 'x' }, confirm: true },
+      })
+      assert.equal(byId.body.workflow_version, 2)
+      assert.equal((await start('Newer', { 'If-Match': '"1"' })).status, 412)
+      assert.equal((await start('Newer', { 'If-Match': '"2"' })).status, 200)
+      await change('a: {type: string}, b: {type: string, required: true}')
+      const refused = await start('Newer')
+      assert.deepEqual([refused.status, refused.body.detail?.[0]?.type], [422, 'missing'])
+      await api.request('POST', `/v1/workflows/${id}/activate`)
+      await change('a: {type: number}')
+      assert.equal((await start('Newer')).body.detail?.[0]?.type, 'missing', 'of the active version')
+    })
+
+    it('finds no workflow that was renamed or deleted, and no single one of two', async () => {
+      const id = await saved('Before')
+      await start('Before')
+      await api.request('PATCH', `/v1/workflows/${id}`, {
+        body: { spec: spec('After', 'a: {type: string}') },
+      })
+      assert.equal((await start('Before')).status, 404)
+      assert.equal((await start('After')).status, 200)
+      const other = await saved('After')
+      assert.equal((await start('After')).body.error?.type, 'ambiguous_name')
+      await api.request('DELETE', `/v1/workflows/${other}`)
+      const again = await start('After')
+      assert.deepEqual([again.status, again.body.workflow_id], [200, id])
+      await api.request('DELETE', `/v1/workflows/${id}`)
+      assert.equal((await start('After')).status, 404)
+    })
   })
 
   it('answers immediately without Prefer: wait', async () => {
@@ -445,3 +513,6 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
       assert.match(answer.body.error.message, /companies:write/)
     })
 })
+
+/** Knex's client, which emits the statements of a pool. */
+const clientOf = (trx: Knex): EventEmitter => (trx('runs') as unknown as { client: EventEmitter }).client
