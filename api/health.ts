@@ -1,7 +1,7 @@
-import { Connection } from '@temporalio/client'
 import { ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
 import type { System } from '../db/postgres/tenancy.ts'
+import { requireTemporal } from '../db/temporal-answers.ts'
 import { temporalProfile } from '../db/temporal-profile.ts'
 import type { AppDeps } from './deps.ts'
 
@@ -20,16 +20,16 @@ const TIMEOUT_MS = 2_000
 export const isReady = ({ status }: Readiness): boolean => status === 'ready' || status === 'degraded'
 
 /**
- * Tells whether this process can accept work, which takes the migrated database. Temporal is named where it cannot be
- * reached, but not required: the relay starts the accepted work when Temporal is back. The result may be some seconds
+ * Tells whether this process can accept work, which takes the migrated database. Temporal is named where it does not
+ * answer, but not required: the relay starts the accepted work when Temporal is back. The result may be some seconds
  * old, so it is cheap to ask often.
  */
 export function createReadiness(deps: AppDeps): () => Promise<Readiness> {
-  const { db, stopping } = deps
+  const { db, config, stopping } = deps
   const read = {
     database: cached(() => outcomeOf(deps, 'database', ping(db.system))),
     migrations: cached(() => outcomeOf(deps, 'migrations', requireMigrated(db.system))),
-    temporal: cached(() => outcomeOf(deps, 'temporal', reachTemporal())),
+    temporal: cached(() => outcomeOf(deps, 'temporal', reachTemporal(config.TEMPORAL_NAMESPACE))),
   }
   return async () => {
     const [database, migrations, temporal] = await Promise.all([
@@ -93,11 +93,8 @@ async function requireMigrated(system: System): Promise<void> {
   if (!(await isMigrated(system))) throw new Error('migrations are pending: npm run migrate')
 }
 
-/** `connect` requests the server's capabilities, so success means that the server answers. */
-async function reachTemporal(): Promise<void> {
-  const { connectionOptions } = temporalProfile()
-  const connection = await Connection.connect({ ...connectionOptions, connectTimeout: TIMEOUT_MS })
-  await connection.close()
+async function reachTemporal(namespace: string): Promise<void> {
+  await requireTemporal(temporalProfile().connectionOptions, namespace, TIMEOUT_MS)
 }
 
 const timeout = () =>

@@ -5,6 +5,7 @@ import type { Logger } from '../db/log.ts'
 import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
 import { type Database, ping } from '../db/postgres/connect.ts'
 import { isMigrated } from '../db/postgres/migrate.ts'
+import { requireTemporalAnswers } from '../db/temporal-answers.ts'
 
 const TIMEOUT_MS = 2_000
 const CACHE_MS = 2_000
@@ -33,6 +34,7 @@ export interface Health {
 export async function serveHealth(options: {
   db: Database
   log: Logger
+  namespace: string
   host: string
   port: number
   /** Aborted by SIGTERM. */
@@ -95,7 +97,7 @@ async function answerMetrics(
 }
 
 async function check(
-  { db, log }: { db: Database; log: Logger },
+  { db, log, namespace }: { db: Database; log: Logger; namespace: string },
   watched: Watched | undefined,
   confirmed: Confirmed,
 ): Promise<Record<string, string>> {
@@ -111,7 +113,10 @@ async function check(
     await Promise.all([
       outcome('database', () => ping(db.system).then(() => true)),
       outcome('migrations', () => isMigrated(db.system)),
-      outcome('temporal', async () => Boolean(await watched?.connection.workflowService.getSystemInfo({}))),
+      outcome('temporal', async () => {
+        if (watched) await requireTemporalAnswers(watched.connection, namespace, TIMEOUT_MS)
+        return watched !== undefined
+      }),
       outcome('pollers', async () => watched !== undefined && (await isPolling(watched, confirmed))),
     ]),
   )

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { breakDatabase, startOwnTemporal } from '../support/own-temporal.ts'
 
 describe('/healthz and /readyz', () => {
   const address = process.env.TEMPORAL_ADDRESS
@@ -41,6 +42,22 @@ describe('/healthz and /readyz', () => {
       status: 'degraded',
       checks: { database: 'ok', migrations: 'ok', temporal: 'failed' },
     })
+  })
+
+  it('name a Temporal that accepts connections but cannot use its database', async () => {
+    const own = await startOwnTemporal()
+    try {
+      process.env.TEMPORAL_ADDRESS = own.address
+      assert.equal((await ready()).body.status, 'ready')
+      breakDatabase(own)
+      await new Promise((resolve) => setTimeout(resolve, 2_100))
+      await ready()
+      await new Promise((resolve) => setTimeout(resolve, 2_100))
+      const { status, body } = await ready()
+      assert.deepEqual([status, body.status, body.checks.temporal], [200, 'degraded', 'failed'])
+    } finally {
+      await own.stop()
+    }
   })
 
   it('do not wait for a Temporal that hangs, once its absence is known', async () => {

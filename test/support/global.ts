@@ -1,15 +1,10 @@
-import { spawn } from 'node:child_process'
-import { openSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
-import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
-import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
 import { temporaryFolder } from './folder.ts'
 import { loadSharedSecrets } from './made-secrets.ts'
+import { startOwnTemporal } from './own-temporal.ts'
 import { assertNoLeaks, searchFolder, searchText } from './planted.ts'
-import { quietPort } from './quiet-port.ts'
-import { reaper } from './reaper.ts'
-import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
 import { startTestPostgres } from './test-postgres.ts'
 
 /**
@@ -52,22 +47,8 @@ async function startSuitePostgres(): Promise<void> {
 }
 
 async function startTestTemporal(): Promise<void> {
-  const progress = (line: string) => process.stdout.write(`${line}\n`)
-  const cli = await findTemporalCli({ path: process.env.TEMPORAL_CLI_PATH, env: process.env, progress })
-  const folder = temporaryFolder()
+  const { address, folder, stop } = await startOwnTemporal()
   searched.push(folder)
-  const port = await quietPort()
-  const log = openSync(join(folder, 'temporal.log'), 'a')
-  const settings = Object.entries(TEST_DYNAMIC_CONFIG).flatMap(([key, value]) => [
-    '--dynamic-config-value',
-    `${key}=${value}`,
-  ])
-  const child = spawn(cli, [...serverArguments({ dbFile: join(folder, 'temporal.db'), port }), ...settings], {
-    detached: true,
-    stdio: ['ignore', log, log],
-  })
-  child.unref()
-  stops.push(reaper(`kill -KILL ${child.pid}; rm -rf '${folder}'`))
-  await prepareServer(`127.0.0.1:${port}`, 'default', 30_000)
-  process.env.TEST_TEMPORAL_ADDRESS = `127.0.0.1:${port}`
+  stops.push(stop)
+  process.env.TEST_TEMPORAL_ADDRESS = address
 }

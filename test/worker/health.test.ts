@@ -3,6 +3,7 @@ import { NativeConnection, type Worker } from '@temporalio/worker'
 import { freePort } from '../../db/postgres/embedded/server.ts'
 import { type Health, serveHealth } from '../../worker/health.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { breakDatabase, mendDatabase, startOwnTemporal } from '../support/own-temporal.ts'
 import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
 describe('health of the worker process', () => {
@@ -35,6 +36,7 @@ describe('health of the worker process', () => {
     health = await serveHealth({
       db,
       log: testLog,
+      namespace: 'default',
       host: '127.0.0.1',
       port,
       stopping: stopping.signal,
@@ -74,5 +76,28 @@ describe('health of the worker process', () => {
     const silent = await looks([workerOf('somebody else')])
     assert.deepEqual([silent.status, silent.checks.temporal, silent.checks.pollers], [503, 'ok', 'failed'])
     assert.equal((await looks([workerOf(identity, 'DRAINING')])).status, 503)
+  })
+
+  it('is not ready while Temporal cannot use its database', async () => {
+    const own = await startOwnTemporal()
+    const through = await NativeConnection.connect({ address: own.address })
+    const looks = async () => {
+      health.watch({ connection: through, workers: [] })
+      const { status, checks } = await ready()
+      return [status, checks.temporal]
+    }
+    try {
+      assert.deepEqual(await looks(), [200, 'ok'])
+      breakDatabase(own)
+      assert.deepEqual(await looks(), [503, 'failed'])
+      await through.workflowService.getSystemInfo({})
+      await through.workflowService.describeNamespace({ namespace: 'default' })
+      mendDatabase(own)
+      assert.deepEqual(await looks(), [200, 'ok'])
+    } finally {
+      health.watch(undefined)
+      await through.close()
+      await own.stop()
+    }
   })
 })

@@ -18,6 +18,10 @@ export interface Child extends Part {
   /** Resolves with the reason if the process ends before `ready` is called. */
   diedEarly: Promise<string>
   ready(): void
+  /** Undefined if it could not be started. */
+  pid(): number | undefined
+  /** Ends it by SIGKILL, which ends also a process that hangs; it is then restarted. */
+  kill(): void
 }
 
 export interface ChildOptions {
@@ -50,6 +54,10 @@ export function startChild(options: ChildOptions): Child {
     diedEarly,
     ready() {
       wasReady = true
+    },
+    pid: () => process.pid,
+    kill() {
+      process.kill('SIGKILL')
     },
     async stop() {
       stopping = true

@@ -1,17 +1,21 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type EmbeddedPostgres, startPostgres } from '../../db/postgres/embedded/server.ts'
+import { requireTemporal } from '../../db/temporal-answers.ts'
 import { type Child, type Part, startChild } from './child.ts'
 import type { StartConfig } from './config.ts'
+import { FLAGS } from './flags.ts'
 import type { ProcessRecord } from './process-record.ts'
 import { announced, say } from './say.ts'
 import { prepareServer, serverArguments } from './temporal-server.ts'
+import { watch } from './watch.ts'
 
 /** API and worker compile at start, which is slow on a small machine. */
 const READY_MILLISECONDS = 60_000
 const POSTGRES_CHECK_MILLISECONDS = 250
 
 const TEMPORAL_STOP_MILLISECONDS = 5_000
+const TEMPORAL_ANSWER_MILLISECONDS = 5_000
 /** Longer than api and worker take to end by themselves once their grace time is over. */
 const EXIT_MILLISECONDS = 10_000
 
@@ -82,11 +86,21 @@ export async function startEmbeddedTemporal(stack: Stack, cli: string): Promise<
   const child = start(stack, 'temporal', cli, args, env, TEMPORAL_STOP_MILLISECONDS)
   const prepared = prepareServer(address, config.TEMPORAL_NAMESPACE, READY_MILLISECONDS)
   await announced('starting Temporal', untilReady(child, prepared))
+  const watched = watch({
+    ask: () => requireTemporal({ address }, config.TEMPORAL_NAMESPACE, TEMPORAL_ANSWER_MILLISECONDS),
+    pid: child.pid,
+    hangs(milliseconds, reason) {
+      const seconds = Math.round(milliseconds / 1_000)
+      say(
+        `temporal runs, but every call has failed for ${seconds} s (${reason}); killing it; nothing is lost`,
+      )
+      child.kill()
+    },
+  })
+  stack.parts.push({ name: 'watch of temporal', stop: async () => watched.stop() })
   return address
 }
 
-/** A smaller young generation per isolate (the worker has several) saves some 50 MB when idle. */
-const FLAGS = ['--max-semi-space-size=4']
 /** glibc's malloc keeps an arena per thread; a limit of two saves another 30 MB. */
 const MALLOC = { MALLOC_ARENA_MAX: '2' }
 
@@ -97,7 +111,7 @@ export async function startProcess(
   port: number,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const args = [...FLAGS, '--import', 'tsx', `${name}/main.ts`]
+  const args = [...FLAGS[name], '--import', 'tsx', `${name}/main.ts`]
   const { SHUTDOWN_DELAY, SHUTDOWN_GRACE } = stack.config
   const stopMilliseconds = (SHUTDOWN_DELAY + SHUTDOWN_GRACE) * 1_000 + EXIT_MILLISECONDS
   const child = start(stack, name, process.execPath, args, { ...MALLOC, ...env }, stopMilliseconds)

@@ -96,6 +96,26 @@ describe('npm start', function () {
     remember()
   })
 
+  it('replaces a Temporal that hangs, and its runs go on', async () => {
+    const spec = 'name: Pauses\nnodes:\n  pause: {type: delay, config: {for: 2s}}\n'
+    const saved = await post('/v1/workflows', { spec })
+    const { workflow_id } = (await saved.json()) as { workflow_id: string }
+    const started = await post(`/v1/workflows/${workflow_id}/run`, { confirm: true })
+    const { run_id } = (await started.json()) as { run_id: string }
+    const statusOf = async () =>
+      ((await (await get(`/v1/runs/${run_id}`)).json()) as { status: string }).status
+    await eventually(async () => assert.equal(await statusOf(), 'running'))
+    const stopped = stack.pid('temporal')
+    stack.kill('temporal', 'SIGSTOP')
+    await eventually(async () => assert.notEqual(stack.pid('temporal'), stopped), 60_000)
+    assert.match(
+      stack.output(),
+      /temporal runs, but every call has failed for \d+ s .*temporal ended \(SIGKILL\)/s,
+    )
+    await eventually(async () => assert.equal(await statusOf(), 'completed'))
+    remember()
+  })
+
   it('stops every process on Ctrl-C', async () => {
     const made = await post('/v1/objects/contacts', { email: 'kept@example.com' })
     contact = ((await made.json()) as { id: string }).id
@@ -234,8 +254,8 @@ describe('npm start reports an invalid setting in one line', () => {
     ))
 })
 
-async function eventually(check: () => Promise<void>): Promise<void> {
-  const deadline = Date.now() + 30_000
+async function eventually(check: () => Promise<void>, milliseconds = 30_000): Promise<void> {
+  const deadline = Date.now() + milliseconds
   for (;;) {
     try {
       return await check()
