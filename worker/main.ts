@@ -66,7 +66,7 @@ async function main(): Promise<void> {
   metrics.collectProcess()
   const stopping = new AbortController()
   const health = await serveHealth({
-    ...{ db, log, host: config.HOST, port: config.WORKER_PORT },
+    ...{ db, log, namespace: config.TEMPORAL_NAMESPACE, host: config.HOST, port: config.WORKER_PORT },
     stopping: stopping.signal,
     metricsToken: config.METRICS_TOKEN,
     // The metrics of the SDK are served by the SDK itself, on this machine only.

@@ -4,8 +4,8 @@ import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
 import { ATTEMPTS } from '../db/outgoing/slots.ts'
 import { filesTaskQueue } from '../workflows/protocol.ts'
-import { withoutPromiseStacks } from './promise-stacks.ts'
 import type { RunCapacity } from './run-capacity.ts'
+import { withWorkflowThreads } from './workflow-threads.ts'
 
 export interface WorkersOptions {
   connection: NativeConnection
@@ -54,17 +54,9 @@ export const MOST_RUNS = ACTIVITIES * 1.25
 
 const FILES_AT_ONCE = 4
 
-/**
- * A longer activation of a workflow is terminated, which aborts the process (see promise-stacks.ts). Ours take
- * milliseconds: only a process that was frozen, or that has no CPU time, exceeds the SDK's default of 5 s. The SDK passes
- * the option on, but does not declare it.
- */
-const ACTIVATION = { isolateExecutionTimeout: '1 minute' }
-
 /** The Temporal workers of this process, one for each task queue. */
 export function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const create = () => createAll(options)
-  return options.stackTraces ? create() : withoutPromiseStacks(create)
+  return withWorkflowThreads({ stackTraces: options.stackTraces ?? false }, () => createAll(options))
 }
 
 /**
@@ -86,7 +78,6 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
     shutdownGraceTime: options.shutdownGraceMs,
     shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
-    ...ACTIVATION,
     // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
     maxHeartbeatThrottleInterval: '2 seconds',
     defaultHeartbeatThrottleInterval: '2 seconds',

@@ -1,4 +1,5 @@
 import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow'
+import { IN_DATABASE } from './protocol.ts'
 
 /** What the Schedule of a workflow passes to each start. `revision` is that of the Schedule. */
 export interface FireInput {
@@ -25,10 +26,7 @@ export function fire(input: FireInput): Promise<Fired> {
   const { searchAttributes, startTime } = workflowInfo()
   const [scheduled = startTime] = (searchAttributes.TemporalScheduledStartTime ?? []) as Date[]
   const { queueScheduledRun } = proxyLocalActivities<FireActivities>({
-    // As of segments: longer than the statement timeout of the database, and retried without limit.
-    startToCloseTimeout: '75 seconds',
-    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '20 seconds' },
-    localRetryThreshold: '2 seconds',
+    ...IN_DATABASE,
     summary: 'Queue the run',
   })
   return queueScheduledRun({ ...input, scheduled_at: scheduled.toISOString() })

@@ -24,6 +24,15 @@ export interface RunInput {
   resume?: Resume
 }
 
+/** Options of a local activity that is one transaction. */
+export const IN_DATABASE = {
+  // Longer than the statement timeout of the database, so that its error arrives.
+  startToCloseTimeout: '75 seconds',
+  retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '20 seconds' },
+  // Longer pauses are timers: they are visible in the history, and hold no workflow task.
+  localRetryThreshold: '2 seconds',
+} as const
+
 /** Search attributes that the run workflow reads and writes: a namespace that lacks one lacks the other. */
 export const ORGANIZATION_ATTRIBUTE = 'AgxOrganization'
 export const STATE_ATTRIBUTE = 'AgxState'

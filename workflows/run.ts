@@ -17,6 +17,7 @@ import {
 import {
   type Command,
   type Happened,
+  IN_DATABASE,
   type NodeAt,
   type NodeInput,
   ORGANIZATION_ATTRIBUTE,
@@ -221,11 +222,7 @@ function failure(then: Happened, error: unknown): Happened {
  */
 function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   const { advance } = proxyLocalActivities<{ advance(input: SegmentInput): Promise<SegmentAnswer> }>({
-    // Longer than the statement timeout of the database, so that its error arrives.
-    startToCloseTimeout: '75 seconds',
-    retry: { initialInterval: '100 ms', backoffCoefficient: 2, maximumInterval: '20 seconds' },
-    // Longer pauses are timers: they are visible in the history, and hold no workflow task.
-    localRetryThreshold: '2 seconds',
+    ...IN_DATABASE,
     summary: summaryOf(summary),
   })
   return advance(input)
@@ -239,7 +236,7 @@ function external(command: Command & { type: 'external' }, input: NodeInput): Pr
   const activities = proxyActivities<Record<string, (input: NodeInput) => Promise<unknown>>>({
     // The activity enforces the node's timeout itself; the heartbeat finds an activity that hangs.
     startToCloseTimeout: command.timeout_ms + RECORDING_MS,
-    heartbeatTimeout: '20 seconds',
+    heartbeatTimeout: '10 seconds',
     retry: {
       // Without a maximum: the row knows which attempt is the last. One lost with a dying worker does not count.
       initialInterval: Math.max(1, retry.initial_interval_ms),
