@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort, startPostgres } from '../../db/postgres/embedded/server.ts'
 import { migrate } from '../../db/postgres/migrate.ts'
+import { FLAGS } from '../../worker/dev/flags.ts'
 import { reaper } from '../support/reaper.ts'
 
 export interface ApiProcess {
@@ -34,13 +35,7 @@ export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const log = openSync(join(folder, 'api.log'), 'a')
   const child = spawn(
     process.execPath,
-    [
-      '--max-semi-space-size=4',
-      ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []),
-      '--import',
-      'tsx',
-      'api/main.ts',
-    ],
+    [...FLAGS.api, ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []), '--import', 'tsx', 'api/main.ts'],
     {
       cwd: fileURLToPath(new URL('../../', import.meta.url)),
       env: { ...process.env, PORT: String(port), DATABASE_URL: url, DATA_DIR: folder },

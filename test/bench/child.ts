@@ -11,8 +11,10 @@ export interface BenchChild {
   close(): Promise<void>
 }
 
-export async function startChild(file: string, args: string[]): Promise<BenchChild> {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv: ['--import', 'tsx'] })
+/** @param flags of Node.js, where the measured process has some. */
+export async function startChild(file: string, args: string[], flags: string[] = []): Promise<BenchChild> {
+  const execArgv = [...flags, '--import', 'tsx']
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv })
   const ready = await answer<Record<string, unknown>>(child)
   return {
     ready,

@@ -2,10 +2,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import type { AppDeps } from '../../api/deps.ts'
+import { answerPresumed } from '../../api/http/presumed.ts'
+import type { Caller } from '../../api/http/scopes.ts'
 import { v1Realm } from '../../api/v1/realm.ts'
 import { recordQuery } from '../../api/v1/record-query.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import type { Actor, Tenant } from '../../db/postgres/tenancy.ts'
+import type { Send } from '../../db/postgres/transaction.ts'
 import { createMany, createRecord } from '../../db/records/create.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { createSchema, updateSchema } from '../../db/records/model/schemas.ts'
@@ -64,7 +67,7 @@ const whole = [organizationId, organizationId] as const
 const one = (id: string) => ({ ids: new Map([whole, [sample.id, id]]), version: VERSION })
 
 /** Of /v1, for `access`. */
-const { authenticate, limit } = v1Realm({ db, config: { TRUSTED_PROXIES: 0 } } as AppDeps)
+const { authenticate, presume, limit } = v1Realm({ db, config: { TRUSTED_PROXIES: 0 } } as AppDeps)
 const system = { trx: db.system, last() {} } as Partial<Tenant> as Tenant
 /** Further floors of GET, by the header `x-floor`. */
 const readers: Record<string, (ctx: Koa.Context, id: string) => Promise<object[]>> = {
@@ -72,9 +75,16 @@ const readers: Record<string, (ctx: Koa.Context, id: string) => Promise<object[]
   bare: (_, id) => replay(system, reading, one(id)),
   /** With authentication, limits and tenancy, and nothing else. */
   async access(ctx, id) {
-    const caller = (await authenticate(ctx, undefined))!
-    await limit!(ctx, caller)
-    return db.tenant(caller.organization.id, actor, (tx) => replay(tx, reading, one(id)))
+    let rows: object[] = []
+    const answer = async (caller: Caller | undefined, afterBegin?: (send: Send) => void) => {
+      await limit!(ctx, caller!)
+      const read = (tx: Tenant) => replay(tx, reading, one(id))
+      rows = await db.tenant(caller!.organization.id, actor, read, undefined, { readOnly: true, afterBegin })
+    }
+    const presumed = presume!(ctx)
+    const find = () => authenticate(ctx, undefined)
+    await (presumed ? answerPresumed(ctx, presumed, find, answer) : answer(await find()))
+    return rows
   },
 }
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@temporalio/client'
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { v7 as uuidv7 } from 'uuid'
-import { withoutPromiseStacks } from '../../worker/promise-stacks.ts'
+import { withWorkflowThreads } from '../../worker/workflow-threads.ts'
 import { type LoadResult, summary } from './load.ts'
 
 export interface Floor {
@@ -34,7 +34,7 @@ export async function startFloor(address: string, work: () => Promise<void>, tim
       maxCachedWorkflows: 1_000,
     })
   const stackTraces = process.env.WORKFLOW_STACK_TRACES === 'true'
-  const worker = await (stackTraces ? create() : withoutPromiseStacks(create))
+  const worker = await withWorkflowThreads({ stackTraces }, create)
   const running = worker.run()
   const client = new Client({ connection })
   const once = () =>

@@ -6,7 +6,7 @@ import { payload } from './incoming-payload.ts'
 import { inTurns, print, printPairs } from './report.ts'
 import { liftLimits, ownerSession } from './setup.ts'
 import { socketLoad } from './socket-load.ts'
-import { stackCpu } from './stack-cpu.ts'
+import { CpuMeter, stackCpu } from './stack-cpu.ts'
 
 const ROUNDS = 3
 const MAPPINGS = 5_000
@@ -26,13 +26,11 @@ export async function benchIncoming(stack: TestStack, seconds: number, clients: 
   const path = `/webhooks/incoming/${webhook.id}`
   const shot = () => ({ path, method: 'POST' as const, headers, body: JSON.stringify(payload()) })
   let accepted = 0
-  const cpu = new Map<string, number>()
+  const cpu = new CpuMeter(() => stackCpu(stack))
   const before = await logged(db, webhook.id)
   const ours = async (time = seconds) => {
-    const started = stackCpu(stack)
-    const result = await socketLoad(stack.apiUrl, clients, time, shot)
+    const result = await cpu.of(() => socketLoad(stack.apiUrl, clients, time, shot))
     accepted += result.requests - result.refused
-    for (const [name, ms] of stackCpu(stack)) cpu.set(name, (cpu.get(name) ?? 0) + ms - started.get(name)!)
     return result
   }
   const bare = (time = seconds) => socketLoad(`http://127.0.0.1:${floor.ready.port}`, clients, time, shot)
@@ -48,9 +46,7 @@ export async function benchIncoming(stack: TestStack, seconds: number, clients: 
   )
   const rows = (await logged(db, webhook.id)) - before - floors
   print(`accepted ${accepted}, logged with a record ${rows}, lost ${accepted - rows}`)
-  const shares = [...cpu].map(([name, ms]) => `${name} ${(ms / accepted).toFixed(2)}`)
-  const total = [...cpu.values()].reduce((sum, ms) => sum + ms, 0) / accepted
-  print(`CPU for a request: ${total.toFixed(2)} ms (${shares.join(', ')})`)
+  print(`CPU for a request: ${cpu}`)
   print(`mapping alone: ${mappingMs().toFixed(3)} ms for the payload of 20 fields`)
   await floor.close()
   await db.close()

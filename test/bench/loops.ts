@@ -1,3 +1,4 @@
+import { FLAGS } from '../../worker/dev/flags.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
 import { type LoadResult, load } from './load.ts'
@@ -27,9 +28,11 @@ export async function benchLoops(stack: TestStack): Promise<void> {
   const items = Array.from({ length: ITEMS }, (_, index) => index)
   const ours = (seconds: number) => load(stack.apiUrl, 1, seconds, () => bench.shot('Loop', { items }))
   for (const how of ['each', 'together']) {
-    const floor = await startChild('./floor-loops.ts', [
-      ...[stack.databaseUrl, stack.temporalAddress, bench.organizationId, String(ITEMS), how],
-    ])
+    const floor = await startChild(
+      './floor-loops.ts',
+      [stack.databaseUrl, stack.temporalAddress, bench.organizationId, String(ITEMS), how],
+      FLAGS.worker,
+    )
     const theirs = (seconds: number) => floor.ask<LoadResult>({ clients: 1, seconds })
     // Until the JIT has compiled both.
     await ours(1)

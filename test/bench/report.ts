@@ -1,7 +1,15 @@
 import { type LoadResult, median } from './load.ts'
 
-/** Prints a line of results. */
-export const print = (line: string): void => void process.stdout.write(`  ${line}\n`)
+/** Prints a line of results, in place of the progress. */
+export function print(line: string): void {
+  progress('')
+  process.stdout.write(`${process.stdout.isTTY ? '\r' : ''}  ${line}\n`)
+}
+
+/** Shows a line on a terminal, until the next one. */
+export function progress(line: string): void {
+  if (process.stdout.isTTY) process.stdout.write(`\r  ${line}\x1b[K`)
+}
 
 export interface Pair {
   ours: LoadResult

@@ -1,9 +1,11 @@
 import { connect } from '../../db/postgres/connect.ts'
+import { FLAGS } from '../../worker/dev/flags.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
 import { type LoadResult, load, type Shot } from './load.ts'
-import { inTurns, printPairs } from './report.ts'
+import { inTurns, print, printPairs } from './report.ts'
 import { liftLimits } from './setup.ts'
+import { CpuMeter, stackCpu } from './stack-cpu.ts'
 
 const ROUNDS = 3
 const SECONDS = 5
@@ -93,31 +95,34 @@ export async function fiveNodes({ post, shot }: Bench) {
 }
 
 /**
- * run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL; and a row of
- * light nodes against a single one.
+ * run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL (`floor-runs.ts`
+ * says what that floor does, and what it does not); and a row of light nodes against a single one.
  */
 export async function benchRuns(stack: TestStack): Promise<void> {
   const bench = await prepareRuns(stack)
   const { contactId, workflowId, shot } = await fiveNodes(bench)
-  const floor = await startChild('./floor-runs.ts', [
-    stack.databaseUrl,
-    stack.temporalAddress,
-    bench.organizationId,
-    workflowId,
-    contactId,
-  ])
+  const floor = await startChild(
+    './floor-runs.ts',
+    [stack.databaseUrl, stack.temporalAddress, bench.organizationId, workflowId, contactId],
+    FLAGS.worker,
+  )
+  const cpu = () => stackCpu(stack, { floor: floor.pid })
   // Until the JIT has compiled both.
   await load(stack.apiUrl, 50, 10, () => shot)
   await floor.ask({ clients: 50, seconds: 5 })
-  for (const clients of [1, 50])
+  for (const clients of [1, 50]) {
+    const [ours, floors] = [new CpuMeter(cpu), new CpuMeter(cpu)]
     printPairs(
       `run-by-name, ${clients} client${clients > 1 ? 's' : ''}`,
       await inTurns(
         ROUNDS,
-        () => load(stack.apiUrl, clients, SECONDS, () => shot),
-        () => floor.ask<LoadResult>({ clients, seconds: SECONDS }),
+        () => ours.of(() => load(stack.apiUrl, clients, SECONDS, () => shot)),
+        () => floors.of(() => floor.ask<LoadResult>({ clients, seconds: SECONDS })),
       ),
     )
+    print(`CPU for a run: ${ours}`)
+    print(`CPU for one of the floor: ${floors}`)
+  }
   await floor.close()
   for (const count of [1, LIGHT_NODES])
     await bench.post('/v1/workflows', { spec: chain(`Light ${count}`, count) })

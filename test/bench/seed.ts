@@ -5,7 +5,7 @@ import { SCOPES } from '../../db/access/scopes.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { searchTextOf, writableColumns } from '../../db/records/model/columns.ts'
 import { entities } from '../../db/records/model/kinds/index.ts'
-import { print } from './report.ts'
+import { print, progress } from './report.ts'
 import { companyAt, contactAt } from './seed-values.ts'
 
 /** One organization with contacts, and a key with every scope. */
@@ -129,7 +129,3 @@ async function insert(
 }
 
 const seconds = (since: number) => `${((performance.now() - since) / 1_000).toFixed(0)} s`
-
-function progress(line: string): void {
-  if (process.stdout.isTTY) process.stdout.write(`\r  ${line}\x1b[K`)
-}

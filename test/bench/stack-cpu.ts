@@ -1,17 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { cpuTime } from '../support/cpu-time.ts'
 import type { TestStack } from '../support/stack.ts'
+import type { LoadResult } from './load.ts'
 
 const TICK_MS = 10
 const NAMES = ['api', 'worker', 'temporal', 'postgres'] as const
 
 /**
  * The CPU time of the processes of a stack, each with its children, and of this process, the client; in milliseconds. At
- * 2 ms for a request in all of them two cores serve 1,000 requests a second. Linux only.
+ * 2 ms for a request in all of them two cores serve 1,000 requests a second. `others`: further processes. Linux only.
  */
-export function stackCpu(stack: TestStack): Map<string, number> {
-  const times = new Map([...NAMES.map((name) => [name, 0] as const), ['client', cpuTime()]])
-  const names = new Map(NAMES.map((name) => [stack.pid(name), name]))
+export function stackCpu(stack: TestStack, others: Record<string, number> = {}): Map<string, number> {
+  const pids = [...NAMES.map((name) => [name, stack.pid(name)] as const), ...Object.entries(others)]
+  const times = new Map<string, number>([...pids.map(([name]) => [name, 0] as const), ['client', cpuTime()]])
+  const names = new Map(pids.map(([name, pid]) => [pid, name]))
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     const { parent, own, ofEnded } = statOf(pid)
     const name = names.get(Number(pid))
@@ -36,5 +38,32 @@ function statOf(pid: string): { parent: number; own: number; ofEnded: number } {
   } catch {
     // It has ended meanwhile.
     return { parent: 0, own: 0, ofEnded: 0 }
+  }
+}
+
+/** The CPU time of a stack during some loads. */
+export class CpuMeter {
+  private readonly times = new Map<string, number>()
+  private requests = 0
+  private readonly read: () => Map<string, number>
+
+  constructor(read: () => Map<string, number>) {
+    this.read = read
+  }
+
+  async of(load: () => Promise<LoadResult>): Promise<LoadResult> {
+    const before = this.read()
+    const result = await load()
+    for (const [name, ms] of this.read())
+      this.times.set(name, (this.times.get(name) ?? 0) + ms - before.get(name)!)
+    this.requests += result.requests
+    return result
+  }
+
+  /** Milliseconds for a request, in all and by process. */
+  toString(): string {
+    const each = [...this.times].map(([name, ms]) => [name, ms / this.requests] as const)
+    const total = each.reduce((sum, [, ms]) => sum + ms, 0)
+    return `${total.toFixed(2)} ms (${each.map(([name, ms]) => `${name} ${ms.toFixed(2)}`).join(', ')})`
   }
 }

@@ -98,8 +98,10 @@ export const FAULTS: Fault[] = [
     ),
   ),
   ...(['worker', 'api', 'temporal', 'postgres'] as const).map((victim) =>
-    outage(`${victim}-frozen`, `the ${victim} is stopped by SIGSTOP for 30 s`, ({ system }) =>
-      system.frozen(victim, () => pause(OUTAGE_MS)),
+    outage(
+      `${victim}-frozen`,
+      `the ${victim} is stopped by SIGSTOP for 30 s${victim === 'temporal' ? ', or until it is replaced' : ''}`,
+      ({ system }) => system.frozen(victim, () => pause(OUTAGE_MS)),
     ),
   ),
   outage('logs-full', 'the disk of the logs is full; api and worker are restarted', async ({ system }) => {
