@@ -89,10 +89,12 @@ const NAMES: Record<string, string> = {
 const QUERIES: Record<string, string> = { listIterations: '?loop=each' }
 
 /**
- * Statements that are sent whatever a request asks for, some of them only now and then: counts of limits, the last use of
- * a key, plans that a connection makes anew, the settings of a new connection, the beginning of a transaction.
+ * Statements that are sent whatever a request asks for, some of them only now and then: the look-up of the key or its
+ * confirmation, counts of limits, the last use of a key, plans that a connection makes anew, the settings of a new
+ * connection, the beginning of a transaction.
  */
-const ASIDE = /limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
+const ASIDE =
+  /from api_keys k|limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
 
 const parametersOf = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
 const filled = (path: string, values: Record<string, string>) =>
