@@ -1,20 +1,18 @@
+import { LRUCache } from 'lru-cache'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { getPlan } from '../db/workflows/workflows.ts'
 import type { Program } from '../workflows/definition/types.ts'
 
-const MAX_PROGRAMS = 500
-
-/** An LRU cache of programs by organization, workflow and version. A version never changes. */
+/** The programs that ran last, by organization, workflow and version. A version never changes. */
 export class Programs {
-  private readonly programs = new Map<string, Program>()
+  private readonly programs = new LRUCache<string, Program>({ max: 500 })
 
   async get(tx: Tenant, workflowId: string, version: number): Promise<Program> {
     const key = `${tx.organizationId}:${workflowId}:${version}`
-    const program = this.programs.get(key) ?? (await getPlan(tx, workflowId, version)).plan
-    this.programs.delete(key)
-    this.programs.set(key, program)
-    const [oldest] = this.programs.keys()
-    if (this.programs.size > MAX_PROGRAMS && oldest) this.programs.delete(oldest)
-    return program
+    const known = this.programs.get(key)
+    if (known) return known
+    const { plan } = await getPlan(tx, workflowId, version)
+    this.programs.set(key, plan)
+    return plan
   }
 }

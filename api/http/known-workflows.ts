@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Runnable } from '../../db/workflows/workflows.ts'
 import type { Program } from '../../workflows/definition/types.ts'
 
@@ -7,31 +8,19 @@ export type KnownWorkflow = Pick<Runnable, 'id' | 'name' | 'version'> & { inputs
 /** How a request names a workflow. A name may look like an id. */
 export type WorkflowReference = { name: string } | { id: string }
 
-const MAX_WORKFLOWS = 1_000
-
 /**
- * An LRU cache of the workflows that requests have started, by organization and the reference of the request. An entry may
- * be old: a start by it must check in its statement that nothing has changed.
+ * The workflows that requests have started last, by organization and the reference of the request. An entry may be old: a
+ * start by it must check in its statement that nothing has changed.
  */
 export class KnownWorkflows {
-  private readonly workflows = new Map<string, KnownWorkflow>()
+  private readonly workflows = new LRUCache<string, KnownWorkflow>({ max: 1_000 })
 
   get(organizationId: string, reference: WorkflowReference): KnownWorkflow | undefined {
-    const key = keyOf(organizationId, reference)
-    const known = this.workflows.get(key)
-    if (known) this.put(key, known)
-    return known
+    return this.workflows.get(keyOf(organizationId, reference))
   }
 
   set(organizationId: string, reference: WorkflowReference, { id, name, version, plan }: Runnable): void {
-    this.put(keyOf(organizationId, reference), { id, name, version, inputs: plan.inputs })
-    const [oldest] = this.workflows.keys()
-    if (this.workflows.size > MAX_WORKFLOWS && oldest) this.workflows.delete(oldest)
-  }
-
-  private put(key: string, known: KnownWorkflow): void {
-    this.workflows.delete(key)
-    this.workflows.set(key, known)
+    this.workflows.set(keyOf(organizationId, reference), { id, name, version, inputs: plan.inputs })
   }
 }
 

@@ -1,4 +1,5 @@
 import { defaultOperators, type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from 'liquidjs'
+import { LRUCache } from 'lru-cache'
 import { EXPRESSION } from '../limits.ts'
 import { boundedFilter, boundedOperators } from './work.ts'
 
@@ -101,8 +102,7 @@ function createEngine(): Liquid {
 export const engine = createEngine()
 
 /** The templates that were parsed last, by text: the body of a loop is rendered for each item. */
-const parsed = new Map<string, Template>()
-const MAX_PARSED = 1_000
+const parsed = new LRUCache<string, Template>({ max: 1_000 })
 /** Characters. Together these take some 10 MB at most. */
 const MAX_PARSED_TEXT = 500
 
@@ -110,11 +110,7 @@ const MAX_PARSED_TEXT = 500
 export function parseTemplate(text: string): Template {
   if (!hasPlaceholder(text)) return { parts: [text] }
   const template = parsed.get(text) ?? parse(text)
-  if (text.length > MAX_PARSED_TEXT) return template
-  parsed.delete(text)
-  parsed.set(text, template)
-  const [oldest] = parsed.keys()
-  if (parsed.size > MAX_PARSED && oldest !== undefined) parsed.delete(oldest)
+  if (text.length <= MAX_PARSED_TEXT) parsed.set(text, template)
   return template
 }
 

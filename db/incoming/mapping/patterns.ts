@@ -1,19 +1,18 @@
+import { LRUCache } from 'lru-cache'
 import { RE2JS } from 're2js'
 import { PATTERN } from '../../../workflows/limits.ts'
 import type { Condition, MappingRule } from '../types.ts'
 
-/** Compiled patterns that are kept: compiling one of 500 characters takes milliseconds. */
-const MAX_KEPT = 500
-const kept = new Map<string, RE2JS>()
+/** Compiled patterns: compiling one of 500 characters takes milliseconds. */
+const kept = new LRUCache<string, RE2JS>({ max: 500 })
 
 /** A pattern in RE2 syntax. Throws what RE2 says of one that is none. */
 export function compiled(pattern: string): RE2JS {
-  const found = kept.get(pattern) ?? RE2JS.compile(pattern)
-  // The least recently used one is the first.
-  kept.delete(pattern)
-  kept.set(pattern, found)
-  if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value!)
-  return found
+  const known = kept.get(pattern)
+  if (known) return known
+  const made = RE2JS.compile(pattern)
+  kept.set(pattern, made)
+  return made
 }
 
 /** The instructions of a compiled pattern; undefined for what is none. */
