@@ -1,13 +1,20 @@
 import type { IncomingMessage } from 'node:http'
-import { findKeyHolders, flawOfKey, isSameHolder, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
-import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
+import { LRUCache } from 'lru-cache'
+import {
+  findKeyHolders,
+  flawOfKey,
+  hashKey,
+  isSameHolder,
+  type KeyHolder,
+  noteKeyUse,
+} from '../../db/access/keys.ts'
 import { AppError } from '../../db/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'
 import { coalesce } from './coalesce.ts'
 import type { Presumed } from './presumed.ts'
-import type { Caller, Scope } from './scopes.ts'
+import { type Caller, organizationOf, type Scope } from './scopes.ts'
 
 /** A caller with an API key, and the limits of its organization. */
 export interface KeyCaller extends Caller {
@@ -16,12 +23,10 @@ export interface KeyCaller extends Caller {
 }
 
 /** What the look-up of a key found. */
-export interface FoundKey {
+interface FoundKey {
   caller: KeyCaller
   holder: KeyHolder
 }
-
-type FindHolder = ReturnType<typeof keyLookup>
 
 /** Finds the holder of a key. Concurrent requests share a statement, which is sent after each has come in. */
 export const keyLookup = (system: System) =>
@@ -32,38 +37,51 @@ export const keyLookup = (system: System) =>
 
 const BEARER = /^Bearer +(\S+) *$/i
 const KEY_IN_QUERY = /[?&][^=&]*=agx_/
+const MAX_FOUND = 10_000
 
-/**
- * The caller of a /v1 request, looked up for each request. Throws unauthorized, with a hint that depends on the form of
- * the credential only: unknown, revoked, expired and not allowed from this address are one answer.
- */
-export async function authenticateKey(
-  request: IncomingMessage,
-  deps: AppDeps,
-  findHolder: FindHolder,
-): Promise<FoundKey> {
-  const key = keyIn(request)
-  const flaw = key === undefined ? unreadable(request) : flawOfKey(key)
-  if (key === undefined || flaw) throw unauthorized(flaw)
-  const holder = await findHolder(key)
-  if (!holder || !isAllowedFrom(request, holder, deps)) throw unauthorized(NOT_ACCEPTED)
-  if (holder.note_use) {
-    // Concurrent requests can share this object.
-    holder.note_use = false
-    void noteUse(deps.db.system, holder)
+/** Authenticates the requests of /v1 by their API keys. */
+export class KeyAuthentication {
+  private readonly deps: AppDeps
+  private readonly findHolder: ReturnType<typeof keyLookup>
+  /** By the hashes of the keys, so that no key stays in memory. */
+  private readonly lastFound = new LRUCache<string, FoundKey>({ max: MAX_FOUND })
+
+  constructor(deps: AppDeps) {
+    this.deps = deps
+    this.findHolder = keyLookup(deps.db.system)
   }
-  return { caller: callerOf(holder), holder }
-}
 
-/** The caller of the last look-up, if a request from this address could be answered as that one. */
-export function presumeKey(
-  request: IncomingMessage,
-  deps: AppDeps,
-  found: FoundKey | undefined,
-): Presumed | undefined {
-  if (!found || !isAllowedFrom(request, found.holder, deps)) return undefined
-  const { caller, holder } = found
-  return { caller, isConfirmed: (send) => isSameHolder(send, keyIn(request)!, holder) }
+  /**
+   * The caller of a request, looked up for each. Throws unauthorized, with a hint that depends on the form of the
+   * credential only: unknown, revoked, expired and not allowed from this address are one answer.
+   */
+  async authenticate(request: IncomingMessage): Promise<KeyCaller> {
+    const key = keyIn(request)
+    const flaw = key === undefined ? unreadable(request) : flawOfKey(key)
+    if (key === undefined || flaw) throw unauthorized(flaw)
+    const holder = await this.findHolder(key)
+    const hash = hashKey(key).toString('hex')
+    if (!holder) this.lastFound.delete(hash)
+    if (!holder || !isAllowedFrom(request, holder, this.deps)) throw unauthorized(NOT_ACCEPTED)
+    if (holder.note_use) {
+      // Concurrent requests can share this object.
+      holder.note_use = false
+      void noteUse(this.deps.db.system, holder)
+    }
+    const caller = callerOf(holder)
+    this.lastFound.set(hash, { caller, holder })
+    return caller
+  }
+
+  /** The caller of the key's last look-up, if a request from this address could be answered as that one. */
+  presume(request: IncomingMessage): Presumed | undefined {
+    const key = keyIn(request)
+    const hash = key && hashKey(key)
+    const found = hash && this.lastFound.get(hash.toString('hex'))
+    if (!found || !isAllowedFrom(request, found.holder, this.deps)) return undefined
+    const { caller, holder } = found
+    return { caller, isConfirmed: (send) => isSameHolder(send, hash, holder) }
+  }
 }
 
 const keyIn = ({ headers }: IncomingMessage) => BEARER.exec(headers.authorization ?? '')?.[1]
@@ -72,13 +90,7 @@ const callerOf = (holder: KeyHolder): KeyCaller => ({
   type: 'key',
   id: holder.id,
   name: holder.name,
-  organization: {
-    id: holder.organization_id,
-    name: holder.organization_name,
-    plan: holder.plan,
-    currency: holder.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
-    timezone: holder.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
-  },
+  organization: organizationOf(holder),
   scopes: new Set(holder.scopes as Scope[]),
   limits: holder.limits,
 })

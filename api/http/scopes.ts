@@ -1,3 +1,5 @@
+import type { KeyHolder } from '../../db/access/keys.ts'
+import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import type { Plan } from '../../db/access/plans.ts'
 import { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
 import { AppError } from '../../db/errors.ts'
@@ -18,6 +20,17 @@ export interface Caller {
   }
   scopes: ReadonlySet<Scope>
 }
+
+/** The organization of what the look-up of a key or session found. */
+export const organizationOf = (
+  row: Pick<KeyHolder, 'organization_id' | 'organization_name' | 'plan' | 'settings'>,
+): Caller['organization'] => ({
+  id: row.organization_id,
+  name: row.organization_name,
+  plan: row.plan,
+  currency: row.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
+  timezone: row.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
+})
 
 /** A scope by name. Throws for an unknown name, so that a misspelt scope grants nothing. */
 export function scopeNamed(name: string): Scope {

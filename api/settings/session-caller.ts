@@ -1,7 +1,6 @@
-import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import { ROLE_SCOPES } from '../../db/access/roles.ts'
 import type { Session } from '../../db/access/sessions.ts'
-import type { Caller } from '../http/scopes.ts'
+import { type Caller, organizationOf } from '../http/scopes.ts'
 
 /** A caller with a session. */
 export interface SessionCaller extends Caller {
@@ -15,13 +14,7 @@ export function toCaller(session: Session): SessionCaller {
     type: 'user',
     id: session.user_id,
     name: session.user_name,
-    organization: {
-      id: session.organization_id,
-      name: session.organization_name,
-      plan: session.plan,
-      currency: session.settings.currency ?? ORGANIZATION_DEFAULTS.currency,
-      timezone: session.settings.timezone ?? ORGANIZATION_DEFAULTS.timezone,
-    },
+    organization: organizationOf(session),
     scopes: ROLE_SCOPES[session.role],
     session,
     limits: session.limits,

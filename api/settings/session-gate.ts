@@ -18,7 +18,7 @@ export interface SessionGate {
 
 export function createSessionGate(deps: AppDeps): SessionGate {
   const windows = new LimitWindows(deps.db.system)
-  const failures = new FailedCredentials<SessionCaller>(deps, windows)
+  const failures = new FailedCredentials(deps, windows)
   return {
     windows,
     authenticate(ctx) {

@@ -1,7 +1,7 @@
 import { LimitWindows } from '../../db/access/limits.ts'
 import { entityNames } from '../../db/records/model/kinds/index.ts'
 import type { AppDeps } from '../deps.ts'
-import { authenticateKey, type FoundKey, type KeyCaller, keyLookup, presumeKey } from '../http/auth.ts'
+import { KeyAuthentication, type KeyCaller } from '../http/auth.ts'
 import { FailedCredentials } from '../http/failed-credentials.ts'
 import type { Realm } from '../http/gateway.ts'
 import { limitKey } from '../http/rate-limit.ts'
@@ -31,16 +31,14 @@ const table: Pick<Realm<Route>, 'routes' | 'hintFor' | 'inspect'> = {
 /** /v1: keys, their scopes (default deny) and their limits. */
 export function v1Realm(deps: AppDeps): Realm<Route> {
   const windows = new LimitWindows(deps.db.system)
-  const failures = new FailedCredentials<FoundKey>(deps, windows)
-  const findHolder = keyLookup(deps.db.system)
+  const failures = new FailedCredentials(deps, windows)
+  const keys = new KeyAuthentication(deps)
   return {
     ...table,
     prefix: '/v1',
-    async authenticate(ctx) {
-      const find = () => authenticateKey(ctx.req, deps, findHolder)
-      return (await failures.guard(ctx, ctx.req.headers.authorization, find)).caller
-    },
-    presume: ({ req }) => presumeKey(req, deps, failures.lastFound(req.headers.authorization)),
+    authenticate: (ctx) =>
+      failures.guard(ctx, ctx.req.headers.authorization, () => keys.authenticate(ctx.req)),
+    presume: ({ req }) => keys.presume(req),
     limit: (ctx, caller) => limitKey(ctx, caller as KeyCaller, windows),
     authorize: (_ctx, route, params, caller) => requireScopes(caller, neededScopes(route, params)),
   }

@@ -172,7 +172,8 @@ export interface KeyHolder extends Subscription {
 }
 
 /**
- * Finds the holders of keys by hash. Each request does, or confirms the last find by `isSameHolder`: revocation is immediate.
+ * Finds the holders of keys by hash. Each request does, or confirms the last find by `isSameHolder`: revocation is
+ * immediate.
  * @returns them by key, without invalid, unknown, revoked and expired keys.
  */
 export async function findKeyHolders(system: System, keys: string[]): Promise<Map<string, KeyHolder>> {
@@ -214,10 +215,10 @@ const FIND_HOLDERS = `
  */
 export async function isSameHolder(
   send: Send,
-  key: string,
+  hash: Buffer,
   { organization_id, id, stamp }: KeyHolder,
 ): Promise<boolean> {
-  const { rows } = await send({ text: FIND_STAMP, values: [organization_id, id, hashKey(key)] })
+  const { rows } = await send({ text: FIND_STAMP, values: [organization_id, id, hash] })
   return rows[0]?.stamp === stamp
 }
 
@@ -274,6 +275,7 @@ function checksum(random: string): string {
   return text
 }
 
-const hashKey = (key: string) => createHash('sha256').update(key).digest()
+/** The SHA-256 that is stored of a key. */
+export const hashKey = (key: string) => createHash('sha256').update(key).digest()
 const visiblePrefix = (key: string) => key.slice(0, PREFIX.length + 6)
 const toKey = (row: Omit<Key, 'object'>): Key => ({ object: 'key', ...row })
