@@ -22,15 +22,19 @@ export async function answerPresumed(
   answer: (caller: Caller | undefined, afterBegin?: (send: Send) => void) => Promise<void>,
 ): Promise<void> {
   const before = new Set(ctx.res.getHeaderNames())
-  let confirmed: Promise<boolean> | undefined
+  let confirmation: Promise<'confirmed' | 'refuted' | 'failed'> | undefined
   const confirm = (send: Send) => {
-    confirmed ??= isConfirmed(send).catch(() => false)
+    confirmation ??= isConfirmed(send).then(
+      (is) => (is ? 'confirmed' : 'refuted'),
+      () => 'failed',
+    )
   }
   const [answered] = await Promise.allSettled([answer(presumed, confirm)])
   const finish = () => {
     if (answered.status === 'rejected') throw answered.reason
   }
-  if (await confirmed) return finish()
+  const outcome = await confirmation
+  if (outcome === 'confirmed') return finish()
 
   const drop = () => {
     for (const name of ctx.res.getHeaderNames()) if (!before.has(name)) ctx.res.removeHeader(name)
@@ -40,7 +44,8 @@ export async function answerPresumed(
     drop()
     throw error
   })
-  if (isDeepStrictEqual(caller, presumed)) return finish()
+  // With the statement its whole transaction failed, and the answer tells of nothing else.
+  if (outcome !== 'failed' && isDeepStrictEqual(caller, presumed)) return finish()
   drop()
   await answer(caller)
 }

@@ -1,4 +1,9 @@
 import assert from 'node:assert/strict'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type Koa from 'koa'
+import { answerPresumed } from '../../../api/http/presumed.ts'
+import type { Caller } from '../../../api/http/scopes.ts'
 import { revokeKey, updateKey } from '../../../db/access/keys.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { createKey } from '../../support/api.ts'
@@ -61,5 +66,23 @@ describe('a read that begins before its caller is looked up', () => {
     await me()
     await inOrganization((tx) => updateKey(tx, id, { name: 'renamed' }))
     assert.match(JSON.stringify(await me()), /renamed/)
+  })
+
+  it('is answered again if the statement that confirms the caller fails', async () => {
+    const ctx = { res: new ServerResponse(new IncomingMessage(new Socket())), state: {} } as Koa.Context
+    const caller = { id: 'a key' } as Caller
+    const failing = () => Promise.reject(new Error('canceling statement due to statement timeout'))
+    const answers: string[] = []
+    await answerPresumed(
+      ctx,
+      { caller, isConfirmed: failing },
+      async () => caller,
+      async (_caller, confirm) => {
+        confirm?.(failing)
+        answers.push(confirm ? 'current transaction is aborted' : 'the record')
+        if (confirm) throw new Error('current transaction is aborted')
+      },
+    )
+    assert.equal(answers.at(-1), 'the record')
   })
 })
