@@ -34,9 +34,9 @@ const IDLE = '20 seconds'
  * Temporal is made within a transaction; a stage, a row or a purge that fails is logged and does not stop the others.
  */
 export class Sweep {
-  readonly db: Database
+  private readonly db: Database
   private readonly client: Client
-  readonly log: Logger
+  private readonly log: Logger
   private readonly purger: Purger
   private readonly holder = randomUUID()
   private timers: NodeJS.Timeout[] = []
@@ -52,7 +52,7 @@ export class Sweep {
 
   start(): void {
     this.every(EVERY_MS, 'the sweep', () => this.once())
-    const interrupted = new InterruptedDeliveries(this)
+    const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log })
     this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
   }

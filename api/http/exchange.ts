@@ -31,7 +31,7 @@ export class Exchange implements RouteRequest {
   private readonly optionalCaller: Caller | undefined
   private abortController: AbortController | undefined
 
-  /** The options of its transactions, and the uploaded file. */
+  /** The last parameter: the uploaded file, and the options of its transactions. */
   constructor(
     ctx: Koa.Context,
     deps: AppDeps,
@@ -101,9 +101,7 @@ export class Exchange implements RouteRequest {
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
     this.transaction
       ? work(this.transaction)
-      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace, {
-          ...this.options,
-        })
+      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace, this.options)
 
   requireScopes = (needed: readonly Scope[]): void => {
     requireScopes(this.caller, needed)
