@@ -28,6 +28,12 @@ export interface WorkersOptions {
 /** From the cancellation of activities to the end of a worker whose activities ignore it. */
 const CANCEL_MS = 2_000
 
+/**
+ * After its death a worker's own queues have their tasks for so long; then any worker may take them. As in Temporal's SDKs
+ * for Go and Java.
+ */
+const STICKY = '5 seconds'
+
 /** Bounded by memory: a cached workflow takes some 60 KiB. */
 const CACHED_WORKFLOWS = 1_000
 
@@ -78,6 +84,7 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
     shutdownGraceTime: options.shutdownGraceMs,
     shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
+    stickyQueueScheduleToStartTimeout: STICKY,
     // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
     maxHeartbeatThrottleInterval: '2 seconds',
     defaultHeartbeatThrottleInterval: '2 seconds',

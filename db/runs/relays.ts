@@ -19,6 +19,9 @@ export const LIVE_SINCE = `now() - interval '5 seconds'`
 export const isLive = (column: string): string => `exists (
   select from relays alive where alive.id = ${column} and alive.seen_at > ${LIVE_SINCE})`
 
+/** SQL: whether a relay has died within the last minute. */
+export const HAS_DIED = `exists (select from relays dead where dead.seen_at <= ${LIVE_SINCE})`
+
 /** Reports that a relay is alive. @returns the share of the capacity of all workers that is in use. */
 export async function seeRelay(system: System, { id, active }: RelayCapacity): Promise<number> {
   await system.raw(

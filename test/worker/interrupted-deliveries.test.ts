@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { beginAttempt } from '../../db/outgoing/moves/attempts.ts'
 import { InterruptedDeliveries } from '../../worker/sweep/interrupted.ts'
 import { Sweep } from '../../worker/sweep.ts'
@@ -93,6 +95,21 @@ describe('interrupted deliveries', function () {
     await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()
     await on.db.system('deliveries').where({ id }).update({ attempts: 0 })
     assert.deepEqual(outcomes(await looksDuring(on.ended(id))), ['succeeded', 'succeeded'])
+  })
+
+  it('are retried soon after a worker died that had recorded their first attempt only', async () => {
+    const id = await stranded()
+    // As if it had died before it told Temporal, whose task ends 30 s later.
+    await on.db.system('delivery_attempts').where({ delivery_id: id }).update({ status: 'failed' })
+    const next_attempt_at = new Date()
+    await on.db.system('deliveries').where({ id }).update({ next_attempt_at, slot_until: null })
+    const looking = looksDuring(on.ended(id))
+    await pause(7_000)
+    assert.equal((await on.get(id)).attempt_count, 1, 'no worker has died')
+    await on.db
+      .system('relays')
+      .insert({ id: randomUUID(), active: 0, seen_at: new Date(Date.now() - 6_000) })
+    assert.deepEqual(outcomes(await looking), ['succeeded', 'failed', 'succeeded'])
   })
 
   it('keep the slot of an attempt that takes longer than the lease', async () => {

@@ -8,9 +8,9 @@ import { SYSTEM } from '../../db/postgres/tenancy.ts'
 const SEEN_MS = 3_000
 
 /**
- * Queues the deliveries again whose worker died in an attempt. A first attempt is part of a workflow task, which Temporal
- * gives to another worker only after 30 s, because an attempt may take half of that. A worker that is alive renews the
- * lease of the attempt's slot: what it does not renew between two looks is attempted anew.
+ * Queues the deliveries again whose worker died in or right after an attempt. A first attempt is part of a workflow task,
+ * which Temporal gives to another worker only after 30 s, because an attempt may take half of that. A worker that is alive
+ * renews the lease of the attempt's slot: what it does not renew between two looks is attempted anew.
  */
 export class InterruptedDeliveries {
   private readonly db: Database
@@ -33,7 +33,7 @@ export class InterruptedDeliveries {
       if (moved)
         this.log.warn(
           { organization_id, delivery_id: id, attempt: attempts },
-          'the worker of an attempt is gone',
+          'the worker of a delivery is gone',
         )
     }
   }

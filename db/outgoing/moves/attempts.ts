@@ -144,9 +144,10 @@ export const endUnrecordedDelivery = (
 ): Promise<boolean> => giveUp(tx, { id, releases }, ['delivering'], status, error)
 
 /**
- * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row (Temporal or
- * this database was restored from a backup), or whose worker died in an attempt. A new release continues with the next attempt, when it is due; the release
- * before, if it does exist, finds its row released again and ends. @returns false if it is not `delivering`.
+ * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row (Temporal or this
+ * database was restored from a backup), or whose worker died. A new release continues with the next attempt, when it is
+ * due; the release before, if it does exist, finds its row released again and ends. @returns false if it is not
+ * `delivering`.
  */
 export async function requeueDelivery(tx: Tenant, { id, releases }: Release): Promise<boolean> {
   const count = await tx
