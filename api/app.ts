@@ -6,6 +6,7 @@ import { isHttps } from './config.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
 import { createCors } from './http/cors.ts'
+import { methodNotAllowed } from './http/errors.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
@@ -61,10 +62,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-      ctx.set('Allow', 'GET')
-      throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`)
-    }
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(ctx, ['GET'])
     ctx.state.route = path
     return page(ctx)
   }

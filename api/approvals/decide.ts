@@ -1,13 +1,13 @@
 import type Koa from 'koa'
 import type { z } from 'zod'
-import { AppError, invalid, notFound } from '../../db/errors.ts'
+import { invalid, notFound } from '../../db/errors.ts'
 import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import { readApprovalToken } from '../../db/runs/approval-links.ts'
 import { type Approval, answerApproval, getApproval, requireOpen } from '../../db/runs/approvals.ts'
 import { check } from '../../db/validate.ts'
 import type { AppDeps } from '../deps.ts'
 import { parseJson, readBody, refuseCompressed, requireJson, unsafeText } from '../http/body.ts'
-import { answerError } from '../http/errors.ts'
+import { answerError, methodNotAllowed } from '../http/errors.ts'
 import { pagePolicy } from '../http/html-page.ts'
 import { approvalPage, messagePage } from './page.ts'
 import { decisionShape } from './shape.ts'
@@ -61,10 +61,7 @@ function answerPage(ctx: Koa.Context, html: string): void {
 
 /** An answered approval is shown; a closed one is gone. */
 async function show(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Approval> {
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-    ctx.set('Allow', 'GET, POST')
-    throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`)
-  }
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(ctx, ['GET', 'POST'])
   const key = keyOf(ctx, path, deps)
   const approval = await deps.db.tenant(key.organization_id, SYSTEM, (tx) => getApproval(tx, key))
   if (approval.status === 'closed') requireOpen(approval)

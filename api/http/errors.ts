@@ -50,6 +50,15 @@ export function answerError(ctx: Koa.Context, error: unknown, requestId: string,
   ctx.body = errorBody(known, requestId)
 }
 
+/** The error for a method that the path does not have. Sets `Allow`, which RFC 9110 requires. */
+export function methodNotAllowed(ctx: Koa.Context, methods: readonly string[]): AppError {
+  const allowed = methods.join(', ')
+  ctx.set('Allow', allowed)
+  return new AppError('method_not_allowed', `this path does not support ${ctx.method}`, {
+    hint: `allowed: ${allowed}`,
+  })
+}
+
 /** The loggable members of an error. PostgreSQL's other members (detail, where) contain values of the row. */
 export function forLog(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }

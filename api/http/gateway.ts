@@ -7,6 +7,7 @@ import type { Send } from '../../db/postgres/transaction.ts'
 import { check, strict } from '../../db/validate.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
+import { methodNotAllowed } from './errors.ts'
 import { Exchange } from './exchange.ts'
 import { idempotencyKey, runOnce } from './idempotency.ts'
 import { answerPresumed, type Presumed } from './presumed.ts'
@@ -162,13 +163,7 @@ function find<R extends Route | AppRoute>(
   if (!match) throw new AppError('not_found', 'the path does not exist', { hint })
   if (!match.found && 'unknown' in match)
     throw notFound(match.unknown.name, `one of ${match.unknown.accepted.join(', ')}`)
-  if (!match.found) {
-    const allowed = match.allowed.join(', ')
-    ctx.set('Allow', allowed)
-    throw new AppError('method_not_allowed', `this path does not support ${ctx.method}`, {
-      hint: `allowed: ${allowed}`,
-    })
-  }
+  if (!match.found) throw methodNotAllowed(ctx, match.allowed)
   const operation = match.value
   const { params: schema } = operation
   const parsed = schema?.safeParse(match.params)
