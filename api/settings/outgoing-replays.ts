@@ -40,7 +40,9 @@ const shared = {
   include: z.array(z.enum(REPLAY_INCLUDES)),
   since: z.iso.datetime(),
   until: z.iso.datetime(),
-  total: z.int().meta({ description: 'The events that were found.' }),
+  total: z.int().meta({
+    description: 'The events that were found, also those that the condition of the webhook excludes.',
+  }),
 }
 
 const replaySchema = z
