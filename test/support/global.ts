@@ -13,6 +13,9 @@ import { startTestPostgres } from './test-postgres.ts'
  */
 fc.configureGlobal({ seed: Number(process.env.FAST_CHECK_SEED ?? 1) })
 
+// Each thread of the tests pipes into them, with a listener: Node would warn of a leak at the eleventh.
+for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(100)
+
 const stops: (() => Promise<void>)[] = []
 /** Folders of servers of the whole suite, which are searched for planted secrets at its end. */
 const searched: string[] = []
