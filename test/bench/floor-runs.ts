@@ -70,4 +70,4 @@ process.on('message', async ({ clients, seconds }: { clients: number; seconds: n
   process.send?.(await floor.measure(clients, seconds))
 })
 process.on('disconnect', () => process.exit())
-process.send?.({ statements: statements.length })
+process.send?.({ statements: statements.length, taskQueue: floor.taskQueue })

@@ -6,6 +6,7 @@ import { withWorkflowThreads } from '../../worker/workflow-threads.ts'
 import { type LoadResult, summary } from './load.ts'
 
 export interface Floor {
+  taskQueue: string
   /** Runs `clients` closed loops of start and result, for `seconds`. */
   measure(clients: number, seconds: number): Promise<LoadResult>
   close(): Promise<void>
@@ -44,6 +45,7 @@ export async function startFloor(address: string, work: () => Promise<void>, tim
     })
   await once()
   return {
+    taskQueue,
     async measure(clients, seconds) {
       const times: number[] = []
       const started = performance.now()

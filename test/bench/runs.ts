@@ -95,8 +95,9 @@ export async function fiveNodes({ post, shot }: Bench) {
 }
 
 /**
- * run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL (`floor-runs.ts`
- * says what that floor does, and what it does not); and a row of light nodes against a single one.
+ * run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL: executed by the
+ * process that starts it (`floor-runs.ts` says what that floor does, and what it does not), and behind a bare HTTP handler
+ * in a process of its own (`floor-service.ts`). And a row of light nodes against a single one.
  */
 export async function benchRuns(stack: TestStack): Promise<void> {
   const bench = await prepareRuns(stack)
@@ -106,23 +107,36 @@ export async function benchRuns(stack: TestStack): Promise<void> {
     [stack.databaseUrl, stack.temporalAddress, bench.organizationId, workflowId, contactId],
     FLAGS.worker,
   )
-  const cpu = () => stackCpu(stack, { floor: floor.pid })
+  const service = await startChild('./floor-service.ts', [
+    stack.temporalAddress,
+    String(floor.ready.taskQueue),
+  ])
+  const served = (clients: number, seconds: number) =>
+    load(`http://127.0.0.1:${service.ready.port}`, clients, seconds, () => ({ path: '/', method: 'POST' }))
+  const cpu = () => stackCpu(stack, { floor: floor.pid, service: service.pid })
   // Until the JIT has compiled both.
   await load(stack.apiUrl, 50, 10, () => shot)
   await floor.ask({ clients: 50, seconds: 5 })
+  await served(50, 5)
   for (const clients of [1, 50]) {
-    const [ours, floors] = [new CpuMeter(cpu), new CpuMeter(cpu)]
+    const name = `run-by-name, ${clients} client${clients > 1 ? 's' : ''}`
+    const measured = { ours: new CpuMeter(cpu), floor: new CpuMeter(cpu), service: new CpuMeter(cpu) }
+    const ours = () => measured.ours.of(() => load(stack.apiUrl, clients, SECONDS, () => shot))
     printPairs(
-      `run-by-name, ${clients} client${clients > 1 ? 's' : ''}`,
-      await inTurns(
-        ROUNDS,
-        () => ours.of(() => load(stack.apiUrl, clients, SECONDS, () => shot)),
-        () => floors.of(() => floor.ask<LoadResult>({ clients, seconds: SECONDS })),
+      name,
+      await inTurns(ROUNDS, ours, () =>
+        measured.floor.of(() => floor.ask<LoadResult>({ clients, seconds: SECONDS })),
       ),
     )
-    print(`CPU for a run: ${ours}`)
-    print(`CPU for one of the floor: ${floors}`)
+    printPairs(
+      `${name} (floor: service)`,
+      await inTurns(ROUNDS, ours, () => measured.service.of(() => served(clients, SECONDS))),
+    )
+    print(`CPU for a run: ${measured.ours}`)
+    print(`CPU for one of the floor: ${measured.floor}`)
+    print(`CPU for one of the service: ${measured.service}`)
   }
+  await service.close()
   await floor.close()
   for (const count of [1, LIGHT_NODES])
     await bench.post('/v1/workflows', { spec: chain(`Light ${count}`, count) })
