@@ -50,7 +50,10 @@ export interface NodeDeps {
   traces?: Traces | undefined
 }
 
-/** One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError` throws. */
+/**
+ * One attempt of a node, with the effects that its type declares and its class allows. Throws what `explainError`
+ * throws.
+ */
 export async function performNode(
   { effects, log, traces }: NodeDeps,
   { node, path, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,

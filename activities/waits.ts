@@ -52,7 +52,10 @@ export function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWai
   return waits.filter((wait) => 'child_run_id' in wait || !keys.has(nodeKey(wait.path, wait.node_id)))
 }
 
-/** Writes what nodes have begun to wait for in a segment, and queues the mails of approvals. @returns the events to raise: the requests of approvals. */
+/**
+ * Writes what nodes have begun to wait for in a segment, and queues the mails of approvals. @returns the events to
+ * raise: the requests of approvals.
+ */
 export async function beginWaits(
   tx: Tenant,
   { id: run_id, workflow_id, workflow_name }: RunState['run'],

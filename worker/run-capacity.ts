@@ -18,9 +18,9 @@ const IN_USE = 0.8
 
 /**
  * How many active runs a worker carries. Slots do not tell: 250 runs that call slow services fit where 20 that compute
- * do not. So it is measured, as in congestion control: the capacity grows as long as it is in use and segments are fast,
- * and shrinks when they, or Temporal, get slow. What is above it waits in PostgreSQL, where organizations take turns; within a
- * worker or Temporal it would wait in the order of arrival.
+ * do not. So it is measured, as in congestion control: the capacity grows as long as it is in use and segments are
+ * fast, and shrinks when they, or Temporal, get slow. What is above it waits in PostgreSQL, where organizations take
+ * turns; within a worker or Temporal it would wait in the order of arrival.
  */
 export class RunCapacity {
   active = INITIAL

@@ -59,7 +59,10 @@ export async function withWorkflowThreads<T>(
  */
 const PATIENCE = { checkMs: 5_000, checks: 12 }
 
-/** Ends the process, by an error that nobody catches, if a thread answers no request of the SDK: others take over its runs. */
+/**
+ * Ends the process, by an error that nobody catches, if a thread answers no request of the SDK: others take over its
+ * runs.
+ */
 export function watch(thread: Worker, { checkMs, checks }: typeof PATIENCE): void {
   const owed = new Set<unknown>()
   let silent = 0

@@ -5,7 +5,10 @@ import { capitalized, type ObjectName, objectNames, withArticle } from './record
 export interface CatalogueEvent {
   name: string
   title: string
-  /** What `data` holds: a record of this kind, a run, an approval, an outgoing webhook, or any object that the raising node sets. */
+  /**
+   * What `data` holds: a record of this kind, a run, an approval, an outgoing webhook, or any object that the raising
+   * node sets.
+   */
   subject: ObjectName | 'run' | 'approval' | 'webhook' | 'any'
 }
 

@@ -1,7 +1,7 @@
 /**
  * What a tenant may have computed at the most, in one place. One small request must not hold up a process for others:
- * what can be refused when it is saved is refused then, what remains takes some 20 ms of one thread, and what may take longer
- * runs in the pool of threads (compute/pool.ts). Figures were measured on one core of a server of 2024.
+ * what can be refused when it is saved is refused then, what remains takes some 20 ms of one thread, and what may take
+ * longer runs in the pool of threads (compute/pool.ts). Figures were measured on one core of a server of 2024.
  */
 
 /** Of a workflow's spec or raw definition. */
@@ -58,7 +58,10 @@ export const SECRETS = {
   least: 8,
   /** Room for a private key with its certificates. */
   characters: 8_192,
-  /** Values of so many characters are masked in results of all nodes that call other services, not only of their readers. */
+  /**
+   * Values of so many characters are masked in results of all nodes that call other services, not only of their
+   * readers.
+   */
   distinctive: 16,
 } as const
 
@@ -108,7 +111,10 @@ export const LIST = {
   comparisons: 1_000_000,
 } as const
 
-/** Levels of nested lists and objects of a node's value. JSON.stringify and PostgreSQL overflow their stacks at some thousands. */
+/**
+ * Levels of nested lists and objects of a node's value. JSON.stringify and PostgreSQL overflow their stacks at some
+ * thousands.
+ */
 export const VALUE_DEPTH = 200
 
 /** Of nodes that read a text: more than any document that a value of 1 MiB can hold as a list. */
@@ -151,7 +157,10 @@ export const KNOWLEDGE = {
   tag: 64,
   /** Characters of a passage: some 300 words, which a model can quote and a person reads at a glance. */
   passage: 1_600,
-  /** A section of fewer characters shares a passage with the next one, so that a list of headings is not one of passages. */
+  /**
+   * A section of fewer characters shares a passage with the next one, so that a list of headings is not one of
+   * passages.
+   */
   section: 400,
   /** Characters of the headings above a passage. */
   heading: 300,
@@ -205,7 +214,10 @@ export const DOCUMENT = {
 
 /** Of a CSV file. */
 export const CSV = {
-  /** Bytes of a row with its delimiters; a field of text takes 65,536 characters. What is longer has mostly lost a quote. */
+  /**
+   * Bytes of a row with its delimiters; a field of text takes 65,536 characters. What is longer has mostly lost a
+   * quote.
+   */
   rowBytes: 1024 * 1024,
   columns: 1_000,
   /** Cells of a row, empty ones too: far more than columns, for what spreadsheets leave behind. Takes some 10 ms. */

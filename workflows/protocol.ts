@@ -20,7 +20,10 @@ export interface RunInput {
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
-  /** Of a run that was paused, whose workflow Temporal had lost, or that continued as new: where the new workflow starts. */
+  /**
+   * Of a run that was paused, whose workflow Temporal had lost, or that continued as new: where the new workflow
+   * starts.
+   */
   resume?: Resume
 }
 

@@ -2,7 +2,10 @@ import type { Http } from '../../workflows/effects/http.ts'
 import type { HttpClient } from '../http/client.ts'
 import type { EffectHost } from './define.ts'
 
-/** Calls with the cancellation and the timeout of the attempt, and with the trace of the run unless the author names one. */
+/**
+ * Calls with the cancellation and the timeout of the attempt, and with the trace of the run unless the author names
+ * one.
+ */
 export const httpOf = (call: HttpClient['call'], { signal, timeoutMs, traceparent }: EffectHost): Http => ({
   request({ headers = {}, ...request }) {
     const named = Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent')

@@ -34,7 +34,10 @@ export const ofOrganization = (caller: Subscribed): Counted => ({
 type Subscribed = Caller & Pick<Subscription, 'limits'>
 const subscriptionOf = ({ organization: { plan }, limits }: Subscribed): Subscription => ({ plan, limits })
 
-/** Counts a request in windows, until one has none left. The headers describe the one with the fewest. Throws rate_limited. */
+/**
+ * Counts a request in windows, until one has none left. The headers describe the one with the fewest. Throws
+ * rate_limited.
+ */
 export async function limitIn(
   ctx: Koa.Context,
   windows: LimitWindows,

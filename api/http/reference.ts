@@ -13,7 +13,10 @@ type Page = (ctx: Koa.Context) => Promise<void>
 
 const SCRIPT = /^\/docs\/scalar-[\w-]+\.js$/
 
-/** /openapi.json, /docs and its script, /docs/webhooks, /docs/findings, each built at the first request. @returns the page of a path, if any. */
+/**
+ * /openapi.json, /docs and its script, /docs/webhooks, /docs/findings, each built at the first request. @returns the
+ * page of a path, if any.
+ */
 export function createReference(
   { config: { PUBLIC_URL } }: AppDeps,
   v1: readonly Route[],

@@ -19,7 +19,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   path: string
   /**
    * `any`: every valid key. An array: all scopes are required. A function: the scopes depend on the path. `ofRecords`:
-   * the scope depends on the kind of record in the body or in the row of the path; the handler calls `request.requireScopes`.
+   * the scope depends on the kind of record in the body or in the row of the path; the handler calls
+   * `request.requireScopes`.
    */
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
   /** The OpenAPI `operationId`. */
@@ -124,7 +125,8 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   /**
    * Commits early. With an Idempotency-Key the request is one transaction, which ends when the handler returns. A
    * handler that waits for another process to act on its writes (the end of a run) must call this first. A retry is
-   * answered 409 until the handler answers; if the process dies before, the retry gets `answer` some seconds later. Without a key it does nothing.
+   * answered 409 until the handler answers; if the process dies before, the retry gets `answer` some seconds later.
+   * Without a key it does nothing.
    */
   commit(answer: unknown): Promise<void>
   /** The client's address, behind TRUSTED_PROXIES. */

@@ -4,7 +4,10 @@ import { coalesce } from './coalesce.ts'
 
 const POLL_MS = 1_000
 
-/** Waits for the ends of runs (`Prefer: wait`), and for changes of those that are streamed; all waiting requests share one LISTEN connection. */
+/**
+ * Waits for the ends of runs (`Prefer: wait`), and for changes of those that are streamed; all waiting requests share
+ * one LISTEN connection.
+ */
 export class RunEnds {
   private readonly waiting = new Map<string, Set<() => void>>()
   private stopped = false

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * The answer to a request without `confirm: true`: what it would do. Nothing has happened. `object` names the answer, `id` its
- * schema, and `shape` is the preview.
+ * The answer to a request without `confirm: true`: what it would do. Nothing has happened. `object` names the answer,
+ * `id` its schema, and `shape` is the preview.
  */
 export function confirmation<Shape extends z.ZodObject>(id: string, object: string, shape: Shape) {
   return {

@@ -6,9 +6,9 @@ import { open, type SecretsKey, seal } from '../seal.ts'
 import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
- * Mails to the people of an account: the links of invitations, password resets and sign-ups, and what owners must know. A
- * row is written with what it tells of, in one transaction, and sent by the relay. Only the hash of a link's token is stored where the link works; the mail has the
- * token sealed, until there is no further attempt.
+ * Mails to the people of an account: the links of invitations, password resets and sign-ups, and what owners must know.
+ * A row is written with what it tells of, in one transaction, and sent by the relay. Only the hash of a link's token is
+ * stored where the link works; the mail has the token sealed, until there is no further attempt.
  */
 
 /**

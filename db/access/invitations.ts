@@ -17,7 +17,8 @@ import { authenticate, findUser, requireSamePassword, type User } from './users.
 
 /**
  * Invitations to an organization. The token of the link is mailed to the invited address or, where the service sends no
- * mails, shown once to the admin who invites; it can be used once. It gives access to the organization, not to an account: who has one must also know its password.
+ * mails, shown once to the admin who invites; it can be used once. It gives access to the organization, not to an
+ * account: who has one must also know its password.
  */
 
 export const INVITATION_DAYS = 7

@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 
-/** Tokens of links (invitations, password resets, sign-ups): 256 random bits. Only the hash is stored, under a unique index. */
+/**
+ * Tokens of links (invitations, password resets, sign-ups): 256 random bits. Only the hash is stored, under a unique
+ * index.
+ */
 export function newLinkToken(): { token: string; hash: Buffer } {
   const token = randomBytes(32).toString('base64url')
   return { token, hash: hashLinkToken(token) }

@@ -112,7 +112,10 @@ export async function confirmSignUp(
   }
 }
 
-/** The account that the password proves, or the hash of a new one. Each way hashes once, so that they take the same time. */
+/**
+ * The account that the password proves, or the hash of a new one. Each way hashes once, so that they take the same
+ * time.
+ */
 async function proof(
   system: Knex,
   { email, password }: SignUp,

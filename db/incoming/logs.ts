@@ -110,7 +110,10 @@ const STORED = [
 export const insertLog = (tx: Tenant, log: NewLog, id?: string): Promise<void> =>
   insertLogs(tx, [id === undefined ? log : { ...log, id }])
 
-/** Logs accepted requests, in the transaction of their writes. The text of the statement does not depend on their number. */
+/**
+ * Logs accepted requests, in the transaction of their writes. The text of the statement does not depend on their
+ * number.
+ */
 export async function insertLogs(tx: Tenant, logs: (NewLog & { id?: string })[]): Promise<void> {
   const rows = logs.map((log) => ({
     ...{ organization_id: tx.organizationId, id: uuidv7(), ...log },

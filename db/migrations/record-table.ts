@@ -7,8 +7,9 @@ type Reference = [column: string, index: string]
 
 /**
  * Creates the table of a kind of record: `columns` of its own, the columns and indexes that every kind has, an index
- * for each of its `references`, and its view for search. No column's definition contains a comma. `counted`: the columns that
- * analytics groups by or adds up; the index for times of creation holds them, so that counts do not read the table.
+ * for each of its `references`, and its view for search. No column's definition contains a comma. `counted`: the
+ * columns that analytics groups by or adds up; the index for times of creation holds them, so that counts do not read
+ * the table.
  *
  * `external_id_lower` and its like: lower() is not leakproof, so behind row-level security no index serves a condition
  * with it, but one on a column does. `deleted_at` is set: deleted, and purged after 30 days unless restored.

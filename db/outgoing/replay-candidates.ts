@@ -74,7 +74,8 @@ export async function countCandidates(tx: Tenant, webhookId: string, period: Per
 
 /**
  * The candidates of the next page after `position`.
- * @returns them, the number of those that the condition of the endpoint excludes, and the new position; undefined at the end.
+ * @returns them, the number of those that the condition of the endpoint excludes, and the new position; undefined at
+ * the end.
  */
 export async function readCandidates(
   tx: Tenant,

@@ -33,7 +33,10 @@ export class Gather {
     this.length += length
   }
 
-  /** Sends what was gathered, at once and without waiting for the answer: after an error PostgreSQL refuses all that follows. */
+  /**
+   * Sends what was gathered, at once and without waiting for the answer: after an error PostgreSQL refuses all that
+   * follows.
+   */
   flush(): void {
     if (!this.waiting) return
     const { sql, rows, bindings } = this.waiting

@@ -12,8 +12,9 @@ import { migrate } from './migrate.ts'
 import { sqlState } from './sql-state.ts'
 
 /**
- * `npm run migrate`: as the owner, migrates the database to the newest schema, creates the logins of api and worker and, if a BOOTSTRAP_ setting is set,
- * creates the first organization. For installations on several machines; `npm start` does the same itself.
+ * `npm run migrate`: as the owner, migrates the database to the newest schema, creates the logins of api and worker
+ * and, if a BOOTSTRAP_ setting is set, creates the first organization. For installations on several machines; `npm
+ * start` does the same itself.
  */
 try {
   const config = readSettings(

@@ -21,8 +21,8 @@ const migrationSource = {
 }
 
 /**
- * While a statement waits for a table that a long transaction uses, all others wait for the statement: it fails instead, and
- * `npm run migrate` is repeated.
+ * While a statement waits for a table that a long transaction uses, all others wait for the statement: it fails
+ * instead, and `npm run migrate` is repeated.
  */
 const LOCK_MS = 5_000
 
@@ -30,8 +30,8 @@ const LOCK_MS = 5_000
 const QUIET = { warn() {}, error() {} }
 
 /**
- * Migrates the database at `url` to the newest schema, and creates the logins of the processes. Needs a role that owns the database and, the first time, may
- * create roles. Safe to run concurrently: an advisory lock serializes the runs.
+ * Migrates the database at `url` to the newest schema, and creates the logins of the processes. Needs a role that owns
+ * the database and, the first time, may create roles. Safe to run concurrently: an advisory lock serializes the runs.
  * @returns the names of the applied migrations. Throws ConfigError as `requireKnownSchema` does.
  */
 export async function migrate(url: string, logins: DatabaseUrls = { url }): Promise<string[]> {
@@ -61,9 +61,10 @@ export async function isMigrated(system: System): Promise<boolean> {
 }
 
 /**
- * Throws ConfigError where the database has migrations that this code does not know, and that may not suit it: a statement of
- * this version could fail or, worse, write what the other cannot read. Later ones suit it, since they only add; except those that
- * remove what is unused since a migration that this code does not know, either (`db/migrations/index.ts`).
+ * Throws ConfigError where the database has migrations that this code does not know, and that may not suit it: a
+ * statement of this version could fail or, worse, write what the other cannot read. Later ones suit it, since they only
+ * add; except those that remove what is unused since a migration that this code does not know, either
+ * (`db/migrations/index.ts`).
  */
 export async function requireKnownSchema(system: System): Promise<void> {
   const unknown = (await appliedMigrations(system)).filter((name) => !NAMES.includes(name) && !suits(name))

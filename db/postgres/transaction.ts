@@ -5,7 +5,10 @@ import { Gather, type RowsStatement } from './gather.ts'
 
 /** The transaction that `work` gets. */
 export interface Transaction {
-  /** Builds and sends statements on the transaction's connection. Of Knex it has `raw`, `from`, `fn`, `ref` and the call. */
+  /**
+   * Builds and sends statements on the transaction's connection. Of Knex it has `raw`, `from`, `fn`, `ref` and the
+   * call.
+   */
   trx: Knex
   /** Declares that the next statement is the last one: COMMIT is sent with it. Later statements throw. */
   last(): void

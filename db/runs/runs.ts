@@ -33,7 +33,8 @@ export const CHAIN_START: Chain = { depth: 0, cause: null }
 
 /**
  * Queues a run; the relay starts it after the commit, when a slot is free.
- * @returns the run's id; that of the earlier run if the workflow has one of the same trigger key. Throws `not_found` for a version that does not exist.
+ * @returns the run's id; that of the earlier run if the workflow has one of the same trigger key. Throws `not_found`
+ * for a version that does not exist.
  */
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   const [id] = await insert(tx, [run])

@@ -8,7 +8,8 @@ import { lockStatus } from './moves/statuses.ts'
 /**
  * Sends a signal to a run: it answers the node that waits for its name, the one that has waited longest, or is kept until
  * a node does. The row of the run is locked, as a segment locks it: the two cannot miss each other.
- * @returns the node that took it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the run has ended.
+ * @returns the node that took it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the run
+ * has ended.
  */
 export async function sendSignal(
   tx: Tenant,

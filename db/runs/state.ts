@@ -31,7 +31,10 @@ const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run
           select * from run_nodes n
           where n.organization_id = r.organization_id and n.run_id = r.id and n.path = p.path offset 0) n)`
 
-/** Loads a run with all that is open in one round trip and locks its row until the transaction ends. Undefined if it does not exist. */
+/**
+ * Loads a run with all that is open in one round trip and locks its row until the transaction ends. Undefined if it
+ * does not exist.
+ */
 export async function lockRun(
   tx: Tenant,
   id: string,

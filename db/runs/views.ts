@@ -32,7 +32,10 @@ export interface RunDetails extends RunSummary {
   inputs: Record<string, unknown>
   outputs: Record<string, unknown> | null
   error: RunError | null
-  /** Of a retry: the run that was retried, and the node that the retry starts with (null: from the start), in which items if they were named. */
+  /**
+   * Of a retry: the run that was retried, and the node that the retry starts with (null: from the start), in which
+   * items if they were named.
+   */
   retry: { run_id: string; from_node: string | null; items?: string[] } | null
   trace_id: string
   cancel_requested_at: Date | null
@@ -158,7 +161,10 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
     )
 }
 
-/** The items of a loop that were opened, in the order of its list. Throws `invalid_request` for a cursor of another list. */
+/**
+ * The items of a loop that were opened, in the order of its list. Throws `invalid_request` for a cursor of another
+ * list.
+ */
 export async function listIterations(
   tx: Tenant,
   filter: { run_id: string; loop: string; status?: RunIteration['status'] | undefined },

@@ -21,8 +21,8 @@ const SINGLE_EVENTS = 30
 /**
  * Events written at once, until all have arrived, against a hand-written workflow whose local activity sends one
  * request to the same receiver. Latencies: from the write, queue included; of the floor, of one workflow. Then single
- * events with nothing else to do, 50 endpoints of which one hangs, `drained` events to a receiver that fails half of its answers, and the cost of claims
- * with `waiting` deliveries.
+ * events with nothing else to do, 50 endpoints of which one hangs, `drained` events to a receiver that fails half of
+ * its answers, and the cost of claims with `waiting` deliveries.
  */
 export async function benchDeliveries(
   stack: TestStack,

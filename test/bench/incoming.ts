@@ -13,7 +13,8 @@ const MAPPINGS = 5_000
 
 /**
  * Requests with a payload of 20 fields, each a new contact with its log row, against a bare Koa handler that parses the
- * same body and does the same inserts. Afterwards it counts that nothing accepted was lost. Options: `--seconds=`, `--clients=`.
+ * same body and does the same inserts. Afterwards it counts that nothing accepted was lost. Options: `--seconds=`,
+ * `--clients=`.
  */
 export async function benchIncoming(stack: TestStack, seconds: number, clients: number): Promise<void> {
   const db = connect({ url: stack.databaseUrl })

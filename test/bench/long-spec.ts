@@ -60,7 +60,10 @@ const blockOf = (at: number): string[] => [
         name: "{{ trigger.record.first_name }} {{ trigger.record.last_name | upcase }}"`,
 ]
 
-/** A valid spec of `count` light nodes, each of which adds to the number of the one before. About 90 bytes for each node. */
+/**
+ * A valid spec of `count` light nodes, each of which adds to the number of the one before. About 90 bytes for each
+ * node.
+ */
 export function lightSpec(count: number): string {
   const later = Array.from(
     { length: count - 1 },

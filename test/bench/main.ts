@@ -14,13 +14,14 @@ import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- validate records volume analytics runs loops triggers outgoing imports incoming memory start]`: each figure as a ratio to a floor
- * measured in the same run, in turns, because machines are noisy. Asserts nothing. `volume` prints plans and times of
- * background work instead, `triggers` delays, `memory` the worker's memory (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=`
- * for fewer than a million, `--database=` for a server that keeps them, `--only=` for the figures whose name contains it.
- * `validate` prints the CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one
- * parse by the schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000. Option of incoming:
- * `--seconds=` for each of its three rounds, `--clients=` for others than 32.
+ * `npm run bench [-- validate records volume analytics runs loops triggers outgoing imports incoming memory start]`:
+ * each figure as a ratio to a floor measured in the same run, in turns, because machines are noisy. Asserts nothing.
+ * `volume` prints plans and times of background work instead, `triggers` delays, `memory` the worker's memory
+ * (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=` for fewer than a million,
+ * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it. `validate` prints the
+ * CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one parse by the
+ * schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000.
+ * Option of incoming: `--seconds=` for each of its three rounds, `--clients=` for others than 32.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   runs: benchRuns,

@@ -4,7 +4,10 @@ import { volumeWork } from '../support/volume-statements.ts'
 import { withOwnPostgres } from './own-postgres.ts'
 import { print } from './report.ts'
 
-/** The time of a statement, and its plan, of purges, claims, the sweep and lists, with `rows` rows in each growing table. */
+/**
+ * The time of a statement, and its plan, of purges, claims, the sweep and lists, with `rows` rows in each growing
+ * table.
+ */
 export const benchVolume = (rows: number): Promise<void> =>
   withOwnPostgres(async (db, owner) => {
     const started = performance.now()

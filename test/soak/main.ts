@@ -11,8 +11,9 @@ import { Observer } from './observe.ts'
 
 /**
  * `npm run soak [-- --minutes=60] [--rate=20]`: a mixed load of records, lists, runs with an external node, webhooks in
- * and out, at a rate of requests per second; without one, at half of the capacity that it first measures. Prints a line a minute, and at the end whether everything accepted was
- * accounted for, and the slope of the memory. Exits with 1 if something is missing.
+ * and out, at a rate of requests per second; without one, at half of the capacity that it first measures. Prints a line
+ * a minute, and at the end whether everything accepted was accounted for, and the slope of the memory. Exits with 1 if
+ * something is missing.
  */
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '60' }, rate: { type: 'string' } },

@@ -7,10 +7,11 @@ import { generateKey, keyOf } from '../../db/access/keys.ts'
 import { indexOfSecret } from './made-secrets.ts'
 
 /**
- * Planted secrets: the API keys, passwords and secrets of tests contain a marker, and the suite searches for it, and for
- * the secrets that the service makes itself (`made-secrets.ts`), wherever the service writes: the logs of APIs and workers in this process, the output of processes, the data folders of stacks
- * (logs, PostgreSQL, Temporal), the tables of each test file's database at its end, and the database and log of the
- * suite's Temporal server. Answers of the API are not searched: some show a secret once.
+ * Planted secrets: the API keys, passwords and secrets of tests contain a marker, and the suite searches for it, and
+ * for the secrets that the service makes itself (`made-secrets.ts`), wherever the service writes: the logs of APIs and
+ * workers in this process, the output of processes, the data folders of stacks (logs, PostgreSQL, Temporal), the tables
+ * of each test file's database at its end, and the database and log of the suite's Temporal server. Answers of the API
+ * are not searched: some show a secret once.
  *
  * A leak fails the file after whose end it is found (`mochaHooks` in global.ts).
  */

@@ -8,7 +8,8 @@ const run = promisify(execFile)
 
 /**
  * The Python of a virtual environment with one package (`name==version`), in the temporary folder, where the next call
- * finds it. Call modules by `-m`: the programs of the package contain the path of another folder. Throws without python3, venv or PyPI.
+ * finds it. Call modules by `-m`: the programs of the package contain the path of another folder. Throws without
+ * python3, venv or PyPI.
  */
 export async function pythonWith(requirement: string): Promise<string> {
   const venv = join(tmpdir(), `agx-${requirement}`)

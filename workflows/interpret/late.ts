@@ -6,7 +6,10 @@ import { capped } from './storable.ts'
 /** Bytes of the values of a run that a late setting may read: they are kept with the wait. */
 const MAX_BYTES = 65_536
 
-/** A node's config as it is when the node starts: every placeholder rendered, but for the late settings. Throws NodeError. */
+/**
+ * A node's config as it is when the node starts: every placeholder rendered, but for the late settings. Throws
+ * NodeError.
+ */
 export function renderConfig(
   type: NodeType,
   config: Authored,

@@ -1,12 +1,15 @@
 /**
- * Every code that a finding of validation can have: the types, the severity and the page /docs/findings are made of this table. The code
- * of an error refuses a workflow, that of a warning does not. A test validates the examples.
+ * Every code that a finding of validation can have: the types, the severity and the page /docs/findings are made of
+ * this table. The code of an error refuses a workflow, that of a warning does not. A test validates the examples.
  */
 export interface CodeEntry {
   severity: 'error' | 'warning'
   meaning: string
   mend: string
-  /** Whole specs: one with the finding, and the same without it. Absent where the finding depends on the organization or on size. */
+  /**
+   * Whole specs: one with the finding, and the same without it. Absent where the finding depends on the organization or
+   * on size.
+   */
   example?: { wrong: string; right: string }
 }
 

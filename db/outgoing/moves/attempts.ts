@@ -73,7 +73,8 @@ interface EndedAttempt {
 /**
  * Completes the log of an attempt. `next` is the time of the next attempt; null ends the delivery. A delivery that was
  * held or cancelled during the attempt keeps that status, unless the attempt succeeded; a paused one keeps `next`, too.
- * Its slot is free: wakes the relay if others wait for one. @returns the delivery's new status, undefined if it was deleted.
+ * Its slot is free: wakes the relay if others wait for one. @returns the delivery's new status, undefined if it was
+ * deleted.
  */
 export async function endAttempt(
   tx: Tenant,

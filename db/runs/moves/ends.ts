@@ -160,8 +160,8 @@ async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promi
 }
 
 /**
- * After the end of a run: cancels the children that its nodes waited for, closes its other waits, and answers its parent. Locks go from parent to
- * child; a child writes no row of its parent but the wait.
+ * After the end of a run: cancels the children that its nodes waited for, closes its other waits, and answers its
+ * parent. Locks go from parent to child; a child writes no row of its parent but the wait.
  */
 export async function endFamily(
   tx: Tenant,
@@ -172,7 +172,10 @@ export async function endFamily(
   if (run.parent_run_id !== null) await answerParent(tx, run.id)
 }
 
-/** After nodes of a run were cancelled that goes on: cancels the children that they waited for, closes their other waits. */
+/**
+ * After nodes of a run were cancelled that goes on: cancels the children that they waited for, closes their other
+ * waits.
+ */
 export async function cancelWaits(
   tx: Tenant,
   runId: string,

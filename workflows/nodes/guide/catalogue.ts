@@ -7,7 +7,10 @@ import { firstSentence, settingLines, typeText } from './schemas.ts'
 
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
-/** `brief`: the settings of each node type by name only, and metrics without dimensions, where the guide would be too long. */
+/**
+ * `brief`: the settings of each node type by name only, and metrics without dimensions, where the guide would be too
+ * long.
+ */
 export type Level = 'brief' | 'standard' | 'full'
 
 export const allNodes = (level: Level): string =>
