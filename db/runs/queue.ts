@@ -110,6 +110,14 @@ export async function listIdleRuns(
   return rows
 }
 
+/** Has the next sweep look up a run, also if it sleeps. */
+export async function lookUpSoon(
+  system: System,
+  { organization_id, id }: { organization_id: string; id: string },
+): Promise<void> {
+  await system('runs').where({ organization_id, id, status: 'running' }).update({ sleeps_until: null })
+}
+
 /** Those of `runs` that are running. */
 export async function listOpenRuns(
   system: System,

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
 import { WorkflowNotFoundError } from '@temporalio/client'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
@@ -120,6 +122,24 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     assert.deepEqual([ended.status, ended.error], ['completed', null])
     assert.deepEqual([await contacts(id), calls, (await run(id)).resumes], [2, 2, 1])
     assert.equal((await workflow(id).describe()).runId, (await run(id)).temporal_run_id)
+  })
+
+  it('are looked up soon if they sleep and must be told something', async () => {
+    const asleep = await queueRun(db, organizationId, { nodes: [delay('pause', '30d')] })
+    const hold = { id: 'hold', type: 'wait_for_signal', config: { name: 'go' } }
+    const waiting = await queueRun(db, organizationId, { nodes: [hold] })
+    await until(async () => (await nodes(asleep)).pause === 'waiting')
+    await until(async () => (await nodes(waiting)).hold === 'waiting')
+    for (const id of [asleep, waiting]) await forget(id)
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, asleep))
+    await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, waiting, { name: 'go', payload: 1 }))
+    // Longer than the relay needs to tell Temporal; those that sleep are looked up after 720 times as long.
+    await pause(1_500)
+    await new Sweep({ db, client: worker.client, log: testLog }).once('1 second')
+    assert.deepEqual(
+      [(await untilRun(db, asleep)).status, (await untilRun(db, waiting)).status],
+      ['cancelled', 'completed'],
+    )
   })
 
   it('start from the beginning if nothing of them is recorded, and are cancelled if that was requested', async () => {

@@ -35,10 +35,10 @@ export function allQueues({
   return [
     runsQueue({ db, taskQueue, log, capacity }),
     surplusRunsQueue({ db, log }),
-    cancelsQueue,
-    runCommandsQueue,
+    cancelsQueue(db),
+    runCommandsQueue(db),
     runBatchesQueue(db),
-    waitsQueue,
+    waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey }),

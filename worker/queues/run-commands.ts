@@ -1,22 +1,25 @@
+import type { Database } from '../../db/postgres/connect.ts'
 import { claimRunCommands, markCommandsSent, type RunCommand } from '../../db/runs/commands.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
-import { unlessGone } from './unless-gone.ts'
+import { tellRun } from './unless-gone.ts'
 
 /** Runs whose workflow must read the rows again, or end. Sending it twice is harmless. */
-export const runCommandsQueue: Queue<RunCommand> = {
+export const runCommandsQueue = (db: Database): Queue<RunCommand> => ({
   name: 'run commands',
   channel: 'agx_run_commands',
   claim: claimRunCommands,
   async start(client, row) {
     const workflow = client.workflow.getHandle(workflowIdOf(row))
     // The first segment of one that is about to start reads the rows.
-    await unlessGone(
+    await tellRun(
+      db.system,
+      row,
       row.command === 'terminate'
         ? workflow.terminate('the run was terminated in the API')
         : workflow.signal(REFRESH),
     )
   },
   started: markCommandsSent,
-}
+})

@@ -1,20 +1,22 @@
+import type { Database } from '../../db/postgres/connect.ts'
 import { claimAnswered, markNotified, type WaitKey } from '../../db/runs/waits.ts'
 import { REFRESH } from '../../workflows/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
-import { unlessGone } from './unless-gone.ts'
+import { tellRun } from './unless-gone.ts'
 
 /**
  * Waits that were answered. The signal has no payload: the next segment of the run reads the answer. Sending it twice is
  * harmless.
  */
-export const waitsQueue: Queue<WaitKey> = {
+export const waitsQueue = (db: Database): Queue<WaitKey> => ({
   name: 'waits',
   channel: 'agx_waits',
   claim: claimAnswered,
-  async start(client, { run_id }) {
+  start(client, { organization_id, run_id: id }) {
     // The first segment of a run that is resumed reads the answer.
-    await unlessGone(client.workflow.getHandle(workflowIdOf({ id: run_id, kind: 'run' })).signal(REFRESH))
+    const workflow = client.workflow.getHandle(workflowIdOf({ id, kind: 'run' }))
+    return tellRun(db.system, { organization_id, id }, workflow.signal(REFRESH))
   },
   started: markNotified,
-}
+})
