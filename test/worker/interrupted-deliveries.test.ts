@@ -77,6 +77,9 @@ describe('interrupted deliveries', function () {
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     return id
   }
+  const leaveDeadWorker = () =>
+    on.db.system('relays').insert({ id: randomUUID(), active: 0, seen_at: new Date(Date.now() - 6_000) })
+  afterEach(() => on.db.system('relays').where({ active: 0 }).delete())
   const outcomes = ({ status, attempts }: { status: string; attempts: { status: string }[] }) => [
     status,
     ...attempts.map((one) => one.status),
@@ -97,6 +100,20 @@ describe('interrupted deliveries', function () {
     assert.deepEqual(outcomes(await looksDuring(on.ended(id))), ['succeeded', 'succeeded'])
   })
 
+  it('start again soon if the worker died that has the first task of their workflow', async () => {
+    const webhook = await on.createWebhook()
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
+    const id = await on.raise(webhook)
+    await leaveDeadWorker()
+    // No worker polls this queue, so the workflow waits as if its task had gone to a dead one.
+    await on.worker.client.workflow.start('deliver', { taskQueue: 'dead', workflowId: `delivery:${id}` })
+    await on.db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null })
+    await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
+    const startedAt = Date.now()
+    assert.deepEqual(outcomes(await on.ended(id)), ['succeeded', 'succeeded'])
+    assert.ok(Date.now() - startedAt < 5_000)
+  })
+
   it('are retried soon after a worker died that had recorded their first attempt only', async () => {
     const id = await stranded()
     // As if it had died before it told Temporal, whose task ends 30 s later.
@@ -106,9 +123,7 @@ describe('interrupted deliveries', function () {
     const looking = looksDuring(on.ended(id))
     await pause(7_000)
     assert.equal((await on.get(id)).attempt_count, 1, 'no worker has died')
-    await on.db
-      .system('relays')
-      .insert({ id: randomUUID(), active: 0, seen_at: new Date(Date.now() - 6_000) })
+    await leaveDeadWorker()
     assert.deepEqual(outcomes(await looking), ['succeeded', 'failed', 'succeeded'])
   })
 

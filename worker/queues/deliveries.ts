@@ -1,7 +1,13 @@
 import type { Client } from '@temporalio/client'
 import type { Logger } from '../../db/log.ts'
-import { failDeliveryStart, markDeliveriesStarted, type Release } from '../../db/outgoing/moves/queue.ts'
+import {
+  failDeliveryStart,
+  markDeliveriesStarted,
+  type Release,
+  releaseAgain,
+} from '../../db/outgoing/moves/queue.ts'
 import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/outgoing/queue.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/deliver.ts'
 import { summaryOf } from '../../workflows/summary.ts'
 import type { Queue } from '../relay.ts'
@@ -18,9 +24,11 @@ export const deliveryWorkflowId = ({ id, releases }: Pick<Release, 'id' | 'relea
  * receivers do not delay runs.
  */
 export function deliveriesQueue({
+  db,
   taskQueue,
   log,
 }: {
+  db: Database
   taskQueue: string
   log: Logger
 }): Queue<ClaimedDelivery> {
@@ -29,17 +37,17 @@ export function deliveriesQueue({
     name: 'deliveries',
     channel: 'agx_deliveries',
     claim: claimDeliveries,
-    start: (client, row) =>
-      row.retry
-        ? unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
-        : startDelivery(startWorkflow, client, row),
+    async start(client, row) {
+      if (row.retry) return unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
+      if (!(await startDelivery(startWorkflow, client, row))) await releaseAgain(db.system, row)
+    },
     started: markDeliveriesStarted,
     failed: shortenLeases,
     refused: (db, row, reason) => failDeliveryStart(db.system, row, reason),
   }
 }
 
-function startDelivery(startWorkflow: StartWorkflow, client: Client, row: ClaimedDelivery): Promise<unknown> {
+function startDelivery(startWorkflow: StartWorkflow, client: Client, row: ClaimedDelivery): Promise<boolean> {
   const { organization_id, id, event_id } = row
   const summary = summaryOf(`${row.event_name} to ${row.webhook_name}`)
   return startWorkflow<typeof deliver>(client, {

@@ -43,7 +43,7 @@ export function allQueues({
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
     eventsQueue({ log }),
-    deliveriesQueue({ taskQueue: deliveriesTaskQueue(taskQueue), log }),
+    deliveriesQueue({ db, taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
     incomingReplaysQueue(db),

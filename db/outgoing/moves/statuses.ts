@@ -7,6 +7,7 @@
  * |---|---|---|---|---|---|
  * | insertDeliveries, insertDelivery | (none) | queued, held | the relay, for each event and endpoint; the API, for a resend or a test | held for `endpoint` if the endpoint is Inactive, for `quota` if the month's quota is used up; a test is always queued | |
  * | markDeliveriesStarted | queued | delivering | the relay, after Temporal accepted the start | of the same release; its first attempt does not hold the row | ends the lease |
+ * | releaseAgain | queued | queued | the relay, when Temporal has its workflow already | of the same release; a worker has died within the last minute | counts the release: a new workflow starts; wakes the relay |
  * | failDeliveryStart | queued | failed | the relay, when Temporal rejects the start | of the same release | ends the lease |
  * | beginAttempt | queued, delivering | delivering | the delivery's workflow | of the same release, due as it was read, and with a slot | counts and logs the attempt |
  * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |

@@ -13,7 +13,7 @@ import {
   releaseForQuota,
   resumeDelivery,
 } from '../../../db/outgoing/moves/holds.ts'
-import { failDeliveryStart, markDeliveriesStarted } from '../../../db/outgoing/moves/queue.ts'
+import { failDeliveryStart, markDeliveriesStarted, releaseAgain } from '../../../db/outgoing/moves/queue.ts'
 import { DELIVERY_STATUSES } from '../../../db/outgoing/moves/statuses.ts'
 import {
   createOrganization,
@@ -103,6 +103,14 @@ describe('the moves of deliveries', function () {
   const started = async (delivery: DeliveryFixture) =>
     (await markDeliveriesStarted(db.system, [delivery])) === 1
   const startFailed = (delivery: DeliveryFixture) => failDeliveryStart(db.system, delivery, 'no such queue')
+  const again = (delivery: DeliveryFixture) => releaseAgain(db.system, delivery)
+  const dead = async (is: boolean) => {
+    await db.system('relays').delete()
+    if (is)
+      await db
+        .system('relays')
+        .insert({ id: randomUUID(), active: 0, seen_at: new Date(Date.now() - 10_000) })
+  }
   const unrecorded = (delivery: DeliveryFixture, to: string) =>
     tenant(delivery, (tx) => endUnrecordedDelivery(tx, delivery, to as Given, 'Terminated.'))
   const requeue = (delivery: DeliveryFixture) => tenant(delivery, (tx) => requeueDelivery(tx, delivery))
@@ -126,6 +134,17 @@ describe('the moves of deliveries', function () {
         arrange: ofThisRelease,
         act: started,
         unmet: { 'another release': (delivery) => started(later(delivery)) },
+      },
+      releaseAgain: {
+        async arrange(delivery) {
+          await ofThisRelease(delivery)
+          await dead(true)
+        },
+        act: again,
+        unmet: {
+          'another release': (delivery) => again(later(delivery)),
+          'no dead worker': (delivery) => dead(false).then(() => again(delivery)),
+        },
       },
       failDeliveryStart: {
         arrange: ofThisRelease,
