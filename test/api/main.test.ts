@@ -22,7 +22,7 @@ describe('the API process', function () {
 
   const secrets = { SECRETS_KEY: Buffer.alloc(32).toString('base64') }
   const start = (env: Record<string, string>): ChildProcess =>
-    spawn(process.execPath, ['--import', 'tsx', 'api/main.ts'], {
+    spawn(process.execPath, ['worker/run.mjs', 'api/main.ts'], {
       env: { ...process.env, DATABASE_URL: db.url, PORT: '0', ...secrets, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

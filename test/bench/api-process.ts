@@ -35,7 +35,7 @@ export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const log = openSync(join(folder, 'api.log'), 'a')
   const child = spawn(
     process.execPath,
-    [...FLAGS.api, ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []), '--import', 'tsx', 'api/main.ts'],
+    [...FLAGS.api, ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []), 'worker/run.mjs', 'api/main.ts'],
     {
       cwd: fileURLToPath(new URL('../../', import.meta.url)),
       env: { ...process.env, PORT: String(port), DATABASE_URL: url, DATA_DIR: folder },

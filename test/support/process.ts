@@ -38,7 +38,7 @@ export async function startProcess(
   { databaseUrl, env = {}, stdio, until = '/readyz', root = ROOT }: ProcessOptions,
 ): Promise<TestProcess> {
   const port = await quietPort()
-  const child = spawn(process.execPath, ['--import', 'tsx', `${name}/main.ts`], {
+  const child = spawn(process.execPath, ['worker/run.mjs', `${name}/main.ts`], {
     cwd: root,
     stdio: stdio ?? ['ignore', 'pipe', 'pipe'],
     env: {

@@ -99,7 +99,7 @@ export function spawnSupervisor(settings: Record<string, string>) {
     ([name]) => !/^(TEST_|TEMPORAL_|BOOTSTRAP_|DATABASE_|DATA_DIR|PORT|NODE_V8_COVERAGE)/.test(name),
   )
   const cli = process.env.TEMPORAL_CLI_PATH ? { TEMPORAL_CLI_PATH: process.env.TEMPORAL_CLI_PATH } : {}
-  const child = spawn(process.execPath, ['--import', 'tsx', 'worker/dev/start.ts'], {
+  const child = spawn(process.execPath, ['worker/run.mjs', 'worker/dev/start.ts'], {
     cwd: fileURLToPath(new URL('../../', import.meta.url)),
     env: { ...Object.fromEntries(kept), ...cli, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -111,7 +111,7 @@ export async function startProcess(
   port: number,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const args = [...FLAGS[name], '--import', 'tsx', `${name}/main.ts`]
+  const args = [...FLAGS[name], 'worker/run.mjs', `${name}/main.ts`]
   const { SHUTDOWN_DELAY, SHUTDOWN_GRACE } = stack.config
   const stopMilliseconds = (SHUTDOWN_DELAY + SHUTDOWN_GRACE) * 1_000 + EXIT_MILLISECONDS
   const child = start(stack, name, process.execPath, args, { ...MALLOC, ...env }, stopMilliseconds)
