@@ -29,8 +29,8 @@ export interface WorkersOptions {
 const CANCEL_MS = 2_000
 
 /**
- * After its death a worker's own queues have their tasks for so long; then any worker may take them. As in Temporal's SDKs
- * for Go and Java.
+ * After its death a worker's own queue has the tasks of its runs for so long; then any worker may take them. As in
+ * Temporal's SDKs for Go and Java. Interrupted deliveries are found in their rows.
  */
 const STICKY = '5 seconds'
 
@@ -84,7 +84,6 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
     shutdownGraceTime: options.shutdownGraceMs,
     shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
-    stickyQueueScheduleToStartTimeout: STICKY,
     // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
     maxHeartbeatThrottleInterval: '2 seconds',
     defaultHeartbeatThrottleInterval: '2 seconds',
@@ -101,6 +100,7 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
       maxConcurrentActivityTaskExecutions: ACTIVITIES,
       maxConcurrentLocalActivityExecutions: 100,
       maxCachedWorkflows: CACHED_WORKFLOWS,
+      stickyQueueScheduleToStartTimeout: STICKY,
     }),
     Worker.create({
       ...shared,
