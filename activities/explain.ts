@@ -1,6 +1,6 @@
-import { AppError, fullMessage } from '../db/errors.ts'
-import type { Logger } from '../db/log.ts'
+import { AppError, fullMessage } from '../db/model/errors.ts'
 import { isRefusal, isStatementTimeout, sqlState } from '../db/postgres/sql-state.ts'
+import type { Logger } from '../db/process/log.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { SENTENCES } from './faults.ts'
 

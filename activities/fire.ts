@@ -1,12 +1,12 @@
 import { Context } from '@temporalio/activity'
 import { type Client, ScheduleNotFoundError } from '@temporalio/client'
-import type { Logger } from '../db/log.ts'
+import { SYSTEM } from '../db/model/actor.ts'
 import type { Database } from '../db/postgres/connect.ts'
-import { SYSTEM } from '../db/postgres/tenancy.ts'
+import type { Logger } from '../db/process/log.ts'
 import { createScheduledRun } from '../db/runs/scheduled.ts'
 import { hasSchedule } from '../db/workflows/schedules.ts'
-import type { FireActivities } from '../workflows/fire.ts'
-import { scheduleIdOf } from '../workflows/protocol.ts'
+import type { FireActivities } from '../workflows/bundle/fire.ts'
+import { scheduleIdOf } from '../workflows/bundle/protocol.ts'
 import { toFailure } from './faults.ts'
 
 /** Queues the run of a schedule. A Schedule of a workflow that the database does not know is deleted. */

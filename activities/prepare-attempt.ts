@@ -1,11 +1,12 @@
+import { SYSTEM } from '../db/model/actor.ts'
 import { type DeliveryJob, loadDelivery } from '../db/outgoing/attempts.ts'
 import { beginAttempt, endDelivery } from '../db/outgoing/moves/attempts.ts'
 import { takeRate } from '../db/outgoing/rate.ts'
 import { delaysOf } from '../db/outgoing/retry-schedule.ts'
 import { waitForSlot } from '../db/outgoing/slots.ts'
 import type { Database } from '../db/postgres/connect.ts'
-import { SYSTEM, type Tenant } from '../db/postgres/tenancy.ts'
-import type { DeliverAnswer } from '../workflows/deliver.ts'
+import type { Tenant } from '../db/postgres/tenancy.ts'
+import type { DeliverAnswer } from '../workflows/bundle/deliver.ts'
 
 const RATE = 'due: the webhook has had its attempts of this minute'
 const NO_SLOT = { status: 'waiting', error: 'due: waiting for a free slot of the endpoint' } as const

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { getPlan } from '../db/workflows/workflows.ts'
-import type { Program } from '../workflows/definition/types.ts'
+import type { Program } from '../workflows/language/definition.ts'
 
 /** The programs that ran last, by organization, workflow and version. A version never changes. */
 export class Programs {

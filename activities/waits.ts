@@ -6,11 +6,11 @@ import { insertMails } from '../db/runs/approval-mails.ts'
 import { approvalEvent } from '../db/runs/approvals.ts'
 import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
 import { expireWaits, insertWaits, listAnswered, type WaitToInsert } from '../db/runs/waits.ts'
+import type { Happened } from '../workflows/bundle/protocol.ts'
 import { nodeKey } from '../workflows/interpret/frames.ts'
 import type { AnsweredNode, ChildEnd, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import type { NewWait } from '../workflows/interpret/segment.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
-import type { Happened } from '../workflows/protocol.ts'
 
 /** What the nodes of a run wait for, apart from times and the items of loops. */
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { apiSettings, readSettings, sharedSettings } from '../db/config.ts'
+import { apiSettings, readSettings, sharedSettings } from '../db/process/config.ts'
 
 const settings = sharedSettings.extend(apiSettings.shape)
 

@@ -1,8 +1,8 @@
+import { isMigrated } from '../db/migrations/migrate.ts'
 import { ping } from '../db/postgres/connect.ts'
-import { isMigrated } from '../db/postgres/migrate.ts'
 import type { System } from '../db/postgres/tenancy.ts'
-import { requireTemporal } from '../db/temporal-answers.ts'
-import { temporalProfile } from '../db/temporal-profile.ts'
+import { requireTemporal } from '../db/process/temporal-answers.ts'
+import { temporalProfile } from '../db/process/temporal-profile.ts'
 import type { AppDeps } from './deps.ts'
 
 export interface Readiness {

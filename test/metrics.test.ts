@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { listQueues } from '../db/queue-depth.ts'
+import { listQueues } from '../db/queue/depth.ts'
 import { startApi, type TestApi } from './support/api.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { until } from './support/journey.ts'

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { generateKey, isKey } from '../db/access/keys.ts'
+import { generateKey, isKey } from '../db/model/access/key-format.ts'
 import { createOrganization, createTestDatabase } from './support/database.ts'
 import { noteSecrets } from './support/made-secrets.ts'
 import {

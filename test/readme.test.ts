@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.ur
 
 describe('the settings table of the README', () => {
   it('lists exactly the settings that the code reads', () => {
-    const configs = ['db/config.ts', 'api/config.ts', 'worker/config.ts', 'worker/dev/config.ts']
+    const configs = ['db/process/config.ts', 'api/config.ts', 'worker/config.ts', 'worker/dev/config.ts']
     const settings = configs.flatMap((path) => [...read(path).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)])
     const section = read('README.md').split('## Settings')[1]!.split('\n## ')[0]!
     const rows = section.split('\n').filter((line) => /^\| `[A-Z]/.test(line))

@@ -17,9 +17,23 @@ const MAY_IMPORT: Record<string, string[]> = {
   test: ['workflows', 'activities', 'db', 'worker', 'api'],
 }
 
+/** Where node types are defined, and where examples show them. */
+const NAME_NODE_TYPES = [
+  'workflows/nodes/',
+  'workflows/authoring/guide/',
+  'workflows/language/finding-codes.ts',
+]
+
+/** Folders of which each imports only itself and those before it. Folders that are not named are above all of these. */
+const LAYERS: Record<string, string[]> = {
+  db: ['model', 'postgres', 'queue', 'process'],
+  workflows: ['shared', 'language', 'effects', 'nodes', 'authoring'],
+}
+
 const TOP_LEVEL = [
   ...Object.keys(MAY_IMPORT),
   ...[
+    'docs',
     'LICENSE',
     'README.md',
     'SECURITY.md',
@@ -36,12 +50,12 @@ const IMPORT =
 
 /** Files in which the name of a node type is that of something else: a transform of mapping rules, a filter. */
 const TRANSFORMS = [
-  'db/incoming/types.ts',
-  'db/incoming/mapping/transforms.ts',
-  'api/settings/mapping-schema.ts',
+  'db/model/incoming/types.ts',
+  'db/model/incoming/mapping/transforms.ts',
+  'api/app/mapping-schema.ts',
 ]
 const ALSO_NAMES: Record<string, string[]> = {
-  format_date: ['workflows/definition/synonyms.ts'],
+  format_date: ['workflows/language/synonyms.ts'],
   format_phone: TRANSFORMS,
   convert_currency: TRANSFORMS,
 }
@@ -68,11 +82,11 @@ describe('the rooms', () => {
       assert.deepEqual(strangers, [])
     })
 
-  it('name node types in workflows/nodes only', () => {
+  it('name node types in workflows/nodes and in examples only', () => {
     const files = Object.keys(MAY_IMPORT)
       .filter((room) => room !== 'test')
       .flatMap(filesOf)
-      .filter((file) => !relative(ROOT, file).startsWith('workflows/nodes/'))
+      .filter((file) => !NAME_NODE_TYPES.some((path) => relative(ROOT, file).startsWith(path)))
     const named = files.flatMap((file) =>
       Object.keys(nodeTypes)
         .filter((type) => !ALSO_NAMES[type]?.includes(relative(ROOT, file)))
@@ -90,18 +104,49 @@ describe('the rooms', () => {
     assert.ok(namesType("type: 'wait_until'", 'wait_until') && !namesType('row.wait_until', 'wait_until'))
   })
 
-  it('db/records/model is pure: it imports no file that queries', () => {
-    const model = 'db/records/model/'
-    const types = ['db/errors.ts', 'db/postgres/tenancy.ts', 'db/incoming/types.ts', 'db/traces/context.ts']
-    const strangers = filesOf(model).flatMap((file) =>
-      importsOf(file)
-        .filter((path) => path.startsWith('.'))
-        .map((path) => relative(ROOT, resolve(dirname(file), path)))
-        .filter((target) => !/^(workflows|db\/records\/model)\//.test(target) && !types.includes(target))
-        .map((target) => `${relative(ROOT, file)} imports ${target}`),
+  it('db/model has no SQL and imports nothing of db but itself', () => {
+    const model = filesOf('db/model')
+    assert.ok(model.length > 80)
+    const strangers = model.flatMap((file) =>
+      targetsOf(file).filter((target) => !/^(workflows|db\/model)\//.test(target)),
     )
     assert.deepEqual(strangers, [])
-    assert.ok(filesOf(model).length > 10)
+    const withSql = model.filter((file) => sqlIn(readFileSync(file, 'utf8')).length > 0)
+    assert.deepEqual(
+      withSql.map((file) => relative(ROOT, file)),
+      [],
+    )
+  })
+
+  for (const [room, layers] of Object.entries(LAYERS))
+    it(`${room} is built in layers: ${layers.join(', ')}`, () => {
+      const rank = (path: string) => layers.indexOf(path.split('/')[1]!)
+      const upward = filesOf(room).flatMap((file) => {
+        const path = relative(ROOT, file)
+        const own = rank(path)
+        return targetsOf(file)
+          .filter((target) => own >= 0 && target.startsWith(`${room}/`))
+          .filter((target) => rank(target) > own || rank(target) < 0)
+          .map((target) => `${path} imports ${target}`)
+      })
+      assert.deepEqual(upward, [])
+    })
+
+  it('have no import circle, of types neither', () => {
+    const files = Object.keys(MAY_IMPORT).flatMap(filesOf)
+    const graph = new Map(files.map((file) => [relative(ROOT, file), targetsOf(file)]))
+    assert.deepEqual(circlesOf(graph), [])
+    assert.deepEqual(
+      circlesOf(
+        new Map([
+          ['a', ['b']],
+          ['b', ['c']],
+          ['c', ['a']],
+          ['d', ['a']],
+        ]),
+      ),
+      [['a', 'b', 'c']],
+    )
   })
 
   it('contain files', () => {
@@ -213,6 +258,37 @@ function filesOf(room: string): string[] {
 
 function importsOf(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(IMPORT)].map((match) => (match[1] ?? match[2])!)
+}
+
+/** The files of this project that a file imports, by their paths in it. */
+function targetsOf(file: string): string[] {
+  return importsOf(file)
+    .filter((path) => path.startsWith('.'))
+    .map((path) => relative(ROOT, resolve(dirname(file), path)))
+}
+
+/** The groups of files that import each other, directly or not (Tarjan 1972), each sorted. */
+function circlesOf(graph: ReadonlyMap<string, string[]>): string[][] {
+  const indexes = new Map<string, number>()
+  const stack: string[] = []
+  const circles: string[][] = []
+  const visit = (file: string): number => {
+    const index = indexes.size
+    indexes.set(file, index)
+    stack.push(file)
+    let low = index
+    for (const target of graph.get(file) ?? []) {
+      if (!indexes.has(target)) low = Math.min(low, visit(target))
+      else if (stack.includes(target)) low = Math.min(low, indexes.get(target)!)
+    }
+    if (low === index) {
+      const circle = stack.splice(stack.indexOf(file)).sort()
+      if (circle.length > 1) circles.push(circle)
+    }
+    return low
+  }
+  for (const file of graph.keys()) if (!indexes.has(file)) visit(file)
+  return circles
 }
 
 /** The modules of a bundle, from its source map. */

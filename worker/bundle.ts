@@ -26,7 +26,7 @@ export async function workflowBundle(dataDir: string): Promise<string> {
 async function fingerprint(): Promise<string> {
   const require = createRequire(import.meta.url)
   const hash = createHash('sha256').update(require('@temporalio/workflow/package.json').version)
-  for (const folder of ['', 'interpret/', 'definition/'])
+  for (const folder of ['bundle/', 'interpret/', 'language/', 'shared/'])
     for (const file of (await readdir(join(SOURCES, folder))).sort())
       if (file.endsWith('.ts')) hash.update(file).update(await readFile(join(SOURCES, folder, file)))
   return hash.digest('hex').slice(0, 16)
@@ -40,7 +40,7 @@ const exists = (path: string) =>
 
 /** Runs in the child process. Writes to a temporary file and renames it: a partial bundle is never visible. */
 async function build(path: string): Promise<void> {
-  const { code } = await bundleWorkflowCode({ workflowsPath: join(SOURCES, 'index.ts') })
+  const { code } = await bundleWorkflowCode({ workflowsPath: join(SOURCES, 'bundle/index.ts') })
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, code)
   await rename(temporary, path)

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { readSettings, sharedSettings, workerSettings } from '../db/config.ts'
+import { readSettings, sharedSettings, workerSettings } from '../db/process/config.ts'
 
 const settings = sharedSettings.extend(workerSettings.shape)
 

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { NativeConnection, Worker } from '@temporalio/worker'
-import { ConfigError } from '../db/config.ts'
-import type { Logger } from '../db/log.ts'
-import { METRICS_TYPE, mayReadMetrics } from '../db/metrics.ts'
+import { isMigrated } from '../db/migrations/migrate.ts'
+import { ConfigError } from '../db/model/config-error.ts'
 import { type Database, ping } from '../db/postgres/connect.ts'
-import { isMigrated } from '../db/postgres/migrate.ts'
-import { requireTemporalAnswers } from '../db/temporal-answers.ts'
+import type { Logger } from '../db/process/log.ts'
+import { METRICS_TYPE, mayReadMetrics } from '../db/process/metrics.ts'
+import { requireTemporalAnswers } from '../db/process/temporal-answers.ts'
 
 const TIMEOUT_MS = 2_000
 const CACHE_MS = 2_000

@@ -1,6 +1,6 @@
 import { CancelledFailure } from '@temporalio/common'
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
-import type { Metrics } from '../db/metrics.ts'
+import type { Metrics } from '../db/process/metrics.ts'
 
 /** Counts every activity, and what the results of two of them say about runs and deliveries. */
 export function countActivities({

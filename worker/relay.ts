@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
-import type { Logger } from '../db/log.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import type { Channel, System } from '../db/postgres/tenancy.ts'
+import type { Logger } from '../db/process/log.ts'
 import { bounded } from './bounded.ts'
 
 /**

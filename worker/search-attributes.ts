@@ -1,5 +1,5 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
-import { ORGANIZATION_ATTRIBUTE, STATE_ATTRIBUTE } from '../workflows/protocol.ts'
+import { ORGANIZATION_ATTRIBUTE, STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 
 const keyword = (name: string) => defineSearchAttributeKey(name, SearchAttributeType.KEYWORD)
 

@@ -3,7 +3,7 @@ import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities } from '../activities/index.ts'
 import { ATTEMPTS } from '../db/outgoing/slots.ts'
-import { filesTaskQueue } from '../workflows/protocol.ts'
+import { filesTaskQueue } from '../workflows/bundle/protocol.ts'
 import type { RunCapacity } from './run-capacity.ts'
 import { withWorkflowThreads } from './workflow-threads.ts'
 

@@ -6,9 +6,9 @@ import {
   findDocument,
   updateDocument,
 } from '../../db/knowledge/documents.ts'
-import { parseQuery } from '../../db/knowledge/query.ts'
 import { searchPassages } from '../../db/knowledge/search.ts'
-import { passagesOf } from '../../db/knowledge/text/passages.ts'
+import { passagesOf } from '../../db/model/knowledge/passages.ts'
+import { parseQuery } from '../../db/model/knowledge/query.ts'
 import type { Knowledge } from '../../workflows/effects/knowledge.ts'
 import { type EffectHost, transactionOf } from './define.ts'
 

@@ -1,8 +1,8 @@
-import { AppError, fullMessage } from '../../db/errors.ts'
+import { AppError, fullMessage } from '../../db/model/errors.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Lookups } from '../../workflows/effects/lookups.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import type { EffectHost } from './define.ts'
 import { recordsIn } from './records.ts'
 

@@ -1,6 +1,6 @@
 import { ports } from '../../workflows/effects/index.ts'
 import type { Mail } from '../../workflows/effects/mail.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { EffectHost } from './define.ts'
 

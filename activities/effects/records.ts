@@ -1,27 +1,27 @@
 import type { z } from 'zod'
-import { invalid } from '../../db/errors.ts'
-import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { link, listRelated, unlink } from '../../db/records/associations.ts'
-import { createRecord } from '../../db/records/create.ts'
-import { deleteRecord } from '../../db/records/delete.ts'
-import { type ListQuery, listRecords } from '../../db/records/list.ts'
+import { invalid } from '../../db/model/errors.ts'
 import {
   type Filter,
   isSortable,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilterValue,
-} from '../../db/records/model/filters.ts'
-import type { EntityName } from '../../db/records/model/kind.ts'
-import { entities, entityNames, isEntity } from '../../db/records/model/kinds/index.ts'
-import { createSchema, updateSchema, upsertSchema } from '../../db/records/model/schemas.ts'
-import { isUpsertKey, upsertKey, upsertKeys } from '../../db/records/model/upsert-keys.ts'
+} from '../../db/model/records/filters.ts'
+import type { EntityName } from '../../db/model/records/kind.ts'
+import { entities, entityNames, isEntity } from '../../db/model/records/kinds/index.ts'
+import { createSchema, updateSchema, upsertSchema } from '../../db/model/records/schemas.ts'
+import { isUpsertKey, upsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
+import { check } from '../../db/model/validate.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import { createRecord } from '../../db/records/create.ts'
+import { deleteRecord } from '../../db/records/delete.ts'
+import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
-import { check } from '../../db/validate.ts'
 import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import type { Once } from './define.ts'
 
 const DEFAULT_LIMIT = 50

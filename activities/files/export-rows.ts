@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity'
-import { internalError } from '../../db/errors.ts'
 import { advanceExport, failExport } from '../../db/exports/advance.ts'
 import type { ExportRow } from '../../db/exports/exports.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
-import type { FileAnswer, FileInput } from '../../workflows/files.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
+import { internalError } from '../../db/model/errors.ts'
+import type { FileAnswer, FileInput } from '../../workflows/bundle/files.ts'
 import type { FilesDeps } from './deps.ts'
 import { failingAfterRetries } from './give-up.ts'
 

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity'
 import { z } from 'zod'
 import { isDatabaseUnavailable, sqlState } from '../../db/postgres/sql-state.ts'
-import type { FileAnswer, FileInput } from '../../workflows/files.ts'
+import type { FileAnswer, FileInput } from '../../workflows/bundle/files.ts'
 import type { FilesDeps } from './deps.ts'
 
 const MAX_ATTEMPTS = 4

@@ -1,6 +1,6 @@
 import { Agent, request as undiciRequest } from 'undici'
 import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
 import { withDeadline } from '../deadline.ts'
 import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
 import { HTTP_LIMITS } from '../../workflows/effects/http.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import { tooLarge } from './too-large.ts'
 
 type Decode = (bytes: Buffer, limits: { maxOutputLength: number }) => Promise<Buffer>

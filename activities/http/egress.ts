@@ -1,7 +1,7 @@
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { buildConnector } from 'undici'
-import { EgressPolicy } from '../../db/egress.ts'
+import { EgressPolicy } from '../../db/process/egress.ts'
 
 /** The failure of a guarded connection to an address that is not allowed. */
 export class EgressRefused extends Error {

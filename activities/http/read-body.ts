@@ -1,6 +1,6 @@
-import { fromWindows1252 } from '../../db/csv/encoding.ts'
+import { fromWindows1252 } from '../../db/model/csv/encoding.ts'
 import { type BodyError, HTTP_LIMITS, type HttpResponse } from '../../workflows/effects/http.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import { decodeContent } from './content-encoding.ts'
 
 /**

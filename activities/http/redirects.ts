@@ -1,5 +1,5 @@
 import { HEADERS_TO_OTHER_ORIGINS } from '../../workflows/effects/http.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import { checkUrl } from './url.ts'
 
 /** One request of a chain of redirects. */

@@ -1,4 +1,4 @@
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 
 const MEBIBYTE = 1024 * 1024
 

@@ -1,4 +1,4 @@
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 
 /** Parses a URL that may be called: http or https, without credentials. Throws NodeError `invalid_url`. */
 export function checkUrl(text: string, base?: string): URL {

@@ -1,5 +1,5 @@
 import type { AccountMailDetails, ClaimedAccountMail } from '../../db/access/account-mails.ts'
-import type { MailOutcome } from '../../db/mails/queue.ts'
+import type { MailOutcome } from '../../db/queue/mails.ts'
 import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'
 

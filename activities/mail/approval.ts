@@ -1,4 +1,4 @@
-import type { MailOutcome } from '../../db/mails/queue.ts'
+import type { MailOutcome } from '../../db/queue/mails.ts'
 import type { ClaimedMail, MailedApproval, MailedEvent } from '../../db/runs/approval-mails.ts'
 import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'

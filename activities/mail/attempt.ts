@@ -1,6 +1,6 @@
-import type { MailOutcome } from '../../db/mails/queue.ts'
+import type { MailOutcome } from '../../db/queue/mails.ts'
 import type { MailMessage } from '../../workflows/effects/mail.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import type { Mailer } from './mailer.ts'
 
 /** One attempt to send a plain text to one address. The Message-ID is that of `key`, the same in each attempt. */

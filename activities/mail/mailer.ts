@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { getSystemErrorName } from 'node:util'
 import { createTransport, type NodemailerError } from 'nodemailer'
 import type { MailMessage, MailReceipt } from '../../workflows/effects/mail.ts'
-import { type Mailbox, parseMailbox } from '../../workflows/mailbox.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
-import { Redactor } from '../../workflows/redactor.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
+import { type Mailbox, parseMailbox } from '../../workflows/shared/mailbox.ts'
+import { Redactor } from '../../workflows/shared/redactor.ts'
 
 /** Sends mails through the SMTP server of the service, whose operator is trusted. */
 export interface Mailer {

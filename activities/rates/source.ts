@@ -1,5 +1,5 @@
 import type { RateTable } from '../../workflows/effects/rates.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import type { HttpClient } from '../http/client.ts'
 import { parseRates } from './parse.ts'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type JSValueHandle, QuickJS, type QuickJSOptions } from 'quickjs-wasi'
-import { CODE } from '../../workflows/limits.ts'
+import { CODE } from '../../workflows/shared/limits.ts'
 
 /** What runs in a thread: code of a tenant, in an instance of QuickJS of its own. */
 

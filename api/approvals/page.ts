@@ -1,5 +1,5 @@
 import type { Approval } from '../../db/runs/approvals.ts'
-import { escaped } from '../../workflows/escape-html.ts'
+import { escaped } from '../../workflows/shared/escape-html.ts'
 import { htmlPage } from '../http/html-page.ts'
 import { MAX_COMMENT } from './shape.ts'
 

@@ -1,15 +1,9 @@
-import {
-  type Body,
-  type Mapping,
-  mapIn,
-  type tasks as mappingTasks,
-  proposeIn,
-  withinLimits,
-} from '../../db/incoming/map-body.ts'
-import { type Passage, passagesOf } from '../../db/knowledge/text/passages.ts'
-import { Pool } from '../../workflows/compute/pool.ts'
-import { countValues } from '../../workflows/definition/measure.ts'
-import type { DocumentFormat } from '../../workflows/knowledge.ts'
+import { mapIn, proposeIn, withinLimits } from '../../db/incoming/map-in-thread.ts'
+import type { Body, Mapping, tasks as mappingTasks } from '../../db/model/incoming/map-body.ts'
+import { type Passage, passagesOf } from '../../db/model/knowledge/passages.ts'
+import { Pool } from '../../db/process/compute/pool.ts'
+import { countValues } from '../../workflows/language/measure.ts'
+import type { DocumentFormat } from '../../workflows/shared/knowledge.ts'
 import { type Source, tasks } from './tasks.ts'
 
 /**

@@ -1,8 +1,8 @@
-import { tasks as mapping } from '../../db/incoming/map-body.ts'
-import { passagesOf } from '../../db/knowledge/text/passages.ts'
-import { compile } from '../../workflows/definition/compile.ts'
-import type { Program } from '../../workflows/definition/types.ts'
-import { type Validated, validateDefinition, validateSpec } from '../../workflows/definition/validate.ts'
+import { tasks as mapping } from '../../db/model/incoming/map-body.ts'
+import { passagesOf } from '../../db/model/knowledge/passages.ts'
+import { compile } from '../../workflows/authoring/compile.ts'
+import { type Validated, validateDefinition, validateSpec } from '../../workflows/authoring/validate.ts'
+import type { Program } from '../../workflows/language/definition.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
 /** What the API computes for a tenant: in the event loop where it is small, else in a thread. All of it is pure. */

@@ -1,14 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
-import {
-  findKeyHolders,
-  flawOfKey,
-  hashKey,
-  isSameHolder,
-  type KeyHolder,
-  noteKeyUse,
-} from '../../db/access/keys.ts'
-import { AppError } from '../../db/errors.ts'
+import { findKeyHolders, isSameHolder, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
+import { flawOfKey, hashKey } from '../../db/model/access/key-format.ts'
+import { AppError } from '../../db/model/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
 import { clientIp, ipMatches } from './client-ip.ts'

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { type ParseError, parse } from 'jsonc-parser'
-import { AppError, type Issue } from '../../db/errors.ts'
-import { isStorable } from '../../workflows/storable-text.ts'
+import { AppError, type Issue } from '../../db/model/errors.ts'
+import { isStorable } from '../../workflows/shared/storable-text.ts'
 
 export const MAX_BODY = 1024 * 1024
 const MAX_DEPTH = 64

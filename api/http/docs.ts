@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { escaped } from '../../workflows/escape-html.ts'
+import { escaped } from '../../workflows/shared/escape-html.ts'
 
 /**
  * The bundle of the reference page: Scalar's API reference, which reads /openapi.json. It comes from Scalar's package

@@ -1,7 +1,7 @@
 import type Koa from 'koa'
-import { AppError, type ErrorType, internalError } from '../../db/errors.ts'
-import type { Logger } from '../../db/log.ts'
+import { AppError, type ErrorType, internalError } from '../../db/model/errors.ts'
 import { isDatabaseUnavailable, isStatementTimeout } from '../../db/postgres/sql-state.ts'
+import type { Logger } from '../../db/process/log.ts'
 
 /** The HTTP status of each error type. */
 export const STATUS: Record<ErrorType, number> = {

@@ -1,5 +1,5 @@
-import { escaped } from '../../workflows/escape-html.ts'
-import { CODES, type CodeEntry } from '../../workflows/nodes/codes.ts'
+import { CODES, type CodeEntry } from '../../workflows/language/finding-codes.ts'
+import { escaped } from '../../workflows/shared/escape-html.ts'
 import { guidePage } from './guide-page.ts'
 
 const INTRODUCTION = `<p><code>POST /v1/workflows/validate</code> and every save of a workflow report findings. Each has one of

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { escaped } from '../../workflows/escape-html.ts'
+import { escaped } from '../../workflows/shared/escape-html.ts'
 
 /** The few pages that people see who follow a link in a mail. */
 

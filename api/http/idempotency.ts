@@ -7,7 +7,7 @@ import {
   type StoredAnswer,
   storeAnswer,
 } from '../../db/access/idempotency.ts'
-import { AppError, type ErrorType, invalid } from '../../db/errors.ts'
+import { AppError, type ErrorType, invalid } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { errorBody, STATUS } from './errors.ts'
 import type { Exchange } from './exchange.ts'

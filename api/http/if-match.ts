@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 
 /**
  * The versions in If-Match (an ETag is a version in quotes); undefined without the header or with `*`, which accept any

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Runnable } from '../../db/workflows/workflows.ts'
-import type { Program } from '../../workflows/definition/types.ts'
+import type { Program } from '../../workflows/language/definition.ts'
 
 /** What a start of a run needs of its workflow. */
 export type KnownWorkflow = Pick<Runnable, 'id' | 'name' | 'version'> & { inputs: Program['inputs'] }

@@ -1,8 +1,8 @@
 import { NIL } from 'uuid'
 import { z } from 'zod'
-import { AppError } from '../../db/errors.ts'
-import { decodeCursor, encodeCursor, queryHash } from '../../db/lists/cursor.ts'
-import type { Page } from '../../db/lists/page.ts'
+import { AppError } from '../../db/model/errors.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../../db/model/lists/cursor.ts'
+import type { Page } from '../../db/model/lists/page.ts'
 
 /** The parameters and the envelope of all lists. */
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 import { errorBody } from './errors.ts'
 
 /** Throws invalid_request for HTTP/1.1 without Host, which the protocol requires. */

@@ -1,4 +1,4 @@
-import type { ErrorDetails, ErrorType } from '../../db/errors.ts'
+import type { ErrorDetails, ErrorType } from '../../db/model/errors.ts'
 import { STATUS } from './errors.ts'
 
 /** The errors of the OpenAPI document: one shape, and one response for each status, which operations refer to. */

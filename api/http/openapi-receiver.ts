@@ -1,5 +1,5 @@
-import { TARGETS, WRITES } from '../../db/incoming/types.ts'
-import { RECORD_KINDS } from '../../workflows/record-kinds.ts'
+import { TARGETS, WRITES } from '../../db/model/incoming/types.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /** The receiver of incoming webhooks: the operation outside both route tables, with errors and a secret of its own. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'

@@ -1,5 +1,5 @@
-import { MEMBER_ROLES, ROLE_SCOPES } from '../../db/access/roles.ts'
-import { SCOPES } from '../../db/access/scopes.ts'
+import { MEMBER_ROLES, ROLE_SCOPES } from '../../db/model/access/roles.ts'
+import { SCOPES } from '../../db/model/access/scopes.ts'
 import type { AppRoute, Role } from './route.ts'
 
 const ROLES: Role[] = ['public', ...MEMBER_ROLES.toReversed()]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { strict } from '../../db/validate.ts'
+import { strict } from '../../db/model/validate.ts'
 
 export type Json = Record<string, unknown>
 export type Reference = { $ref: string }

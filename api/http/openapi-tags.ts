@@ -1,4 +1,4 @@
-import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
+import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
 
 /** The description of a tag. Throws for a tag without one. */
 export function describeTag(name: string): string {

@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 import type { LimitWindows, Taken } from '../../db/access/limits.ts'
 import { limitOf, type Subscription } from '../../db/access/plans.ts'
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 import type { KeyCaller } from './auth.ts'
 import type { Caller } from './scopes.ts'
 

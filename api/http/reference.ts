@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { docsPage, docsPolicy, readBundle } from './docs.ts'
 import { findingsGuide } from './findings-guide.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { UUID } from '../../workflows/uuid.ts'
+import { UUID } from '../../workflows/shared/uuid.ts'
 
 const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/i
 

@@ -1,10 +1,10 @@
 import type { KeyHolder } from '../../db/access/keys.ts'
 import { ORGANIZATION_DEFAULTS } from '../../db/access/organization.ts'
 import type { Plan } from '../../db/access/plans.ts'
-import { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
-import { AppError } from '../../db/errors.ts'
+import { allows, SCOPES, type Scope } from '../../db/model/access/scopes.ts'
+import { AppError } from '../../db/model/errors.ts'
 
-export { allows, SCOPES, type Scope } from '../../db/access/scopes.ts'
+export { allows, SCOPES, type Scope } from '../../db/model/access/scopes.ts'
 
 /** The caller: a key (on /v1) or a user with a session (on /app and /app/v1). */
 export interface Caller {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { standardKey, WHSEC } from '../../workflows/webhook-signature.ts'
+import { standardKey, WHSEC } from '../../workflows/shared/webhook-signature.ts'
 
 /** A secret of Standard Webhooks. */
 export const standardSecret = z

@@ -1,4 +1,4 @@
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 
 /** Streams that are open at the same time in this process: of one key or session, and of an organization. */
 const MOST = { caller: 10, organization: 50 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type Koa from 'koa'
-import type { TraceContext } from '../../db/traces/context.ts'
-import { newSpanId, type Traces } from '../../db/traces/spans.ts'
+import { newSpanId, type Traces } from '../../db/model/spans.ts'
+import type { TraceContext } from '../../db/model/trace-context.ts'
 
 /** W3C Trace Context: version, trace id, parent, flags; later versions may append more. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { type Encoding, encodingOf } from '../../db/csv/encoding.ts'
-import { AppError } from '../../db/errors.ts'
+import { type Encoding, encodingOf } from '../../db/model/csv/encoding.ts'
+import { AppError } from '../../db/model/errors.ts'
 import { refuseCompressed, tooLarge } from './body.ts'
 
 /** A body that is a file: its bytes as a stream, and the `charset` of its Content-Type. */

@@ -1,4 +1,4 @@
-import { failureOf, REFUSALS, type RefusalCode } from '../../db/incoming/refusals.ts'
+import { failureOf, REFUSALS, type RefusalCode } from '../../db/model/incoming/refusals.ts'
 import { toAppError } from '../http/errors.ts'
 
 /** Logged as Blocked; all other codes are logged as Failed. */

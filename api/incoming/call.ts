@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
-import type { Mapped } from '../../db/incoming/mapping/types.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
+import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import { decompressed } from './decompress.ts'

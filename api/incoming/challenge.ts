@@ -1,5 +1,5 @@
-import type { Payload } from '../../db/incoming/parse-body.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
+import type { Payload } from '../../db/model/incoming/parse-body.ts'
 import type { Target } from './request-url.ts'
 import { equal } from './verify.ts'
 

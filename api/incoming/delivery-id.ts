@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Verification } from '../../db/incoming/types.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NewLog } from '../../db/incoming/logs.ts'
-import { textOfBody } from '../../db/incoming/parse-body.ts'
-import type { Verification } from '../../db/incoming/types.ts'
-import { firstCharacters } from '../../db/records/model/values.ts'
-import { isSecretName, MASK } from '../../workflows/secret-names.ts'
+import { textOfBody } from '../../db/model/incoming/parse-body.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
+import { firstCharacters } from '../../db/model/records/values.ts'
+import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
 import type { SecretMask } from './mask.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */

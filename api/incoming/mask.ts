@@ -1,4 +1,4 @@
-import { MASK } from '../../workflows/secret-names.ts'
+import { MASK } from '../../workflows/shared/secret-names.ts'
 
 /** Shorter texts could be anything; secrets have at least 16 characters. */
 const MIN_LENGTH = 8

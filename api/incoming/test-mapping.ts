@@ -1,7 +1,7 @@
 import { fitCustomFields, fitMapped } from '../../db/incoming/check-mapped.ts'
-import type { Mapped } from '../../db/incoming/mapping/types.ts'
-import { toDetails } from '../../db/incoming/refusals.ts'
-import type { IncomingWebhook } from '../../db/incoming/types.ts'
+import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
+import { toDetails } from '../../db/model/incoming/refusals.ts'
+import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 
 /** The body of a sample as a sender would send it. */

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Verification } from '../../db/incoming/types.ts'
-import { standardKey } from '../../workflows/webhook-signature.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
+import { standardKey } from '../../workflows/shared/webhook-signature.ts'
 
 /** The accepted clock difference of a signed timestamp, in both directions. Seconds. */
 const TOLERANCE = 300

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { queryAll, queryAnalytics } from '../../db/analytics/analytics.ts'
-import { DASHBOARDS, type Dashboard, dashboardQueries } from '../../db/analytics/dashboards.ts'
-import { SUBJECTS } from '../../db/analytics/metric.ts'
-import { describeMetric, METRIC_NAMES, METRICS } from '../../db/analytics/metrics/index.ts'
-import { queryProblems } from '../../db/analytics/query.ts'
-import type { Page } from '../../db/lists/page.ts'
+import { DASHBOARDS, type Dashboard, dashboardQueries } from '../../db/model/analytics/dashboards.ts'
+import { SUBJECTS } from '../../db/model/analytics/metric.ts'
+import { describeMetric, METRIC_NAMES, METRICS } from '../../db/model/analytics/metrics/index.ts'
+import { queryProblems } from '../../db/model/analytics/query.ts'
+import type { Page } from '../../db/model/lists/page.ts'
 import {
   analyticsPeriod,
   analyticsQuery,
@@ -12,8 +12,8 @@ import {
   analyticsRow,
   INTERVALS,
   type MetricInfo,
-} from '../../workflows/analytics.ts'
-import { ANALYTICS } from '../../workflows/limits.ts'
+} from '../../workflows/shared/analytics.ts'
+import { ANALYTICS } from '../../workflows/shared/limits.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authoringGuide, DETAILS, topicsOf } from '../../workflows/nodes/guide/index.ts'
+import { authoringGuide, DETAILS, topicsOf } from '../../workflows/authoring/guide/index.ts'
 import { type Route, route } from '../http/route.ts'
 import { catalogue } from './catalogue.ts'
 

@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import type { Issue } from '../../db/errors.ts'
+import type { Issue } from '../../db/model/errors.ts'
 import {
   contradictions,
   type DefinitionInput,
   type DefinitionPatch,
-} from '../../db/records/model/custom-fields/definition.ts'
-import { fieldName, storable } from '../../db/records/model/custom-fields/shape.ts'
-import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/records/model/custom-fields/types.ts'
-import type { EntityName } from '../../db/records/model/kind.ts'
-import { entityNames } from '../../db/records/model/kinds/index.ts'
-import { refuseOthers } from '../../db/records/model/schemas.ts'
+} from '../../db/model/records/custom-fields/definition.ts'
+import { fieldName, storable } from '../../db/model/records/custom-fields/shape.ts'
+import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/model/records/custom-fields/types.ts'
+import type { EntityName } from '../../db/model/records/kind.ts'
+import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { refuseOthers } from '../../db/model/records/schemas.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'
 
 /** The shapes of custom-field definitions. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { NamedDefinition } from '../../db/model/records/custom-fields/types.ts'
+import type { EntityName } from '../../db/model/records/kind.ts'
 import {
   createDefinition,
   deleteDefinition,
@@ -7,8 +9,6 @@ import {
   MAX_DEFINITIONS,
   updateDefinition,
 } from '../../db/records/custom-fields/definitions.ts'
-import type { NamedDefinition } from '../../db/records/model/custom-fields/types.ts'
-import type { EntityName } from '../../db/records/model/kind.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, pageByName, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'

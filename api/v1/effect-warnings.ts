@@ -1,5 +1,5 @@
-import type { EffectClass } from '../../workflows/definition/types.ts'
 import { ports } from '../../workflows/effects/index.ts'
+import type { EffectClass } from '../../workflows/language/definition.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
 import type { ApiConfig } from '../config.ts'
 

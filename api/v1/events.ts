@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Page } from '../../db/lists/page.ts'
-import { type CatalogueEvent, EVENTS } from '../../workflows/events.ts'
+import type { Page } from '../../db/model/lists/page.ts'
+import { type CatalogueEvent, EVENTS } from '../../workflows/shared/events.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { eventExample, eventSchema, previousExample } from './event-examples.ts'

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { AppError, conflict } from '../../db/errors.ts'
 import { exportable } from '../../db/exports/columns.ts'
 import {
   createExport,
@@ -10,10 +9,11 @@ import {
   type Selection,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
-import { EXPORT_STATUSES } from '../../db/files/moves/statuses.ts'
-import { customName } from '../../db/records/model/filters.ts'
-import { entityNames } from '../../db/records/model/kinds/index.ts'
-import { actor } from '../../db/records/model/schemas.ts'
+import { AppError, conflict } from '../../db/model/errors.ts'
+import { EXPORT_STATUSES } from '../../db/model/files/statuses.ts'
+import { customName } from '../../db/model/records/filters.ts'
+import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { actor } from '../../db/model/records/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'

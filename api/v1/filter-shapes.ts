@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { commonFields } from '../../db/records/model/common-fields.ts'
-import { fieldTypes, type Operator } from '../../db/records/model/field-types.ts'
-import { operatorsOf, TAG_OPERATORS } from '../../db/records/model/filters.ts'
-import type { Field, FieldType, Kind } from '../../db/records/model/kind.ts'
-import { operandsOf } from '../../workflows/operators.ts'
+import { commonFields } from '../../db/model/records/common-fields.ts'
+import { fieldTypes, type Operator } from '../../db/model/records/field-types.ts'
+import { operatorsOf, TAG_OPERATORS } from '../../db/model/records/filters.ts'
+import type { Field, FieldType, Kind } from '../../db/model/records/kind.ts'
+import { operandsOf } from '../../workflows/shared/operators.ts'
 
 /**
  * The filters of a list for OpenAPI: one parameter for each field, with a value (`amount=5`) or an operator in brackets

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { ENCODINGS } from '../../db/csv/encoding.ts'
-import { IMPORT_STATUSES } from '../../db/files/moves/statuses.ts'
 import type { ImportRow } from '../../db/imports/imports.ts'
-import { entityNames } from '../../db/records/model/kinds/index.ts'
-import { actor } from '../../db/records/model/schemas.ts'
-import { DELIMITERS } from '../../workflows/csv/delimiter.ts'
-import { CSV } from '../../workflows/limits.ts'
+import { ENCODINGS } from '../../db/model/csv/encoding.ts'
+import { IMPORT_STATUSES } from '../../db/model/files/statuses.ts'
+import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { actor } from '../../db/model/records/schemas.ts'
+import { DELIMITERS } from '../../workflows/shared/csv/delimiter.ts'
+import { CSV } from '../../workflows/shared/limits.ts'
 
 /** The shapes of imports, and their presenter. */
 

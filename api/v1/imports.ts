@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { invalid } from '../../db/errors.ts'
 import { errorsFile } from '../../db/imports/errors-file.ts'
 import {
   createImport,
@@ -10,11 +9,12 @@ import {
 } from '../../db/imports/imports.ts'
 import { resumeImport, startImport, stopImport } from '../../db/imports/state.ts'
 import { receiveFile } from '../../db/imports/upload.ts'
+import { invalid } from '../../db/model/errors.ts'
+import type { EntityName } from '../../db/model/records/kind.ts'
+import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { isUpsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { finderBy } from '../../db/records/find-by-key.ts'
-import type { EntityName } from '../../db/records/model/kind.ts'
-import { entityNames } from '../../db/records/model/kinds/index.ts'
-import { isUpsertKey, upsertKeys } from '../../db/records/model/upsert-keys.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'

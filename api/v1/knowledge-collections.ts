@@ -7,7 +7,7 @@ import {
   listCollections,
   updateCollection,
 } from '../../db/knowledge/collections.ts'
-import { KNOWLEDGE } from '../../workflows/limits.ts'
+import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'

@@ -9,7 +9,7 @@ import {
   type Split,
   updateDocument,
 } from '../../db/knowledge/documents.ts'
-import { KNOWLEDGE } from '../../workflows/limits.ts'
+import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'

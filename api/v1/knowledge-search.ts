@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_REACH, searchPassages } from '../../db/knowledge/search.ts'
-import { match, QUERY_SYNTAX, query } from '../../workflows/knowledge.ts'
+import { match, QUERY_SYNTAX, query } from '../../workflows/shared/knowledge.ts'
 import { listEnvelope, offsetOf, pageControls, pageOffset, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { passageSchema, tagsParameter } from './knowledge-shapes.ts'

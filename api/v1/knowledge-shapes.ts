@@ -1,6 +1,11 @@
 import { z } from 'zod'
-import { actor, refuseOthers } from '../../db/records/model/schemas.ts'
-import { collectionName, DOCUMENT_FORMATS, documentFields, LANGUAGES } from '../../workflows/knowledge.ts'
+import { actor, refuseOthers } from '../../db/model/records/schemas.ts'
+import {
+  collectionName,
+  DOCUMENT_FORMATS,
+  documentFields,
+  LANGUAGES,
+} from '../../workflows/shared/knowledge.ts'
 
 /** The shapes of collections, documents and passages of the knowledge base. */
 

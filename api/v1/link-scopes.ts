@@ -1,6 +1,6 @@
-import { type EntityName, referencesOf } from '../../db/records/model/kind.ts'
-import { entities } from '../../db/records/model/kinds/index.ts'
-import type { RecordInput } from '../../db/records/model/schemas.ts'
+import { type EntityName, referencesOf } from '../../db/model/records/kind.ts'
+import { entities } from '../../db/model/records/kinds/index.ts'
+import type { RecordInput } from '../../db/model/records/schemas.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /**

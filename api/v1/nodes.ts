@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { notFound } from '../../db/errors.ts'
-import { nearest } from '../../workflows/definition/errors.ts'
-import { EFFECT_CLASSES } from '../../workflows/definition/types.ts'
+import { notFound } from '../../db/model/errors.ts'
+import { EFFECT_CLASSES } from '../../workflows/language/definition.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../workflows/nodes/index.ts'
+import { nearest } from '../../workflows/shared/nearest.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 

@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import type { Issue } from '../../db/errors.ts'
-import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { tryReadByType } from '../../db/records/custom-fields/query.ts'
-import type { ListQuery } from '../../db/records/list.ts'
+import type { Issue } from '../../db/model/errors.ts'
 import {
   type Filter,
   isSortable,
@@ -11,10 +8,13 @@ import {
   parseFilter,
   sortNames,
   unknownHint,
-} from '../../db/records/model/filters.ts'
-import type { EntityName, Kind } from '../../db/records/model/kind.ts'
-import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
-import { recordSchema } from '../../db/records/model/schemas.ts'
+} from '../../db/model/records/filters.ts'
+import type { EntityName, Kind } from '../../db/model/records/kind.ts'
+import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import { recordSchema } from '../../db/model/records/schemas.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { tryReadByType } from '../../db/records/custom-fields/query.ts'
+import type { ListQuery } from '../../db/records/list.ts'
 import { count, order, pageControls } from '../http/list-query.ts'
 import type { RawQuery } from '../http/route.ts'
 import { anyFilters, filterShapes } from './filter-shapes.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { requireVersion } from '../../db/lists/version.ts'
+import { requireVersion } from '../../db/model/lists/version.ts'
 import { createRetry, type PlannedRetry, planRetryOf, RETRY_VERSIONS } from '../../db/runs/retry.ts'
 import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'

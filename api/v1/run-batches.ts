@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalid } from '../../db/errors.ts'
+import { invalid } from '../../db/model/errors.ts'
 import {
   BATCH_ACTIONS,
   type BatchAction,
@@ -10,7 +10,7 @@ import {
   previewBatch,
   type RunBatch,
 } from '../../db/runs/batches.ts'
-import { OPEN_RUN_STATUSES, RUN_END_STATUSES, type RunStatus } from '../../workflows/interpret/statuses.ts'
+import { OPEN_RUN_STATUSES, RUN_END_STATUSES, type RunStatus } from '../../workflows/shared/statuses.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { retryOptions } from './retry-run.ts'

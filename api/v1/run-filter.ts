@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RUN_TRIGGERS } from '../../workflows/interpret/run-state.ts'
-import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import { period } from '../http/list-query.ts'
 
 /** The filters of lists and batches of runs; all that are given must match. `status` differs between the two. */

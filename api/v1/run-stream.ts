@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 import {
   BEFORE_ALL,
   type ChangedNode,
@@ -8,7 +8,7 @@ import {
   watchRun,
 } from '../../db/runs/progress.ts'
 import { durationOf } from '../../db/runs/views.ts'
-import { isOpenRun } from '../../workflows/interpret/statuses.ts'
+import { isOpenRun } from '../../workflows/shared/statuses.ts'
 import { type EventStream, type Route, type RouteRequest, route } from '../http/route.ts'
 
 /** A client connects again after so long, and is authorized again. */

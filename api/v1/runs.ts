@@ -12,7 +12,7 @@ import {
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
-import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
+import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'

@@ -1,7 +1,7 @@
+import type { EntityName } from '../../db/model/records/kind.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { readDefinitions } from '../../db/records/custom-fields/rules.ts'
-import type { EntityName } from '../../db/records/model/kind.ts'
-import type { Finding } from '../../workflows/definition/types.ts'
+import type { Finding } from '../../workflows/language/definition.ts'
 import type { Template } from '../../workflows/templates/index.ts'
 import type { ApiConfig } from '../config.ts'
 

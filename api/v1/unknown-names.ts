@@ -1,13 +1,13 @@
 import { getWorkflowSettings } from '../../db/access/organization.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countWorkflows } from '../../db/workflows/list.ts'
-import { didYouMean } from '../../workflows/definition/errors.ts'
 import type {
   Finding,
   OutsideReferences,
   SettingReference,
   WorkflowReference,
-} from '../../workflows/definition/types.ts'
+} from '../../workflows/language/definition.ts'
+import { didYouMean } from '../../workflows/language/problems.ts'
 
 /** Warnings about what a definition names, and the organization does not have yet. */
 export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {

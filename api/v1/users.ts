@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { listMembers } from '../../db/access/members.ts'
-import { MEMBER_ROLES } from '../../db/access/roles.ts'
+import { MEMBER_ROLES } from '../../db/model/access/roles.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 

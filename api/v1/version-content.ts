@@ -1,7 +1,7 @@
-import { AppError } from '../../db/errors.ts'
+import { AppError } from '../../db/model/errors.ts'
 import type { VersionContent } from '../../db/workflows/workflows.ts'
-import type { Finding, OutsideReferences } from '../../workflows/definition/types.ts'
-import { SPEC } from '../../workflows/limits.ts'
+import type { Finding, OutsideReferences } from '../../workflows/language/definition.ts'
+import { SPEC } from '../../workflows/shared/limits.ts'
 import type { Compute } from '../compute/compute.ts'
 import type { Source } from '../compute/tasks.ts'
 

@@ -1,11 +1,11 @@
-import { leastRole } from '../../db/access/roles.ts'
+import { leastRole } from '../../db/model/access/roles.ts'
+import { deliveryRoutes } from '../app/deliveries.ts'
+import { deliveryActionRoutes } from '../app/delivery-actions.ts'
+import { incomingWebhookRoutes } from '../app/incoming-webhooks.ts'
+import { outgoingReplayRoutes } from '../app/outgoing-replays.ts'
+import { outgoingWebhookRoutes } from '../app/outgoing-webhooks.ts'
 import { type AppRoute, type Route, route } from '../http/route.ts'
 import type { Scope } from '../http/scopes.ts'
-import { deliveryRoutes } from '../settings/deliveries.ts'
-import { deliveryActionRoutes } from '../settings/delivery-actions.ts'
-import { incomingWebhookRoutes } from '../settings/incoming-webhooks.ts'
-import { outgoingReplayRoutes } from '../settings/outgoing-replays.ts'
-import { outgoingWebhookRoutes } from '../settings/outgoing-webhooks.ts'
 
 /**
  * The webhook settings for keys: the operations of /app with the same handlers, so that scripts and platforms such as

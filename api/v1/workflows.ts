@@ -10,7 +10,7 @@ import {
   updateWorkflow,
   WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
-import type { Finding, ValidationResult } from '../../workflows/definition/types.ts'
+import type { Finding, ValidationResult } from '../../workflows/language/definition.ts'
 import { EXAMPLE_SPEC } from '../../workflows/nodes/example-spec.ts'
 import type { Source } from '../compute/tasks.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { NIL, v7 as uuidv7 } from 'uuid'
-import { claimDueMails, type MailOutcome, recordAttempt } from '../mails/queue.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
-import { open, type SecretsKey, seal } from '../seal.ts'
+import { open, type SecretsKey, seal } from '../process/seal.ts'
+import { claimDueMails, type MailOutcome, recordAttempt } from '../queue/mails.ts'
 import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**

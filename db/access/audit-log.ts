@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
-import type { Actor, Tenant } from '../postgres/tenancy.ts'
+import type { Actor } from '../model/actor.ts'
+import type { Page } from '../model/lists/page.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
  * The audit log: who changed the access to an organization or its configuration. Each change writes its entry in its own

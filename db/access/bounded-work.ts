@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError } from '../model/errors.ts'
 
 /**
  * Runs costly work with at most `concurrent` at a time; at most `waiting` more wait for their turn, in order. Throws

@@ -1,26 +1,13 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { crc32 } from 'node:zlib'
 import { v7 as uuidv7 } from 'uuid'
-import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import { generateKey, hashKey, isKey, visiblePrefix } from '../model/access/key-format.ts'
+import { AppError, notFound } from '../model/errors.ts'
+import type { Page } from '../model/lists/page.ts'
 import { statement } from '../postgres/statement.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import type { Send } from '../postgres/transaction.ts'
 import { fieldsOf, recorded } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
-
-/**
- * API keys: `agx_` + 40 random base62 characters + 6 characters of their CRC32, which detects typos and a secret
- * scanner's false positives without a lookup. Only the SHA-256 of a key is stored: with more than 200 bits of entropy
- * a slow hash would only add latency.
- */
-const PREFIX = 'agx_'
-const RANDOM_LENGTH = 40
-const CHECKSUM_LENGTH = 6
-const KEY_LENGTH = PREFIX.length + RANDOM_LENGTH + CHECKSUM_LENGTH
-const PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]+$`)
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** A key as the settings show it; only `KeyWithSecret` contains the secret. */
 export interface Key {
@@ -237,45 +224,4 @@ export async function noteKeyUse(system: System, holder: KeyHolder): Promise<voi
   )
 }
 
-/** Whether a text has the form of a key, including the checksum. */
-export const isKey = (text: string): boolean => flawOfKey(text) === undefined
-
-/** Why a text cannot be a key, by its form alone: it tells nothing about the keys that exist. */
-export function flawOfKey(text: string): string | undefined {
-  if (!text.startsWith(PREFIX)) return `a key starts with ${PREFIX}`
-  if (text.length !== KEY_LENGTH)
-    return `a key has ${KEY_LENGTH} characters, this one has ${text.length}: copy the whole key and nothing else`
-  if (!PATTERN.test(text)) return `a key has only letters and digits after ${PREFIX}`
-  const random = text.slice(PREFIX.length, -CHECKSUM_LENGTH)
-  if (!text.endsWith(checksum(random)))
-    return 'the checksum of the key does not match: at least one character is wrong'
-  return undefined
-}
-
-export function generateKey(): string {
-  let random = ''
-  while (random.length < RANDOM_LENGTH)
-    for (const byte of randomBytes(RANDOM_LENGTH)) {
-      // 248 is the largest multiple of 62 below 256: larger bytes would make some characters more likely.
-      if (byte < 248 && random.length < RANDOM_LENGTH) random += BASE62[byte % 62]
-    }
-  return keyOf(random)
-}
-
-/** The key with these 40 letters or digits. */
-export const keyOf = (random: string): string => PREFIX + random + checksum(random)
-
-function checksum(random: string): string {
-  let rest = crc32(random)
-  let text = ''
-  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
-    text = BASE62[rest % 62] + text
-    rest = Math.floor(rest / 62)
-  }
-  return text
-}
-
-/** The SHA-256 that is stored of a key. */
-export const hashKey = (key: string) => createHash('sha256').update(key).digest()
-const visiblePrefix = (key: string) => key.slice(0, PREFIX.length + 6)
 const toKey = (row: Omit<Key, 'object'>): Key => ({ object: 'key', ...row })

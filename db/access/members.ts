@@ -1,9 +1,9 @@
-import { AppError, conflict, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import { includesRole, type MemberRole } from '../model/access/roles.ts'
+import { AppError, conflict, notFound } from '../model/errors.ts'
+import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { recordChange } from './audit-log.ts'
-import { includesRole, type MemberRole } from './roles.ts'
 
 /** A member of an organization as API clients see it: without the email address. */
 export interface Member {

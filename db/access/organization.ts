@@ -1,5 +1,5 @@
-import { ENV } from '../../workflows/limits.ts'
-import { conflict } from '../errors.ts'
+import { ENV } from '../../workflows/shared/limits.ts'
+import { conflict } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { fieldsOf, recordChange } from './audit-log.ts'
 import type { Plan } from './plans.ts'

@@ -1,9 +1,9 @@
 import { validate as isUuid } from 'uuid'
-import { AppError, notFound } from '../errors.ts'
+import type { PlanChangeRule } from '../model/access/plan-change-rule.ts'
+import { AppError, notFound } from '../model/errors.ts'
 import { releaseWithinQuota } from '../outgoing/moves/holds.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { recordChange } from './audit-log.ts'
-import type { PlanChangeRule } from './plan-change-rule.ts'
 import { limitOf, lockSubscription, type Plan, type Subscription } from './plans.ts'
 
 /** Throws insufficient_scope where the operator does not let the owner change the plan. */

@@ -1,4 +1,4 @@
-import { AppError } from '../errors.ts'
+import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Subscription plans and their limits. */

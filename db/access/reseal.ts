@@ -1,5 +1,5 @@
 import type { System } from '../postgres/tenancy.ts'
-import { headerOf, open, type SecretsKey, seal } from '../seal.ts'
+import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
 import { ownerOfMail } from './account-mails.ts'
 import { ownerOfSecret } from './secrets.ts'
 

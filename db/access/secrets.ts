@@ -1,7 +1,7 @@
-import { SECRETS } from '../../workflows/limits.ts'
-import { conflict, notFound } from '../errors.ts'
+import { SECRETS } from '../../workflows/shared/limits.ts'
+import { conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { open, type SecretsKey, seal } from '../seal.ts'
+import { open, type SecretsKey, seal } from '../process/seal.ts'
 import { recordChange } from './audit-log.ts'
 
 /** A secret of the organization as the settings show it: never with its value. */

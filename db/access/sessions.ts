@@ -1,12 +1,12 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
-import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import type { MemberRole } from '../model/access/roles.ts'
+import { notFound } from '../model/errors.ts'
+import type { Page } from '../model/lists/page.ts'
 import { type Audited, recordChange } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
-import type { MemberRole } from './roles.ts'
 
 /**
  * Sessions. A session belongs to a user, and acts in one organization at a time. Read with the system role: the tenant

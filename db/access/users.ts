@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
-import { AppError } from '../errors.ts'
+import type { MemberRole } from '../model/access/roles.ts'
+import { AppError } from '../model/errors.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
-import type { MemberRole } from './roles.ts'
 import { type Client, openSession, type SignedIn } from './sessions.ts'
 
 /** Users and their passwords. Read with the system role: the tenant is known only after authentication. */

@@ -1,12 +1,12 @@
-import type { AnalyticsQuery, AnalyticsResult } from '../../workflows/analytics.ts'
-import { ANALYTICS } from '../../workflows/limits.ts'
+import type { AnalyticsQuery, AnalyticsResult } from '../../workflows/shared/analytics.ts'
+import { ANALYTICS } from '../../workflows/shared/limits.ts'
 import { getOrganization, type Organization } from '../access/organization.ts'
-import { AppError, invalid } from '../errors.ts'
+import { type Plan, planQuery } from '../model/analytics/query.ts'
+import { AppError, invalid } from '../model/errors.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import { isStatementTimeout } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { answerOf } from './answer.ts'
-import { type Plan, planQuery } from './query.ts'
 import { type Cell, statementOf } from './statement.ts'
 
 interface QueryOptions {

@@ -1,7 +1,7 @@
-import type { AnalyticsRow } from '../../workflows/analytics.ts'
-import { add, type Decimal, decimalText, divide, parseDecimal } from '../../workflows/decimal.ts'
-import type { Metric } from './metric.ts'
-import type { Plan } from './query.ts'
+import type { AnalyticsRow } from '../../workflows/shared/analytics.ts'
+import { add, type Decimal, decimalText, divide, parseDecimal } from '../../workflows/shared/decimal.ts'
+import type { Metric } from '../model/analytics/metric.ts'
+import type { Plan } from '../model/analytics/query.ts'
 import { type Cell, valueOfClass } from './statement.ts'
 
 /** Sums of which a value is made, of any number of cells. */

@@ -1,6 +1,6 @@
+import type { Measure } from '../model/analytics/metric.ts'
+import type { Plan } from '../model/analytics/query.ts'
 import type { Fragment } from '../records/filter-sql.ts'
-import type { Measure } from './metric.ts'
-import type { Plan } from './query.ts'
 
 /** A row of the statement: the sums of one group in one bucket. */
 export interface Cell {

@@ -1,8 +1,8 @@
-import { createTurns } from '../../workflows/compute/turns.ts'
-import type { Scope } from '../../workflows/expressions/liquid.ts'
 import { evaluateWhen } from '../../workflows/interpret/when.ts'
-import { TRIGGER_WHEN } from '../../workflows/limits.ts'
-import type { NodeError } from '../../workflows/nodes/define.ts'
+import type { Scope } from '../../workflows/language/expressions/liquid.ts'
+import type { NodeError } from '../../workflows/language/node-error.ts'
+import { TRIGGER_WHEN } from '../../workflows/shared/limits.ts'
+import { createTurns } from '../../workflows/shared/turns.ts'
 import type { EventKey } from './by-key.ts'
 
 /** An event, and a condition under which somebody wants it; null: always. */

@@ -1,7 +1,7 @@
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { TRACE } from '../postgres/trace.ts'
-import { traceEvents } from '../traces/events.ts'
+import { traceEvents } from '../process/traces/events.ts'
 
 export interface NewEvent {
   /** Set if the id must be known before the event is written. */

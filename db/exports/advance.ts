@@ -1,6 +1,6 @@
-import { BYTE_ORDER_MARK, csvLines } from '../csv/write-cell.ts'
-import { AppError } from '../errors.ts'
 import { recordExportProgress } from '../files/moves/exports.ts'
+import { BYTE_ORDER_MARK, csvLines } from '../model/csv/write-cell.ts'
+import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { listRecords } from '../records/list.ts'
 import { cellsOf, exportColumns } from './columns.ts'

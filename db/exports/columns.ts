@@ -1,10 +1,10 @@
-import type { CellType } from '../csv/read-cell.ts'
-import { writeCell, writeList } from '../csv/write-cell.ts'
 import { type Target, targetOf, targetsFor } from '../imports/targets.ts'
+import type { CellType } from '../model/csv/read-cell.ts'
+import { writeCell, writeList } from '../model/csv/write-cell.ts'
+import type { EntityName } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { EntityName } from '../records/model/kind.ts'
-import { entities } from '../records/model/kinds/index.ts'
-import type { AgxRecord } from '../records/model/schemas.ts'
 
 const MAX_CUSTOM = 1_000
 

@@ -1,11 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
-import { AppError, type Issue, invalid, notFound } from '../errors.ts'
-import type { ExportStatus } from '../files/moves/statuses.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
-import type { Actor, Tenant } from '../postgres/tenancy.ts'
+import type { Actor } from '../model/actor.ts'
+import { AppError, type Issue, invalid, notFound } from '../model/errors.ts'
+import type { ExportStatus } from '../model/files/statuses.ts'
+import type { Page } from '../model/lists/page.ts'
+import type { EntityName } from '../model/records/kind.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../records/list.ts'
-import type { EntityName } from '../records/model/kind.ts'
 
 /** The selected records and their order. */
 export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters'>

@@ -1,6 +1,6 @@
-import { isUnleased } from '../postgres/lease.ts'
-import { claimAlone, HAS_LOCK } from '../postgres/queue-lock.ts'
 import type { System } from '../postgres/tenancy.ts'
+import { isUnleased } from '../queue/lease.ts'
+import { claimAlone, HAS_LOCK } from '../queue/queue-lock.ts'
 import type { FileStart, FileTable } from './moves/queue.ts'
 
 /** Queries of the relay and the sweep on imports and exports; `moves/` has the status changes. */

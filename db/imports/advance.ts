@@ -1,6 +1,6 @@
-import type { CsvRow } from '../csv/rows.ts'
-import type { AppError } from '../errors.ts'
 import { beginImport as markBegun, recordImportProgress } from '../files/moves/imports.ts'
+import type { CsvRow } from '../model/csv/rows.ts'
+import type { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type ImportRow, lockImport } from './imports.ts'
 import { columnsOf } from './read-row.ts'

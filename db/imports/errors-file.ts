@@ -1,5 +1,5 @@
-import { unescapeFormula } from '../csv/read-cell.ts'
-import { BYTE_ORDER_MARK, csvLines, escapeFormula } from '../csv/write-cell.ts'
+import { unescapeFormula } from '../model/csv/read-cell.ts'
+import { BYTE_ORDER_MARK, csvLines, escapeFormula } from '../model/csv/write-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ImportRow } from './imports.ts'
 import { isFilled, type RowIssue } from './read-row.ts'

@@ -1,12 +1,13 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Encoding } from '../csv/encoding.ts'
-import type { Place } from '../csv/rows.ts'
-import { notFound } from '../errors.ts'
-import type { ImportStatus } from '../files/moves/statuses.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
-import type { Actor, Tenant } from '../postgres/tenancy.ts'
-import type { EntityName } from '../records/model/kind.ts'
+import type { Actor } from '../model/actor.ts'
+import type { Encoding } from '../model/csv/encoding.ts'
+import type { Place } from '../model/csv/rows.ts'
+import { notFound } from '../model/errors.ts'
+import type { ImportStatus } from '../model/files/statuses.ts'
+import type { Page } from '../model/lists/page.ts'
+import type { EntityName } from '../model/records/kind.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
 export type Mapping = Record<string, string | null>

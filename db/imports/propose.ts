@@ -1,7 +1,7 @@
-import { READ_ONLY } from '../records/model/common-fields.ts'
-import type { EntityName, Field } from '../records/model/kind.ts'
-import { entities } from '../records/model/kinds/index.ts'
-import { normalise, SYNONYMS } from '../records/model/synonyms.ts'
+import { READ_ONLY } from '../model/records/common-fields.ts'
+import type { EntityName, Field } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import { normalise, SYNONYMS } from '../model/records/synonyms.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 

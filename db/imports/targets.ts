@@ -1,11 +1,11 @@
-import type { CellType } from '../csv/read-cell.ts'
+import type { CellType } from '../model/csv/read-cell.ts'
+import type { CustomFieldType, Definition } from '../model/records/custom-fields/types.ts'
+import { ADDRESS_PARTS } from '../model/records/field-types.ts'
+import { customName } from '../model/records/filters.ts'
+import type { EntityName, Field, FieldType } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
-import type { CustomFieldType, Definition } from '../records/model/custom-fields/types.ts'
-import { ADDRESS_PARTS } from '../records/model/field-types.ts'
-import { customName } from '../records/model/filters.ts'
-import type { EntityName, Field, FieldType } from '../records/model/kind.ts'
-import { entities } from '../records/model/kinds/index.ts'
 
 /** A possible target of a column. */
 export interface Target {

@@ -1,11 +1,11 @@
-import { AppError } from '../errors.ts'
+import { AppError } from '../model/errors.ts'
+import type { Mapped } from '../model/incoming/mapping/types.ts'
+import type { Payload } from '../model/incoming/parse-body.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { fitCustomFields, fitMapped } from './check-mapped.ts'
-import type { Mapped } from './mapping/types.ts'
-import type { Payload } from './parse-body.ts'
 import { type Saved, saveAll, type ToSave, updateMapped } from './save.ts'
 import { startWorkflows } from './start-workflow.ts'
-import type { IncomingWebhook } from './types.ts'
 
 /** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
 export function fitted(webhook: IncomingWebhook, mapped: Mapped): Mapped {

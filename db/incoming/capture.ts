@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
-import { notFound } from '../errors.ts'
+import { notFound } from '../model/errors.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { insertLog, type NewLog } from './logs.ts'
 import { getEntry } from './replay-entries.ts'
-import type { IncomingWebhook } from './types.ts'
 import { getIncomingWebhook } from './webhooks.ts'
 
 /** Samples: a request of a webhook, by which its mapping is made. A sample is a log entry, so that it can be replayed. */

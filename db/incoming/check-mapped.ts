@@ -1,11 +1,11 @@
-import type { Issue } from '../errors.ts'
+import type { Issue } from '../model/errors.ts'
+import type { Mapped } from '../model/incoming/mapping/types.ts'
+import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../model/incoming/types.ts'
+import { preparedCustomFields } from '../model/records/custom-fields/values.ts'
+import { createSchema } from '../model/records/schemas.ts'
+import { type Checked, check } from '../model/validate.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
-import { preparedCustomFields } from '../records/model/custom-fields/values.ts'
-import { createSchema } from '../records/model/schemas.ts'
-import { type Checked, check } from '../validate.ts'
-import type { Mapped } from './mapping/types.ts'
-import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from './types.ts'
 
 type Settings = Pick<IncomingWebhook, 'target_entity' | 'field_mapping'>
 

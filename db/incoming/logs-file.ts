@@ -1,4 +1,4 @@
-import { csvLines, writeCell, writeList } from '../csv/write-cell.ts'
+import { csvLines, writeCell, writeList } from '../model/csv/write-cell.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { columnsOf, filtered, LISTED, type LogEntry, type LogFilters } from './logs.ts'
 

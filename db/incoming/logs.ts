@@ -1,15 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
-import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import { notFound } from '../model/errors.ts'
+import type { LogAction, LogStatus } from '../model/incoming/log-values.ts'
+import type { Page } from '../model/lists/page.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
-
-export const LOG_STATUSES = ['Success', 'Failed', 'Blocked'] as const
-export type LogStatus = (typeof LOG_STATUSES)[number]
-export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped'] as const
-export type LogAction = (typeof LOG_ACTIONS)[number]
-/** The action of the log for the action of the answer. */
-export const LOG_ACTION_OF = { created: 'Created', updated: 'Updated', skipped: 'Skipped' } as const
 
 /** One request to a webhook, as lists show it. */
 export interface LogEntry {

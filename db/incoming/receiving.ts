@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { windowAt } from '../access/limits.ts'
 import type { Subscription } from '../access/plans.ts'
+import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { IncomingWebhook, Write } from './types.ts'
 
 /** The webhook of a request: its settings, its sealed secrets, and the block state of the sender's address. */
 export interface Receiver extends IncomingWebhook, Subscription {

@@ -1,7 +1,8 @@
-import { conflict, notFound } from '../errors.ts'
+import { conflict, notFound } from '../model/errors.ts'
+import type { LogAction, LogStatus } from '../model/incoming/log-values.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
-import { columnsOf, type LogAction, type LogStatus, REPLAY_PROBLEM } from './logs.ts'
+import { columnsOf, REPLAY_PROBLEM } from './logs.ts'
 
 /** The log entries that a replay repeats. */
 

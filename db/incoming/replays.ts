@@ -1,10 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Subscription } from '../access/plans.ts'
-import { AppError, conflict, notFound } from '../errors.ts'
+import { SYSTEM } from '../model/actor.ts'
+import { AppError, conflict, notFound } from '../model/errors.ts'
+import type { Body, Mapping } from '../model/incoming/map-body.ts'
+import type { FieldMapping, IncomingWebhook } from '../model/incoming/types.ts'
 import type { Database } from '../postgres/connect.ts'
-import { SYSTEM, type Tenant } from '../postgres/tenancy.ts'
-import { type ClaimedReplay, type ReplayStatus, replaysIn } from '../replays.ts'
-import type { Body, Mapping } from './map-body.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { type ClaimedReplay, type ReplayStatus, replaysIn } from '../queue/replays.ts'
 import {
   countEntries,
   getEntry,
@@ -14,7 +16,6 @@ import {
   readEntries,
 } from './replay-entries.ts'
 import { bodyOf, type Outcome, type Parsed, QUOTA_EXCEEDED, replayEntry } from './replay-entry.ts'
-import type { FieldMapping, IncomingWebhook } from './types.ts'
 import { getIncomingWebhook } from './webhooks.ts'
 
 /**

@@ -1,13 +1,13 @@
-import { checkInputs } from '../../workflows/interpret/inputs.ts'
-import { AppError } from '../errors.ts'
+import { checkInputs } from '../../workflows/language/inputs.ts'
+import { AppError } from '../model/errors.ts'
+import { valueAt } from '../model/incoming/mapping/path.ts'
+import type { Payload } from '../model/incoming/parse-body.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
+import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { CHAIN_START, createRuns, type NewRun } from '../runs/runs.ts'
-import type { TraceContext } from '../traces/context.ts'
 import { getPlan, getWorkflow } from '../workflows/workflows.ts'
-import { valueAt } from './mapping/path.ts'
-import type { Payload } from './parse-body.ts'
 import type { Saved } from './save.ts'
-import type { IncomingWebhook } from './types.ts'
 
 /** A run that was queued, or why none was. */
 export interface Started {

@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
 import { fieldsOf, recorded } from '../access/audit-log.ts'
 import { limitOf, lockSubscription, requireFreeWebhook, type Subscription } from '../access/plans.ts'
-import { AppError, notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import { AppError, notFound } from '../model/errors.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
+import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { IncomingWebhook } from './types.ts'
 
 /** The values that users set. */
 export type WebhookValues = Omit<

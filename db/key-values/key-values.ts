@@ -1,5 +1,5 @@
-import { KEY_VALUES } from '../../workflows/limits.ts'
-import { AppError, conflict } from '../errors.ts'
+import { KEY_VALUES } from '../../workflows/shared/limits.ts'
+import { AppError, conflict } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Values of the organization by key. A key that has expired is absent. */

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
-import type { DocumentFormat, Language } from '../../workflows/knowledge.ts'
-import { KNOWLEDGE } from '../../workflows/limits.ts'
-import { conflict, notFound } from '../errors.ts'
+import type { DocumentFormat, Language } from '../../workflows/shared/knowledge.ts'
+import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
-import { requireVersion } from '../lists/version.ts'
+import type { Actor } from '../model/actor.ts'
+import { conflict, notFound } from '../model/errors.ts'
+import type { Passage } from '../model/knowledge/passages.ts'
+import type { Page } from '../model/lists/page.ts'
+import { requireVersion } from '../model/lists/version.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
-import { type Actor, savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { writePassages } from './index-passages.ts'
-import type { Passage } from './text/passages.ts'
 
 /** A document in a list, as the API shows it. */
 export interface DocumentSummary {

@@ -1,8 +1,8 @@
-import type { Language } from '../../workflows/knowledge.ts'
-import { KNOWLEDGE } from '../../workflows/limits.ts'
-import { conflict } from '../errors.ts'
+import type { Language } from '../../workflows/shared/knowledge.ts'
+import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
+import { conflict } from '../model/errors.ts'
+import type { Passage } from '../model/knowledge/passages.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Passage } from './text/passages.ts'
 
 /** The part of a document that is searched with each of its passages. */
 interface Titled {

@@ -1,14 +1,14 @@
 import { NIL } from 'uuid'
-import { escaped } from '../../workflows/escape-html.ts'
-import type { Language } from '../../workflows/knowledge.ts'
-import { invalid, notFound } from '../errors.ts'
-import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
-import type { Page } from '../lists/page.ts'
+import { escaped } from '../../workflows/shared/escape-html.ts'
+import type { Language } from '../../workflows/shared/knowledge.ts'
+import { invalid, notFound } from '../model/errors.ts'
+import { MARKS } from '../model/knowledge/clean.ts'
+import { parseQuery, type Query } from '../model/knowledge/query.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
+import type { Page } from '../model/lists/page.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { INDEXED } from './index-passages.ts'
-import { parseQuery, type Query } from './query.ts'
-import { MARKS } from './text/clean.ts'
 
 export interface PassageSearch {
   q: string

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
+import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
+import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { decodeCursor, encodeCursor, queryHash } from './cursor.ts'
-import type { Page } from './page.ts'
 import { type Count, totalOfRows } from './total.ts'
 
 /** The requested page. */

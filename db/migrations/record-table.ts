@@ -13,7 +13,7 @@ type Reference = [column: string, index: string]
  *
  * `external_id_lower` and its like: lower() is not leakproof, so behind row-level security no index serves a condition
  * with it, but one on a column does. `deleted_at` is set: deleted, and purged after 30 days unless restored.
- * `search_text`: everything that q searches, normalized: see db/records/model/search-text.ts.
+ * `search_text`: everything that q searches, normalized: see db/model/records/search-text.ts.
  */
 export async function recordTable(
   knex: Knex,

@@ -1,10 +1,15 @@
 import { v7 as uuidv7 } from 'uuid'
-import { conflict, invalid, notFound } from '../errors.ts'
+import { conflict, invalid, notFound } from '../model/errors.ts'
+import {
+  type DeliveryEnd,
+  type DeliveryStatus,
+  type HeldFor,
+  isDeliveryEnd,
+} from '../model/outgoing/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { endDelivery } from './moves/attempts.ts'
 import { pauseDelivery as pause, resumeDelivery as resume } from './moves/holds.ts'
 import { insertDelivery } from './moves/queue.ts'
-import { type DeliveryEnd, type DeliveryStatus, type HeldFor, isDeliveryEnd } from './moves/statuses.ts'
 import { chargeDeliveries } from './quota.ts'
 
 /** What users do to one delivery. Each action locks its row, so that its workflow and other requests wait. */

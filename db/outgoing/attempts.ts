@@ -1,11 +1,11 @@
 import { mailOwners } from '../access/account-mails.ts'
 import { recorded } from '../access/audit-log.ts'
 import { insertEvents } from '../events/outbox.ts'
+import type { DeliveryStatus } from '../model/outgoing/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { DELIVERY_BODY } from './body.ts'
 import type { AttemptResult } from './moves/attempts.ts'
 import { holdDeliveries } from './moves/holds.ts'
-import type { DeliveryStatus } from './moves/statuses.ts'
 import { FREE_FOR_RETRY, HAS_SLOT } from './slots.ts'
 
 /** A delivery with the data for one attempt. */

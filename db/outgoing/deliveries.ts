@@ -1,10 +1,10 @@
-import { notFound } from '../errors.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import { notFound } from '../model/errors.ts'
+import type { Page } from '../model/lists/page.ts'
+import type { DeliveryStatus, HeldFor } from '../model/outgoing/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { traceText } from '../postgres/trace.ts'
 import { firstIdAt } from '../retention/purge.ts'
-import type { DeliveryStatus, HeldFor } from './moves/statuses.ts'
 
 /** A delivery as lists show it. */
 export interface Delivery {

@@ -1,4 +1,4 @@
-import { notFound } from '../errors.ts'
+import { notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { subscribes } from './match.ts'

@@ -1,6 +1,6 @@
-import { conflict } from '../errors.ts'
+import { conflict } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type ReplayStatus, replaysIn } from '../replays.ts'
+import { type ReplayStatus, replaysIn } from '../queue/replays.ts'
 import { insertDeliveries } from './moves/queue.ts'
 import { chargeDeliveries } from './quota.ts'
 import { countCandidates, MAX_REPLAY, type Period, readCandidates } from './replay-candidates.ts'

@@ -1,5 +1,5 @@
-import { isUnleased } from '../postgres/lease.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { isUnleased } from '../queue/lease.ts'
 import { SLOT_END } from './slot-lease.ts'
 
 /**

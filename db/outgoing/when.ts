@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Scope } from '../../workflows/expressions/liquid.ts'
+import type { Scope } from '../../workflows/language/expressions/liquid.ts'
 import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
 import { type Conditional, evaluateConditions } from '../events/conditions.ts'
 import { DELIVERY_BODY } from './body.ts'

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../model/config-error.ts'
 import { type DatabaseRole, type DatabaseUrls, loginUrls } from './roles.ts'
 import { scramVerifier } from './scram.ts'
 import { sqlState } from './sql-state.ts'

@@ -1,18 +1,8 @@
 import type { Knex } from 'knex'
-import type { PendingSpans } from '../traces/spans.ts'
+import type { Actor } from '../model/actor.ts'
+import type { PendingSpans } from '../model/spans.ts'
 import type { RowsStatement } from './gather.ts'
 import type { Transaction } from './transaction.ts'
-
-export const ACTOR_TYPES = ['key', 'user', 'workflow_run', 'webhook', 'system'] as const
-
-/** The author of a change: stored in `created_by`, `updated_by` and the history. */
-export interface Actor {
-  type: (typeof ACTOR_TYPES)[number]
-  id: string | null
-}
-
-/** The actor of changes that no caller requested. */
-export const SYSTEM: Actor = { type: 'system', id: null }
 
 /** Notification channels. Correctness depends on polling; a notification only makes it prompt. */
 export type Channel =

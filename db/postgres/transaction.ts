@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type pg from 'pg'
-import { UUID } from '../../workflows/uuid.ts'
+import { UUID } from '../../workflows/shared/uuid.ts'
 import { Gather, type RowsStatement } from './gather.ts'
 
 /** The transaction that `work` gets. */

@@ -1,13 +1,13 @@
-import { invalid, notFound } from '../errors.ts'
-import type { Page } from '../lists/page.ts'
+import { invalid, notFound } from '../model/errors.ts'
+import type { Page } from '../model/lists/page.ts'
+import { type EntityName, referencesOf } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, exists, type LinkContent, linksTo, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
 import { lockEnds } from './lock.ts'
 import { recordNotFound } from './merged.ts'
-import { type EntityName, referencesOf } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import type { AgxRecord } from './model/schemas.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
 
 /**

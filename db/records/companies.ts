@@ -1,7 +1,7 @@
+import type { RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { createSet } from './create.ts'
 import { finderBy } from './find-by-key.ts'
-import type { RecordInput } from './model/schemas.ts'
 import type { Failed } from './sets.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
+import type { Kind } from '../model/records/kind.ts'
+import type { RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Kind } from './model/kind.ts'
-import type { RecordInput } from './model/schemas.ts'
 
 /**
  * The default currency of money is that of the organization, which is read at most once.

@@ -1,9 +1,15 @@
-import { isNegation } from '../../workflows/operators.ts'
-import { type CustomFieldType, customTypes } from './model/custom-fields/types.ts'
-import { fieldTypes, type Operator } from './model/field-types.ts'
-import { customName, type Filter, isSortable, typeOf, WHOLE_VALUE_OPERATORS } from './model/filters.ts'
-import type { FieldType, Kind } from './model/kind.ts'
-import { escapeLike } from './model/like.ts'
+import { isNegation } from '../../workflows/shared/operators.ts'
+import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
+import { fieldTypes, type Operator } from '../model/records/field-types.ts'
+import {
+  customName,
+  type Filter,
+  isSortable,
+  typeOf,
+  WHOLE_VALUE_OPERATORS,
+} from '../model/records/filters.ts'
+import type { FieldType, Kind } from '../model/records/kind.ts'
+import { escapeLike } from '../model/records/like.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 export interface Fragment {

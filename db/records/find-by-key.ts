@@ -1,11 +1,11 @@
-import { invalid } from '../errors.ts'
+import { invalid } from '../model/errors.ts'
+import { readValue } from '../model/records/custom-fields/types.ts'
+import type { EntityName } from '../model/records/kind.ts'
+import type { RecordInput } from '../model/records/schemas.ts'
+import { uniqueKey } from '../model/records/unique.ts'
+import { customKey, upsertKey, upsertKeys } from '../model/records/upsert-keys.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
-import { readValue } from './model/custom-fields/types.ts'
-import type { EntityName } from './model/kind.ts'
-import type { RecordInput } from './model/schemas.ts'
-import { uniqueKey } from './model/unique.ts'
-import { customKey, upsertKey, upsertKeys } from './model/upsert-keys.ts'
 
 /** Finds records of one kind by one field, for find-or-create. */
 export interface Finder {

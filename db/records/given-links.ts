@@ -1,10 +1,10 @@
-import { type Issue, invalid } from '../errors.ts'
+import { type Issue, invalid } from '../model/errors.ts'
+import { type EntityName, type Kind, referencesOf } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { End, GivenLink } from './links.ts'
 import { type LockedEnds, lockEnds } from './lock.ts'
-import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import type { RecordInput } from './model/schemas.ts'
 
 /** The `associations` of a create or an upsert: links that are created with the record. */
 

@@ -1,10 +1,11 @@
-import { decodeCursor, encodeCursor, queryHash } from '../lists/cursor.ts'
-import type { Page } from '../lists/page.ts'
-import type { Actor, Tenant } from '../postgres/tenancy.ts'
+import type { Actor } from '../model/actor.ts'
+import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
+import type { Page } from '../model/lists/page.ts'
+import type { EntityName } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { Write } from '../model/records/prepare.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
-import type { EntityName } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import type { Write } from './model/prepare.ts'
 
 /** A change of a record, or of a record that was merged into it, as `record_id` shows. */
 export interface HistoryEntry {

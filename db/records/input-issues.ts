@@ -1,13 +1,17 @@
 import { z } from 'zod'
-import type { Issue } from '../errors.ts'
+import type { Issue } from '../model/errors.ts'
+import { MAX_FIELDS } from '../model/records/custom-fields/shape.ts'
+import type { Rules } from '../model/records/custom-fields/types.ts'
+import {
+  changedFields,
+  preparedCustomFields,
+  readCustomFields,
+} from '../model/records/custom-fields/values.ts'
+import { type EntityName, referencesOf, userFields } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
-import { MAX_FIELDS } from './model/custom-fields/shape.ts'
-import type { Rules } from './model/custom-fields/types.ts'
-import { changedFields, preparedCustomFields, readCustomFields } from './model/custom-fields/values.ts'
-import { type EntityName, referencesOf, userFields } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import type { AgxRecord } from './model/schemas.ts'
 import { findRecord } from './read.ts'
 import { referenceIssues } from './references.ts'
 

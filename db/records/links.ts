@@ -1,6 +1,6 @@
+import { type EntityName, type Kind, referencesOf } from '../model/records/kind.ts'
+import type { Write } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type EntityName, type Kind, referencesOf } from './model/kind.ts'
-import type { Write } from './model/prepare.ts'
 
 /** The rows of associations: one for each pair of records, indexed for both ends. */
 

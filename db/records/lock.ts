@@ -1,10 +1,10 @@
+import { present, shownColumns } from '../model/records/columns.ts'
+import { type EntityName, referencesOf } from '../model/records/kind.ts'
+import { entities, entityNames } from '../model/records/kinds/index.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import type { End } from './links.ts'
 import { recordNotFound } from './merged.ts'
-import { present, shownColumns } from './model/columns.ts'
-import { type EntityName, referencesOf } from './model/kind.ts'
-import { entities, entityNames } from './model/kinds/index.ts'
-import type { AgxRecord } from './model/schemas.ts'
 
 /**
  * Row locks of records. Every write takes its locks in this order, to avoid deadlocks:

@@ -1,6 +1,6 @@
-import { AppError, notFound } from '../errors.ts'
+import { AppError, notFound } from '../model/errors.ts'
+import type { EntityName, Kind } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { EntityName, Kind } from './model/kind.ts'
 
 /** Records that were merged into another: their ids point to the winner permanently. */
 

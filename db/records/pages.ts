@@ -1,9 +1,9 @@
-import type { Position } from '../lists/cursor.ts'
+import type { Position } from '../model/lists/cursor.ts'
+import { shownColumns } from '../model/records/columns.ts'
+import type { Kind } from '../model/records/kind.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Fragment, SortKey } from './filter-sql.ts'
-import { shownColumns } from './model/columns.ts'
-import type { Kind } from './model/kind.ts'
 
 /** The query of a page: conditions, order and start. */
 export interface Listing {

@@ -1,10 +1,10 @@
+import { type EntityName, referencesOf } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import { change } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, pairOf } from './links.ts'
 import { lockRecords, referencesTo } from './lock.ts'
 import { mergedInto } from './merged.ts'
-import { type EntityName, referencesOf } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import { change } from './model/prepare.ts'
 import { closesCycle, reachableFrom } from './references.ts'
 import { writeRecords } from './write.ts'
 

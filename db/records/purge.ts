@@ -1,6 +1,6 @@
+import type { EntityName } from '../model/records/kind.ts'
+import { entityNames } from '../model/records/kinds/index.ts'
 import type { Purge } from '../retention/purge.ts'
-import type { EntityName } from './model/kind.ts'
-import { entityNames } from './model/kinds/index.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /**

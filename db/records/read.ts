@@ -1,9 +1,9 @@
+import { present, shownColumns } from '../model/records/columns.ts'
+import type { EntityName } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
-import { present, shownColumns } from './model/columns.ts'
-import type { EntityName } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import type { AgxRecord } from './model/schemas.ts'
 
 /** Throws `not_found`. */
 export async function getRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {

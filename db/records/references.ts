@@ -1,10 +1,10 @@
 import { membersAmong } from '../access/members.ts'
-import type { Issue } from '../errors.ts'
+import type { Issue } from '../model/errors.ts'
+import { type Kind, referencesOf, userFields, withArticle } from '../model/records/kind.ts'
+import { entities } from '../model/records/kinds/index.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockExisting } from './lock.ts'
-import { type Kind, referencesOf, userFields, withArticle } from './model/kind.ts'
-import { entities } from './model/kinds/index.ts'
-import type { AgxRecord } from './model/schemas.ts'
 
 /** A record, and its fields to check; default: all. */
 export interface Referring {

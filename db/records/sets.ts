@@ -1,6 +1,6 @@
-import { AppError } from '../errors.ts'
+import { AppError } from '../model/errors.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import type { AgxRecord } from './model/schemas.ts'
 
 /** Writes many records together, while each record may fail on its own. */
 

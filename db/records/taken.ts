@@ -1,13 +1,13 @@
-import { type AppError, conflict } from '../errors.ts'
+import { type AppError, conflict } from '../model/errors.ts'
+import type { Rules } from '../model/records/custom-fields/types.ts'
+import type { Kind } from '../model/records/kind.ts'
+import type { Write } from '../model/records/prepare.ts'
+import type { AgxRecord } from '../model/records/schemas.ts'
+import { uniqueKeys, uniqueValues } from '../model/records/unique.ts'
+import { customKey } from '../model/records/upsert-keys.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { heldUnique, uniqueTaken } from './custom-fields/unique.ts'
 import { finderBy } from './find-by-key.ts'
-import type { Rules } from './model/custom-fields/types.ts'
-import type { Kind } from './model/kind.ts'
-import type { Write } from './model/prepare.ts'
-import type { AgxRecord } from './model/schemas.ts'
-import { uniqueKeys, uniqueValues } from './model/unique.ts'
-import { customKey } from './model/upsert-keys.ts'
 
 /**
  * Finds new records whose external_id or unique value is taken by an existing record or an earlier one of the set: they

@@ -1,10 +1,8 @@
-import { type PlanLine, planRows, type Total, totalOf } from '../lists/total.ts'
+import { type Count, type PlanLine, planRows, type Total, totalOf } from '../lists/total.ts'
+import type { Kind } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Fragment } from './filter-sql.ts'
-import type { ListQuery } from './list.ts'
-import type { Kind } from './model/kind.ts'
 import { allOf, queryRows, searchView } from './pages.ts'
-import type { Found } from './search.ts'
 
 interface Counted {
   kind: Kind
@@ -16,8 +14,8 @@ interface Counted {
 export async function total(
   tx: Tenant,
   { kind, among, conditions }: Counted,
-  count: ListQuery['count'],
-  { matching, selectivity }: { matching: Found['matching'] | undefined; selectivity: number | undefined },
+  count: Count,
+  { matching, selectivity }: { matching: number | 'many' | undefined; selectivity: number | undefined },
 ): Promise<Total> {
   if (count !== 'none' && typeof matching === 'number') return { total: matching, total_is_estimate: false }
   const where = allOf([among, ...conditions])

@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
+import { searchTextOf, writableColumns } from '../model/records/columns.ts'
+import type { Kind } from '../model/records/kind.ts'
+import { eventsOf, type Write } from '../model/records/prepare.ts'
 import { MAX_JSON } from '../postgres/gather.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
-import { traceEvents } from '../traces/events.ts'
-import { searchTextOf, writableColumns } from './model/columns.ts'
-import type { Kind } from './model/kind.ts'
-import { eventsOf, type Write } from './model/prepare.ts'
+import { traceEvents } from '../process/traces/events.ts'
 
 /**
  * Writes records of one kind, all new or all changed, with their histories and events in one statement, or in a few if

@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { parse, stringify } from 'uuid'
-import { allKeys, type SecretsKey } from '../seal.ts'
+import { allKeys, type SecretsKey } from '../process/seal.ts'
 import type { WaitKey } from './waits.ts'
 
 /** An approval, as its link names it. */

@@ -1,10 +1,16 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
-import { claimDueMails, type MailOutcome, recordAttempt } from '../mails/queue.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
-import type { ApprovalEventName } from './approvals.ts'
+import { claimDueMails, type MailOutcome, recordAttempt } from '../queue/mails.ts'
 
 /** Mails that ask for a decision. The rows are their queue; they are deleted with their run. */
+
+/** The events of an approval; all but the last are mailed to its assignees. */
+export type ApprovalEventName =
+  | 'approval.requested'
+  | 'approval.reminder'
+  | 'approval.escalated'
+  | 'approval.answered'
 
 export type MailedEvent = Exclude<ApprovalEventName, 'approval.answered'>
 

@@ -1,8 +1,9 @@
 import type { ApprovalAnswer, ApprovalRequest, Decision, Notice } from '../../workflows/nodes/wait-for.ts'
-import { AppError, conflict, notFound } from '../errors.ts'
 import { insertEvents, type NewEvent } from '../events/outbox.ts'
+import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ApprovalKey } from './approval-links.ts'
+import type { ApprovalEventName } from './approval-mails.ts'
 import { insertMails } from './approval-mails.ts'
 import type { WaitKey } from './waits.ts'
 
@@ -117,12 +118,6 @@ export function requireOpen({ status, answered_at }: Pick<Approval, 'status' | '
   if (status !== 'waiting')
     throw conflict(`the approval was answered already: it was ${status} at ${answered_at?.toISOString()}`)
 }
-
-export type ApprovalEventName =
-  | 'approval.requested'
-  | 'approval.reminder'
-  | 'approval.escalated'
-  | 'approval.answered'
 
 /** Raised for the run. All but `approval.answered` have the link. */
 export function approvalEvent(name: ApprovalEventName, approval: Approval, link?: string): NewEvent {

@@ -1,11 +1,11 @@
 import { nodeKey } from '../../workflows/interpret/frames.ts'
-import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { ChildEnd, RunNode } from '../../workflows/interpret/run-state.ts'
-import { CHAIN_DEPTH } from '../../workflows/limits.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { checkInputs } from '../../workflows/language/inputs.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
+import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
+import { chainError } from '../model/runs/chain.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
-import { chainError } from './chain.ts'
 import { createRun } from './runs.ts'
 
 /** A run that a node of another run starts, its parent: the actor of the transaction. */

@@ -1,5 +1,5 @@
-import { leaseRows } from '../postgres/lease.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { leaseRows } from '../queue/lease.ts'
 
 /**
  * What the relay must do with the workflow of a run in Temporal, which is written with the change that calls for it:

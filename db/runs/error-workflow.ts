@@ -1,11 +1,11 @@
-import { checkInputs } from '../../workflows/interpret/inputs.ts'
 import type { RunError, RunState, RunTrigger } from '../../workflows/interpret/run-state.ts'
-import type { EndStatus } from '../../workflows/interpret/statuses.ts'
-import { AppError } from '../errors.ts'
+import { checkInputs } from '../../workflows/language/inputs.ts'
+import type { EndStatus } from '../../workflows/shared/statuses.ts'
+import { AppError } from '../model/errors.ts'
+import { chainError } from '../model/runs/chain.ts'
 import { isRefusal, sqlState } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
-import { chainError } from './chain.ts'
 import { createRun } from './runs.ts'
 
 /** A run that ends without success: as failed, terminated or lost. */

@@ -1,5 +1,5 @@
 import type { RunError, RunState } from '../../workflows/interpret/run-state.ts'
-import type { EndStatus } from '../../workflows/interpret/statuses.ts'
+import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import type { NewEvent } from '../events/outbox.ts'
 
 /** The event of a run's start or end. Its data is the run as the API shows it, without the nodes. */

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
-import type { RunStatus } from '../../workflows/interpret/statuses.ts'
+import type { RunStatus } from '../../workflows/shared/statuses.ts'
+import { escapeLike } from '../model/records/like.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { escapeLike } from '../records/model/like.ts'
 
 /** Which runs a list or a batch has; all members must match. Times are inclusive. */
 export interface RunFilter {

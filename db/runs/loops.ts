@@ -1,5 +1,4 @@
-import type { LoopItem } from '../../workflows/interpret/loops.ts'
-import type { ItemResult, RunLoop } from '../../workflows/interpret/run-state.ts'
+import type { ItemResult, LoopItem, RunLoop } from '../../workflows/interpret/run-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**

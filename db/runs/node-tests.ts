@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
-import { ENGINE } from '../../workflows/definition/types.ts'
 import type { TestedNode } from '../../workflows/interpret/run-state.ts'
+import { ENGINE } from '../../workflows/language/definition.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { open, type SecretsKey, seal } from '../seal.ts'
+import { open, type SecretsKey, seal } from '../process/seal.ts'
 
 /** What a node test runs with. It may hold credentials, so it is sealed, and removed when the test ends (moves/). */
 export interface TestValues {

@@ -1,6 +1,6 @@
 import type { RunError } from '../../workflows/interpret/run-state.ts'
-import type { RunStatus } from '../../workflows/interpret/statuses.ts'
-import { notFound } from '../errors.ts'
+import type { RunStatus } from '../../workflows/shared/statuses.ts'
+import { notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { RunNodeView } from './views.ts'
 

@@ -1,6 +1,6 @@
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { leaseRows } from '../postgres/lease.ts'
 import type { System } from '../postgres/tenancy.ts'
+import { leaseRows } from '../queue/lease.ts'
 
 /** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves/` the status changes. */
 

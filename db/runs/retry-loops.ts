@@ -1,8 +1,8 @@
-import type { Program } from '../../workflows/definition/types.ts'
 import { splitKey } from '../../workflows/interpret/frames.ts'
 import { type FramePlan, loopsAround, planFrame, type RetriedNode } from '../../workflows/interpret/retry.ts'
-import { LOOP } from '../../workflows/limits.ts'
-import { AppError } from '../errors.ts'
+import type { Program } from '../../workflows/language/definition.ts'
+import { LOOP } from '../../workflows/shared/limits.ts'
+import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** What a retry does with the nodes outside of any loop (path '') and with those of each item that runs again. */

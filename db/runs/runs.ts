@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
-import { notFound } from '../errors.ts'
 import { traceBelow } from '../events/outbox.ts'
+import { notFound } from '../model/errors.ts'
+import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { TraceContext } from '../traces/context.ts'
-import { traceQueued } from '../traces/runs.ts'
+import { traceQueued } from '../process/traces/runs.ts'
 
 export interface NewRun {
   workflow: { id: string; version: number; name: string }

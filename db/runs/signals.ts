@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
-import { isOpenRun } from '../../workflows/interpret/statuses.ts'
-import { SIGNAL } from '../../workflows/limits.ts'
-import { conflict } from '../errors.ts'
+import { SIGNAL } from '../../workflows/shared/limits.ts'
+import { isOpenRun } from '../../workflows/shared/statuses.ts'
+import { conflict } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockStatus } from './moves/statuses.ts'
 

@@ -1,5 +1,5 @@
+import type { NodeAt } from '../../workflows/bundle/protocol.ts'
 import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
-import type { NodeAt } from '../../workflows/protocol.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { refreshPausing } from './commands.ts'

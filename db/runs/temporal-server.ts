@@ -1,4 +1,4 @@
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../model/config-error.ts'
 import type { System } from '../postgres/tenancy.ts'
 
 /** A namespace of a Temporal server, as both name themselves. */

@@ -1,7 +1,7 @@
 import type { AnsweredNode } from '../../workflows/interpret/run-state.ts'
 import type { NewWait } from '../../workflows/interpret/segment.ts'
-import { leaseRows } from '../postgres/lease.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { leaseRows } from '../queue/lease.ts'
 import { takeSignal } from './signals.ts'
 
 /** A wait, by its key. A node that waits again, after a reset, has a wait of another id. */

@@ -1,8 +1,8 @@
 import { validate as isUuid } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import type { Page } from '../lists/page.ts'
+import type { Page } from '../model/lists/page.ts'
+import { escapeLike } from '../model/records/like.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { escapeLike } from '../records/model/like.ts'
 import { SUMMARY, trigger, type WorkflowStatus, type WorkflowSummary, workflows } from './workflows.ts'
 
 export interface WorkflowFilter {

@@ -1,6 +1,6 @@
 import { maskedValue } from '../../workflows/interpret/mask.ts'
-import { SAMPLE } from '../../workflows/limits.ts'
-import { AppError, conflict, notFound } from '../errors.ts'
+import { SAMPLE } from '../../workflows/shared/limits.ts'
+import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** The sample output of a node, by which others of its workflow are tested. */

@@ -1,5 +1,5 @@
-import { leaseRows } from '../postgres/lease.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { leaseRows } from '../queue/lease.ts'
 
 /**
  * The outbox of Temporal Schedules: a row for each workflow that has one. A change of the workflow increases its

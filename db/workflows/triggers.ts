@@ -1,5 +1,5 @@
-import type { InputSpec, Trigger } from '../../workflows/definition/types.ts'
-import { checkInputs } from '../../workflows/interpret/inputs.ts'
+import type { InputSpec, Trigger } from '../../workflows/language/definition.ts'
+import { checkInputs } from '../../workflows/language/inputs.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { touchSchedule } from './schedules.ts'
 

@@ -5,7 +5,7 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { REFUSED } from '../../activities/explain.ts'
 import { needsSavepoints, runLightNode } from '../../activities/light-node.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { appRoutes } from '../../api/app/route-table.ts'
 import type { AppRoute, Role } from '../../api/http/route.ts'
-import { appRoutes } from '../../api/settings/route-table.ts'
-import { includesRole, MEMBER_ROLES, type MemberRole } from '../../db/access/roles.ts'
+import { includesRole, MEMBER_ROLES, type MemberRole } from '../../db/model/access/roles.ts'
 import { sessionHeaders } from '../support/session.ts'
 import { withApi } from '../support/with-api.ts'
 

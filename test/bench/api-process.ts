@@ -4,9 +4,9 @@ import { chmodSync, mkdtempSync, openSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePort, startPostgres } from '../../db/postgres/embedded/server.ts'
-import { migrate } from '../../db/postgres/migrate.ts'
+import { migrate } from '../../db/migrations/migrate.ts'
 import { FLAGS } from '../../worker/dev/flags.ts'
+import { freePort, startPostgres } from '../../worker/dev/postgres/server.ts'
 import { reaper } from '../support/reaper.ts'
 
 export interface ApiProcess {

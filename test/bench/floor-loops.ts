@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
+import { createSchema } from '../../db/model/records/schemas.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import { createMany, createRecord } from '../../db/records/create.ts'
-import { createSchema } from '../../db/records/model/schemas.ts'
 import { startFloor } from './floor-temporal.ts'
 
 /**

@@ -1,5 +1,5 @@
+import type { Actor } from '../../db/model/actor.ts'
 import { connect } from '../../db/postgres/connect.ts'
-import type { Actor } from '../../db/postgres/tenancy.ts'
 import { CHAIN_START, createRunIfCurrent } from '../../db/runs/runs.ts'
 import { findByName } from '../../db/workflows/workflows.ts'
 import { startWorker } from '../support/worker.ts'

@@ -1,4 +1,4 @@
-import { mapPayload } from '../../db/incoming/mapping/map.ts'
+import { mapPayload } from '../../db/model/incoming/mapping/map.ts'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'

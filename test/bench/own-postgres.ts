@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { migrate } from '../../db/migrations/migrate.ts'
 import { connect, type Database } from '../../db/postgres/connect.ts'
-import { startPostgres } from '../../db/postgres/embedded/server.ts'
-import { migrate } from '../../db/postgres/migrate.ts'
+import { startPostgres } from '../../worker/dev/postgres/server.ts'
 import { reaper } from '../support/reaper.ts'
 
 /**

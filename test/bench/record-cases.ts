@@ -1,5 +1,5 @@
+import type { RecordInput } from '../../db/model/records/schemas.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import type { RecordInput } from '../../db/records/model/schemas.ts'
 import type { Shot } from './load.ts'
 import type { Seeded } from './seed.ts'
 import { contactAt, SEEDED_MS } from './seed-values.ts'

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createKey } from '../../db/access/keys.ts'
-import { SCOPES } from '../../db/access/scopes.ts'
+import { SCOPES } from '../../db/model/access/scopes.ts'
+import { searchTextOf, writableColumns } from '../../db/model/records/columns.ts'
+import { entities } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { searchTextOf, writableColumns } from '../../db/records/model/columns.ts'
-import { entities } from '../../db/records/model/kinds/index.ts'
 import { print, progress } from './report.ts'
 import { companyAt, contactAt } from './seed-values.ts'
 

@@ -52,13 +52,6 @@ export async function stopSubject({
   await outside.close()
 }
 
-/** What a fault strikes. */
-export interface Situation {
-  system: System
-  outside: Outside
-  load: Load
-}
-
 export interface Durations {
   /** Of the load before the fault and after it. */
   beforeMs: number

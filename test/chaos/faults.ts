@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { cancelRunById, createContacts, startRun } from '../load/operations.ts'
 import { until } from '../support/journey.ts'
-import type { Situation } from './endure.ts'
+import type { Situation } from './situation.ts'
 
 /** Something that goes wrong while the load continues. */
 export interface Fault {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { MAX_PUBLIC_REQUESTS, MAX_USER_REQUESTS } from '../../api/settings/limit-requests.ts'
+import { MAX_PUBLIC_REQUESTS, MAX_USER_REQUESTS } from '../../api/app/limit-requests.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import { liftLimits } from '../bench/setup.ts'
 import { startOutside } from '../load/outside.ts'

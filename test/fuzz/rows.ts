@@ -1,5 +1,5 @@
+import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { entities, entityNames } from '../../db/records/model/kinds/index.ts'
 import type { Outside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
 import type { TestStack } from '../support/stack.ts'

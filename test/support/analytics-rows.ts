@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { RUN_STATUSES } from '../../workflows/interpret/statuses.ts'
-import { entityNames } from '../../workflows/record-kinds.ts'
+import { entityNames } from '../../workflows/shared/record-kinds.ts'
+import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of any table
 export type Row = Record<string, any>

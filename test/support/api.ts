@@ -1,32 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { DestinationStream } from 'pino'
-import { createApp } from '../../api/app.ts'
 import { Compute } from '../../api/compute/compute.ts'
 import { readConfig } from '../../api/config.ts'
+import { createApp } from '../../api/create-app.ts'
 import { KnownWorkflows } from '../../api/http/known-workflows.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
 import { StreamSlots } from '../../api/http/stream-slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
-import { secretsKey as secretsKeyOf } from '../../db/config.ts'
-import { createLogger } from '../../db/log.ts'
-import { LogOutput } from '../../db/log-output.ts'
-import { createMetrics } from '../../db/metrics.ts'
 import { Listener } from '../../db/postgres/notify.ts'
-import { allKeys } from '../../db/seal.ts'
+import { secretsKey as secretsKeyOf } from '../../db/process/config.ts'
+import { createLogger } from '../../db/process/log.ts'
+import { LogOutput } from '../../db/process/log-output.ts'
+import { createMetrics } from '../../db/process/metrics.ts'
+import { allKeys } from '../../db/process/seal.ts'
+import type { Answer } from './answer.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
 import { noteSecretsOf } from './made-secrets.ts'
 import { plantedKey, searchedLog } from './planted.ts'
-
-export interface Answer {
-  status: number
-  headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
-  body: any
-}
 
 export interface RequestOptions {
   /** Sent as JSON; a string or Buffer as it is. */

@@ -9,11 +9,11 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import type { Finding } from '../../workflows/definition/types.ts'
+import type { Finding } from '../../workflows/language/definition.ts'
 
 /**
  * Applies every hint that a program can apply to a spec, as an agent would in one round; see `write` in
- * workflows/definition/errors.ts for the wordings.
+ * workflows/language/problems.ts for the wordings.
  */
 export function applyHints(text: string, findings: Finding[]): { text: string; applied: Finding[] } {
   const applied: Finding[] = []

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import type { MemberRole } from '../../db/access/roles.ts'
+import { migrate } from '../../db/migrations/migrate.ts'
+import type { MemberRole } from '../../db/model/access/roles.ts'
+import type { Actor } from '../../db/model/actor.ts'
 import { connect, type Database } from '../../db/postgres/connect.ts'
-import { migrate } from '../../db/postgres/migrate.ts'
-import type { Actor } from '../../db/postgres/tenancy.ts'
 import { searchTables } from './planted.ts'
 
 /**

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
+import { appRoutes } from '../../api/app/route-table.ts'
 import { type OpenApi, type Operation, openApi } from '../../api/http/openapi.ts'
 import { Router } from '../../api/http/router.ts'
-import { appRoutes } from '../../api/settings/route-table.ts'
 import { routes } from '../../api/v1/route-table.ts'
-import type { Answer } from './api.ts'
+import type { Answer } from './answer.ts'
 
 type Json = Record<string, unknown>
 

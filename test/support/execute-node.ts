@@ -3,9 +3,9 @@ import { explainError } from '../../activities/explain.ts'
 import type { Effects } from '../../workflows/effects/index.ts'
 import { contextOf, effectsFor } from '../../workflows/interpret/context.ts'
 import { execute, type Outcome } from '../../workflows/interpret/execute.ts'
-import { LIMITS } from '../../workflows/interpret/limits.ts'
 import { NodeSecrets } from '../../workflows/interpret/node-secrets.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
+import { LIMITS } from '../../workflows/shared/run-limits.ts'
 
 export interface ExecuteOptions {
   /** What placeholders read. */

@@ -1,4 +1,4 @@
-import type { Operator } from '../../db/records/model/field-types.ts'
+import type { Operator } from '../../db/model/records/field-types.ts'
 
 export type Comparable = string | number | boolean | string[] | null
 

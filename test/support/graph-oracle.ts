@@ -1,6 +1,6 @@
 /** The first implementation of graphOf, roughly cubic: the oracle of its property test. */
 
-import type { Definition, Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { Definition, Edge, NodeSpec } from '../../workflows/language/definition.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 
 /** What can be known about the order of a definition's nodes before it runs. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { DestinationStream } from 'pino'
-import type { MemberRole } from '../../db/access/roles.ts'
-import { type Answer, startApi, type TestApi } from './api.ts'
+import type { MemberRole } from '../../db/model/access/roles.ts'
+import type { Answer } from './answer.ts'
+import { startApi, type TestApi } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { sessionHeaders } from './session.ts'
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { appRoutes } from '../../api/app/route-table.ts'
 import { openApi } from '../../api/http/openapi.ts'
-import { appRoutes } from '../../api/settings/route-table.ts'
 import { routes } from '../../api/v1/route-table.ts'
 
 /** Lints the OpenAPI document of the running code, by the rules of .redocly.yaml. Warnings fail too. Needs no network. */

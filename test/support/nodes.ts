@@ -1,4 +1,4 @@
-import type { Edge, NodeSpec } from '../../workflows/definition/types.ts'
+import type { Edge, NodeSpec } from '../../workflows/language/definition.ts'
 
 /** Nodes and edges of definitions in tests. */
 

@@ -1,9 +1,9 @@
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ENGINE } from '../../workflows/definition/types.ts'
-import { DELIVER_ENGINE } from '../../workflows/deliver.ts'
-import { RUN_WORKFLOW_VERSION } from '../../workflows/protocol.ts'
+import { DELIVER_ENGINE } from '../../workflows/bundle/deliver.ts'
+import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
+import { ENGINE } from '../../workflows/language/definition.ts'
 import { temporaryFolder } from './folder.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -21,26 +21,26 @@ type Patch = [file: string, find: RegExp, replacement: string]
  * executions that the next version has started: so must every change of a workflow be made.
  */
 const PATCHES: Patch[] = [
-  ['workflows/definition/types.ts', /ENGINE = \d+/, `ENGINE = ${NEXT.engine}`],
+  ['workflows/language/definition.ts', /ENGINE = \d+/, `ENGINE = ${NEXT.engine}`],
   [
     'workflows/nodes/index.ts',
     /^ {2}setFields,$/m,
     `  setFields, { ...setFields, type: '${NEXT.nodeType}' },`,
   ],
   [
-    'workflows/protocol.ts',
+    'workflows/bundle/protocol.ts',
     /RUN_WORKFLOW_VERSION = \d+/,
     `RUN_WORKFLOW_VERSION = ${RUN_WORKFLOW_VERSION + 1}`,
   ],
   [
-    'workflows/run.ts',
+    'workflows/bundle/run.ts',
     /=> (loop\(.*\))\)/,
     `=> input.engine > ${RUN_WORKFLOW_VERSION} ? sleep(1).then(() => $1) : $1)`,
   ],
-  ['workflows/deliver.ts', /DELIVER_ENGINE = \d+/, `DELIVER_ENGINE = ${DELIVER_ENGINE + 1}`],
-  ['workflows/deliver.ts', /^ {2}setHandler,$/m, '  setHandler, sleep,'],
+  ['workflows/bundle/deliver.ts', /DELIVER_ENGINE = \d+/, `DELIVER_ENGINE = ${DELIVER_ENGINE + 1}`],
+  ['workflows/bundle/deliver.ts', /^ {2}setHandler,$/m, '  setHandler, sleep,'],
   [
-    'workflows/deliver.ts',
+    'workflows/bundle/deliver.ts',
     /^ {2}if \(!input\.failing\) \{$/m,
     `  if ((input.engine ?? 0) > ${DELIVER_ENGINE}) await sleep(1)\n$&`,
   ],

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import type { DestinationStream } from 'pino'
-import { generateKey, keyOf } from '../../db/access/keys.ts'
+import { generateKey, keyOf } from '../../db/model/access/key-format.ts'
 import { indexOfSecret } from './made-secrets.ts'
 
 /**

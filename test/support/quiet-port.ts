@@ -1,4 +1,4 @@
-import { freePort } from '../../db/postgres/embedded/server.ts'
+import { freePort } from '../../worker/dev/postgres/server.ts'
 
 /**
  * A free port below those that the system gives to outgoing connections (from 32768 on Linux): none of the processes that

@@ -1,7 +1,7 @@
-import { lowerSpec } from '../../workflows/definition/lower.ts'
-import { parseYaml } from '../../workflows/definition/parse.ts'
-import { salvage } from '../../workflows/definition/salvage.ts'
-import { specSchema } from '../../workflows/definition/schema.ts'
+import { lowerSpec } from '../../workflows/authoring/lower.ts'
+import { parseYaml } from '../../workflows/authoring/parse.ts'
+import { salvage } from '../../workflows/authoring/salvage.ts'
+import { specSchema } from '../../workflows/authoring/schema.ts'
 
 type Mapping = Record<string, unknown>
 const isMapping = (value: unknown): value is Mapping =>

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { insertEvents } from '../../db/events/outbox.ts'
-import { changed } from '../../workflows/deliver.ts'
+import { changed } from '../../workflows/bundle/deliver.ts'
 import { startApi } from './api.ts'
 import { createTestDatabase, testActor } from './database.ts'
 import { firstHistory, saveHistory } from './histories.ts'

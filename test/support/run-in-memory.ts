@@ -1,13 +1,13 @@
-import { compile } from '../../workflows/definition/compile.ts'
-import type { Definition, NodeSpec } from '../../workflows/definition/types.ts'
+import { compile } from '../../workflows/authoring/compile.ts'
+import type { Happened } from '../../workflows/bundle/protocol.ts'
 import { contextOf } from '../../workflows/interpret/context.ts'
 import { execute } from '../../workflows/interpret/execute.ts'
 import { iterationPath, nodeKey } from '../../workflows/interpret/frames.ts'
-import { LIMITS, type Limits } from '../../workflows/interpret/limits.ts'
 import type { LoopChange } from '../../workflows/interpret/rows.ts'
 import type { RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../../workflows/interpret/segment.ts'
-import type { Happened } from '../../workflows/protocol.ts'
+import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
+import { LIMITS, type Limits } from '../../workflows/shared/run-limits.ts'
 import { ID, runFacts } from './run-facts.ts'
 
 export const set = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({

@@ -1,8 +1,9 @@
-import { sessionCookie } from '../../api/settings/cookie.ts'
-import type { MemberRole } from '../../db/access/roles.ts'
+import { sessionCookie } from '../../api/app/cookie.ts'
 import { findSession, openSession } from '../../db/access/sessions.ts'
+import type { MemberRole } from '../../db/model/access/roles.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import type { Answer, TestApi } from './api.ts'
+import type { Answer } from './answer.ts'
+import type { TestApi } from './api.ts'
 import { createMember } from './database.ts'
 import { noteSecret } from './made-secrets.ts'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { startPostgres } from '../../db/postgres/embedded/server.ts'
+import { startPostgres } from '../../worker/dev/postgres/server.ts'
 import { temporaryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 

@@ -1,7 +1,7 @@
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { createWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
-import { compile } from '../../workflows/definition/compile.ts'
-import type { Definition, Trigger } from '../../workflows/definition/types.ts'
+import { compile } from '../../workflows/authoring/compile.ts'
+import type { Definition, Trigger } from '../../workflows/language/definition.ts'
 
 const NOTHING: Definition = {
   name: 'Nothing',

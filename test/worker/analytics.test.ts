@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
+import { createSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'
-import { createSchema } from '../../db/records/model/schemas.ts'
 import { testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
-import type { Definition } from '../../workflows/definition/types.ts'
+import type { Definition } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'

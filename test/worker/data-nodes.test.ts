@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { catalogue } from '../../api/v1/catalogue.ts'
-import { validateSpec } from '../../workflows/definition/validate.ts'
+import { validateSpec } from '../../workflows/authoring/validate.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 

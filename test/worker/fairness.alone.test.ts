@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
-import type { Definition } from '../../workflows/definition/types.ts'
+import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { withWorker } from '../support/with-worker.ts'

@@ -1,8 +1,8 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { catalogue } from '../../api/v1/catalogue.ts'
-import { validateSpec } from '../../workflows/definition/validate.ts'
-import { checkInputs } from '../../workflows/interpret/inputs.ts'
-import { EXAMPLES } from '../../workflows/nodes/guide/examples.ts'
+import { EXAMPLES } from '../../workflows/authoring/guide/examples.ts'
+import { validateSpec } from '../../workflows/authoring/validate.ts'
+import { checkInputs } from '../../workflows/language/inputs.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 

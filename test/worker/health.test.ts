@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { NativeConnection, type Worker } from '@temporalio/worker'
-import { freePort } from '../../db/postgres/embedded/server.ts'
+import { freePort } from '../../worker/dev/postgres/server.ts'
 import { type Health, serveHealth } from '../../worker/health.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { breakDatabase, mendDatabase, startOwnTemporal } from '../support/own-temporal.ts'

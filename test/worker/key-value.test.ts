@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
 import { createRetry, planRetryOf } from '../../db/runs/retry.ts'
-import type { NodeSpec } from '../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { createRetry, planRetryOf } from '../../db/runs/retry.ts'
-import type { NodeSpec } from '../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createKey } from '../support/api.ts'
 import { testActor } from '../support/database.ts'
 import { edge } from '../support/nodes.ts'

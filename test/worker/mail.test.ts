@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
-import type { NodeSpec } from '../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { withMails } from '../support/with-mails.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 

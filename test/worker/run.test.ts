@@ -46,7 +46,7 @@ describe('worker/run.mjs', function () {
     const [first, ...others] = readdirSync(cache())
     assert.deepEqual(others, [])
     assert.ok(existsSync(join(cache(), first!, 'worker/main.mjs')))
-    appendFileSync(join(folder, 'db/config.ts'), '\n// changed\n')
+    appendFileSync(join(folder, 'db/process/config.ts'), '\n// changed\n')
     assert.match(await run('worker/main.ts', { WORKER_PORT: 'x' }), refusal)
     assert.equal(readdirSync(cache()).length, 2)
   })

@@ -13,7 +13,7 @@ import {
 } from '../../db/workflows/workflows.ts'
 import { schedulesQueue } from '../../worker/queues/schedules.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import type { Trigger } from '../../workflows/definition/types.ts'
+import type { Trigger } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { testLog, untilRun } from '../support/worker.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
-import { takeSweepLease } from '../../db/sweep/state.ts'
+import { takeSweepLease } from '../../db/queue/sweep-state.ts'
 import { checkRuns } from '../../worker/sweep/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { withWorker } from '../support/with-worker.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { NodeError } from '../../workflows/nodes/define.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { edge } from '../support/nodes.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'

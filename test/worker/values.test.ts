@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
-import type { NodeSpec } from '../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'

@@ -2,10 +2,10 @@ import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Connection } from '@temporalio/client'
-import { ConfigError } from '../../db/config.ts'
+import { ConfigError } from '../../db/model/config-error.ts'
 import { tryConnect } from '../../db/postgres/try-connect.ts'
-import { temporalProfile } from '../../db/temporal-profile.ts'
-import { redactText } from '../../workflows/redact.ts'
+import { temporalProfile } from '../../db/process/temporal-profile.ts'
+import { redactText } from '../../workflows/shared/redact.ts'
 
 const TIMEOUT = 5_000
 const GRPC_NOT_FOUND = 5

@@ -1,14 +1,14 @@
 import { z } from 'zod'
+import { ConfigError } from '../../db/model/config-error.ts'
 import {
   apiSettings,
   bootstrapSettings,
-  ConfigError,
   migrationSettings,
   port,
   readSettings,
   sharedSettings,
   workerSettings,
-} from '../../db/config.ts'
+} from '../../db/process/config.ts'
 
 const settings = sharedSettings.extend({
   ...apiSettings.shape,

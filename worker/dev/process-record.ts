@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../../db/config.ts'
-import { processIdentity, waitForExit } from '../../db/postgres/embedded/process.ts'
+import { ConfigError } from '../../db/model/config-error.ts'
+import { processIdentity, waitForExit } from './postgres/process.ts'
 
 interface Entry {
   name: string

@@ -13,7 +13,7 @@ import { delimiter, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from '../../db/config.ts'
+import { ConfigError } from '../../db/model/config-error.ts'
 
 /** The newest release that `go build` can build from published modules; see temporal-cli/go.mod. */
 const VERSION = '1.5.1'

@@ -8,8 +8,8 @@ import {
   recordAccountMail,
 } from '../../db/access/account-mails.ts'
 import { LINK_PATHS } from '../../db/access/link-tokens.ts'
-import type { MailOutcome } from '../../db/mails/queue.ts'
-import type { SecretsKey } from '../../db/seal.ts'
+import type { SecretsKey } from '../../db/process/seal.ts'
+import type { MailOutcome } from '../../db/queue/mails.ts'
 import type { Queue } from '../relay.ts'
 import { type MailDeps, mailsQueue } from './mails.ts'
 

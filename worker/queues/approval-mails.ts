@@ -1,5 +1,5 @@
 import { mailApproval } from '../../activities/mail/approval.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
 import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import { type ClaimedMail, claimMails, findMailedApproval, recordMail } from '../../db/runs/approval-mails.ts'
 import type { Queue } from '../relay.ts'

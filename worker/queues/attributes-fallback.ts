@@ -1,4 +1,4 @@
-import type { Logger } from '../../db/log.ts'
+import type { Logger } from '../../db/process/log.ts'
 import { refusal } from '../relay.ts'
 
 /**

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client'
-import type { Logger } from '../../db/log.ts'
 import {
   failDeliveryStart,
   markDeliveriesStarted,
@@ -8,8 +7,9 @@ import {
 } from '../../db/outgoing/moves/queue.ts'
 import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/outgoing/queue.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/deliver.ts'
-import { summaryOf } from '../../workflows/summary.ts'
+import type { Logger } from '../../db/process/log.ts'
+import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/bundle/deliver.ts'
+import { summaryOf } from '../../workflows/bundle/summary.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'

@@ -1,5 +1,5 @@
 import { type ClaimedChange, claimDeliveryChanges, markChangesSignalled } from '../../db/outgoing/queue.ts'
-import { changed } from '../../workflows/deliver.ts'
+import { changed } from '../../workflows/bundle/deliver.ts'
 import type { Queue } from '../relay.ts'
 import { deliveryWorkflowId } from './deliveries.ts'
 import { unlessGone } from './unless-gone.ts'

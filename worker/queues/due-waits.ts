@@ -1,5 +1,5 @@
+import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
 import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import { remind } from '../../db/runs/approvals.ts'
 import { lookBack } from '../../db/runs/event-waits.ts'

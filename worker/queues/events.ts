@@ -1,5 +1,5 @@
 import { MATCHED_AT_ONCE, matchEvents } from '../../db/events/match.ts'
-import type { Logger } from '../../db/log.ts'
+import type { Logger } from '../../db/process/log.ts'
 import type { Queue } from '../relay.ts'
 
 /** The smallest batch after one that took too long. */

@@ -6,10 +6,10 @@ import {
   markFilesStarted,
 } from '../../db/files/moves/queue.ts'
 import { type ClaimedFile, claimFiles } from '../../db/files/queue.ts'
-import type { Logger } from '../../db/log.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
-import type { FileInput } from '../../workflows/files.ts'
-import { summaryOf } from '../../workflows/summary.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
+import type { Logger } from '../../db/process/log.ts'
+import type { FileInput } from '../../workflows/bundle/files.ts'
+import { summaryOf } from '../../workflows/bundle/summary.ts'
 import type { Queue } from '../relay.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 

@@ -1,8 +1,9 @@
-import { mapIn, type tasks } from '../../db/incoming/map-body.ts'
+import { mapIn } from '../../db/incoming/map-in-thread.ts'
 import { advanceReplay, claimReplays, releaseReplays } from '../../db/incoming/replays.ts'
+import type { tasks } from '../../db/model/incoming/map-body.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import type { ClaimedReplay } from '../../db/replays.ts'
-import { Pool } from '../../workflows/compute/pool.ts'
+import { Pool } from '../../db/process/compute/pool.ts'
+import type { ClaimedReplay } from '../../db/queue/replays.ts'
 import type { Queue } from '../relay.ts'
 
 /** Replays that one worker advances at the same time. */
@@ -13,7 +14,9 @@ const TURN_MS = 3_000
 /** Replays of incoming webhooks. It starts no workflow: a claim is a turn of some seconds, and the next claim the next. */
 export function incomingReplaysQueue(db: Database): Queue<ClaimedReplay> {
   // Its threads start with the first large body, and end when they are idle.
-  const pool = new Pool<typeof tasks>({ module: new URL('../../db/incoming/map-body.ts', import.meta.url) })
+  const pool = new Pool<typeof tasks>({
+    module: new URL('../../db/model/incoming/map-body.ts', import.meta.url),
+  })
   return {
     name: 'incoming replays',
     channel: 'agx_incoming_replays',

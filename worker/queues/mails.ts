@@ -1,7 +1,8 @@
 import type { Mailer } from '../../activities/mail/mailer.ts'
-import type { MailOutcome } from '../../db/mails/queue.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { SYSTEM, type System, type Tenant } from '../../db/postgres/tenancy.ts'
+import type { System, Tenant } from '../../db/postgres/tenancy.ts'
+import type { MailOutcome } from '../../db/queue/mails.ts'
 import type { Queue } from '../relay.ts'
 
 export interface MailDeps {

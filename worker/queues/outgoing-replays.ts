@@ -1,7 +1,7 @@
+import { SYSTEM } from '../../db/model/actor.ts'
 import { advanceReplay, claimReplays, releaseReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
-import type { ClaimedReplay } from '../../db/replays.ts'
+import type { ClaimedReplay } from '../../db/queue/replays.ts'
 import type { Queue } from '../relay.ts'
 
 /** Replays that one worker advances at the same time. */

@@ -12,9 +12,9 @@ import {
   readSchedule,
   type ScheduleKey,
 } from '../../db/workflows/schedules.ts'
-import type { fire } from '../../workflows/index.ts'
-import { scheduleIdOf } from '../../workflows/protocol.ts'
-import { summaryOf } from '../../workflows/summary.ts'
+import type { fire } from '../../workflows/bundle/index.ts'
+import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
+import { summaryOf } from '../../workflows/bundle/summary.ts'
 import { type Queue, Refused } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { attributesFallback } from './attributes-fallback.ts'

@@ -1,7 +1,7 @@
 import { type Client, type Workflow, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
 import type { SearchAttributePair } from '@temporalio/common'
 import type { Duration } from '@temporalio/common/lib/time.js'
-import type { Logger } from '../../db/log.ts'
+import type { Logger } from '../../db/process/log.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { attributesFallback } from './attributes-fallback.ts'
 

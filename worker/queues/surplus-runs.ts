@@ -1,6 +1,6 @@
-import type { Logger } from '../../db/log.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import type { Logger } from '../../db/process/log.ts'
 import { cancelRun, skipRun } from '../../db/runs/moves/ends.ts'
 import { listSurplus, type Surplus } from '../../db/runs/on-limit.ts'
 import type { Queue } from '../relay.ts'

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/postgres/connect.ts'
 import { claimAnswered, markNotified, type WaitKey } from '../../db/runs/waits.ts'
-import { REFRESH } from '../../workflows/protocol.ts'
+import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
 import { tellRun } from './unless-gone.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client'
-import type { Logger } from '../../db/log.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import type { Logger } from '../../db/process/log.ts'
 
 export interface CheckDeps {
   db: Database

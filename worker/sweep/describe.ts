@@ -1,5 +1,5 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
-import type { Logger } from '../../db/log.ts'
+import type { Logger } from '../../db/process/log.ts'
 
 /** Bounds one call to Temporal, so that a hanging one does not hold up the rest. */
 const TIMEOUT_MS = 5_000

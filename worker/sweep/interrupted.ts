@@ -1,8 +1,8 @@
-import type { Logger } from '../../db/log.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
 import { type Interrupted, listInterrupted } from '../../db/outgoing/interrupted.ts'
 import { requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { SYSTEM } from '../../db/postgres/tenancy.ts'
+import type { Logger } from '../../db/process/log.ts'
 
 /** A worker renews the slots of its attempts every two seconds, so also soon after PostgreSQL was away. */
 const SEEN_MS = 3_000

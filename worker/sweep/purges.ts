@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from '../../db/log.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
+import type { Logger } from '../../db/process/log.ts'
 import type { Purge } from '../../db/retention/purge.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { type PurgePass, purgeBatch } from '../../db/retention/run.ts'

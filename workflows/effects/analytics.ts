@@ -1,4 +1,4 @@
-import type { AnalyticsQuery, AnalyticsResult } from '../analytics.ts'
+import type { AnalyticsQuery, AnalyticsResult } from '../shared/analytics.ts'
 import type { Port } from './define.ts'
 
 /** Metrics of the organization's data. */

@@ -1,4 +1,4 @@
-import type { EffectClass } from '../definition/types.ts'
+import type { EffectClass } from '../language/definition.ts'
 
 /**
  * The declaration of an effect, which the API can read too: the effect classes that may use it, and descriptions of its

@@ -1,4 +1,4 @@
-import type { DocumentFormat } from '../knowledge.ts'
+import type { DocumentFormat } from '../shared/knowledge.ts'
 import { listed, type Port } from './define.ts'
 
 /** The knowledge base of the organization. `collection` is an id or a name; its methods throw the reasons of the API. */

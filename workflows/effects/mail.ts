@@ -1,4 +1,4 @@
-import type { Mailbox } from '../mailbox.ts'
+import type { Mailbox } from '../shared/mailbox.ts'
 import type { Port } from './define.ts'
 
 /** Mails through the SMTP server of the service. */

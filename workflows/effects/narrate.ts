@@ -1,5 +1,5 @@
-import { NodeError } from '../nodes/define.ts'
-import type { Redactor } from '../redactor.ts'
+import { NodeError } from '../language/node-error.ts'
+import type { Redactor } from '../shared/redactor.ts'
 import type { Port } from './define.ts'
 
 /** Receives one line about a call. */

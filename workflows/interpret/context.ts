@@ -1,7 +1,8 @@
-import type { EffectClass } from '../definition/types.ts'
 import { type EffectName, type Effects, effectNames, ports } from '../effects/index.ts'
-import { renderEach, type Scope } from '../expressions/liquid.ts'
-import { type NodeContext, NodeError } from '../nodes/define.ts'
+import type { EffectClass } from '../language/definition.ts'
+import { renderEach, type Scope } from '../language/expressions/liquid.ts'
+import { NodeError } from '../language/node-error.ts'
+import type { NodeContext } from '../nodes/define.ts'
 import { nodeKey } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
 

@@ -1,6 +1,7 @@
-import { explained, type RenderLimits, render, type Scope } from '../expressions/liquid.ts'
-import { references } from '../expressions/references.ts'
-import { type Authored, NodeError, type NodeType } from '../nodes/define.ts'
+import { explained, type RenderLimits, render, type Scope } from '../language/expressions/liquid.ts'
+import { references } from '../language/expressions/references.ts'
+import { NodeError } from '../language/node-error.ts'
+import type { Authored, NodeType } from '../nodes/define.ts'
 import { capped } from './storable.ts'
 
 /** Bytes of the values of a run that a late setting may read: they are kept with the wait. */

@@ -1,14 +1,15 @@
-import type { Program, ProgramNode } from '../definition/types.ts'
-import { isObject } from '../is-object.ts'
-import { NodeError, type NodeLoop } from '../nodes/define.ts'
-import type { Command } from '../protocol.ts'
+import type { Command } from '../bundle/protocol.ts'
+import type { Program, ProgramNode } from '../language/definition.ts'
+import { NodeError } from '../language/node-error.ts'
+import type { NodeLoop } from '../nodes/define.ts'
+import { isObject } from '../shared/is-object.ts'
+import type { Limits } from '../shared/run-limits.ts'
 import { firstHandle, typeOf } from './execute.ts'
 import { chainOf, type Frame, loopKey, type OpenLoop } from './frames.ts'
-import type { Limits } from './limits.ts'
 import { at } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import type { Rows } from './rows.ts'
-import type { ItemResult, RunError, RunFacts, RunLoop, RunNode } from './run-state.ts'
+import type { ItemResult, LoopItem, RunError, RunFacts, RunLoop, RunNode } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import { isOpen } from './step.ts'
 import { capped } from './storable.ts'
@@ -21,13 +22,6 @@ export interface LoopHost {
   kept?(loop: string): Promise<RunLoop | undefined>
   /** The results of the items that ended in earlier segments. */
   results(loop: string): Promise<ItemResult[]>
-}
-
-/** An item to open. `nodes`: in a retry, those of its body whose outputs are reused. */
-export interface LoopItem {
-  index: number
-  item: unknown
-  nodes?: RunNode[]
 }
 
 export interface LoopDeps {

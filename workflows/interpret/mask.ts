@@ -1,6 +1,6 @@
-import { maskText } from '../credentials.ts'
-import { isObject } from '../is-object.ts'
-import { isSecretName, isSecretParameter, MASK } from '../secret-names.ts'
+import { maskText } from '../shared/credentials.ts'
+import { isObject } from '../shared/is-object.ts'
+import { isSecretName, isSecretParameter, MASK } from '../shared/secret-names.ts'
 
 /** Settings that are credentials. */
 const KEYS = ['api_key']

@@ -1,5 +1,5 @@
 import type { WaitFor } from '../nodes/wait-for.ts'
-import { redactText } from '../redact.ts'
+import { redactText } from '../shared/redact.ts'
 import { describeLoop, type Outcome, type Waits } from './execute.ts'
 
 /** One line of what a tested node did. `time` is ISO 8601. */

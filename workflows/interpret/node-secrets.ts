@@ -1,7 +1,7 @@
-import { SECRETS_ROOT, secretsRead } from '../expressions/secrets.ts'
-import { SECRETS } from '../limits.ts'
-import { NodeError } from '../nodes/define.ts'
-import { Redactor } from '../redactor.ts'
+import { SECRETS_ROOT, secretsRead } from '../language/expressions/secrets.ts'
+import { NodeError } from '../language/node-error.ts'
+import { SECRETS } from '../shared/limits.ts'
+import { Redactor } from '../shared/redactor.ts'
 
 /** The secrets of the organization by name; undefined for one that cannot be opened. */
 export type OpenedSecrets = ReadonlyMap<string, string | undefined>

@@ -1,7 +1,7 @@
-import type { Program, ProgramNode } from '../definition/types.ts'
-import type { Command, Happened, NodeAt } from '../protocol.ts'
+import type { Command, Happened, NodeAt } from '../bundle/protocol.ts'
+import type { Program, ProgramNode } from '../language/definition.ts'
+import type { EndStatus } from '../shared/statuses.ts'
 import type { RunError, RunFacts, RunNode } from './run-state.ts'
-import type { EndStatus } from './statuses.ts'
 
 /** The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds. */
 export function commandOf(node: ProgramNode, row: RunNode, now: number): Command | undefined {

@@ -1,6 +1,6 @@
-import { render, type Scope } from '../expressions/liquid.ts'
-import { references } from '../expressions/references.ts'
-import type { NodeStatus } from './statuses.ts'
+import { render, type Scope } from '../language/expressions/liquid.ts'
+import { references } from '../language/expressions/references.ts'
+import type { NodeStatus } from '../shared/statuses.ts'
 import { capped } from './storable.ts'
 
 /**

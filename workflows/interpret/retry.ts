@@ -1,4 +1,4 @@
-import type { Program } from '../definition/types.ts'
+import type { Program } from '../language/definition.ts'
 import type { RunError, RunNode } from './run-state.ts'
 import { type NodeState, step } from './step.ts'
 

@@ -1,7 +1,6 @@
-import type { ProgramNode } from '../definition/types.ts'
+import type { ProgramNode } from '../language/definition.ts'
 import { type Frame, framesOf, loopKey, nodeKey, type OpenLoop, openFrame } from './frames.ts'
-import type { LoopItem } from './loops.ts'
-import type { RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
+import type { LoopItem, RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
 import { isOpen, type NodeState, type NodeStates } from './step.ts'
 
 /** A loop to write; `items` only of a new one. */

@@ -1,6 +1,7 @@
+import type { SegmentAnswer } from '../bundle/protocol.ts'
+import type { ON_ITEM_ERROR } from '../language/definition.ts'
 import type { Answer } from '../nodes/wait-for.ts'
-import type { SegmentAnswer } from '../protocol.ts'
-import type { ITERATION_STATUSES, NodeStatus, RunStatus } from './statuses.ts'
+import type { ITERATION_STATUSES, NodeStatus, RunStatus } from '../shared/statuses.ts'
 
 /** A run as the interpreter sees it, and as the database keeps it. */
 
@@ -134,9 +135,6 @@ export interface RunNode {
   ended_at: string | null
 }
 
-/** What one loop does after an item failed. */
-export const ON_ITEM_ERROR = ['stop', 'continue'] as const
-
 /** A row of `run_loops`: how far a loop of a run is. Its items stay in the database. */
 export interface RunLoop {
   /** Its key in the run: `each`; in a body, `outer:1/inner`. */
@@ -172,3 +170,10 @@ export interface RunIteration {
 
 /** How an item ended, as the output of its loop shows it. */
 export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & { error?: RunError }
+
+/** An item to open. `nodes`: in a retry, those of its body whose outputs are reused. */
+export interface LoopItem {
+  index: number
+  item: unknown
+  nodes?: RunNode[]
+}

@@ -1,4 +1,4 @@
-import type { Scope } from '../expressions/liquid.ts'
+import type { Scope } from '../language/expressions/liquid.ts'
 import { chainOf, type Frame } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
 

@@ -1,18 +1,20 @@
-import type { Program, ProgramNode } from '../definition/types.ts'
-import type { Scope } from '../expressions/liquid.ts'
-import { type NodeEnd, NodeError } from '../nodes/define.ts'
-import { findNodeType } from '../nodes/index.ts'
 import {
   type Command,
   type Happened,
   type SegmentAnswer,
   type SegmentInput,
   WAITS_FOR_PERSON,
-} from '../protocol.ts'
+} from '../bundle/protocol.ts'
+import type { Program, ProgramNode } from '../language/definition.ts'
+import type { Scope } from '../language/expressions/liquid.ts'
+import { NodeError } from '../language/node-error.ts'
+import type { NodeEnd } from '../nodes/define.ts'
+import { findNodeType } from '../nodes/index.ts'
+import type { Limits } from '../shared/run-limits.ts'
+import type { EndStatus } from '../shared/statuses.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import { type Frame, splitKey } from './frames.ts'
-import type { Limits } from './limits.ts'
 import { type LoopHost, Loops } from './loops.ts'
 import { at, commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
@@ -27,7 +29,6 @@ import type {
   RunState,
 } from './run-state.ts'
 import { scopeOf } from './scope.ts'
-import type { EndStatus } from './statuses.ts'
 import { errorHandle, step } from './step.ts'
 import { capped } from './storable.ts'
 import { evaluateWhen } from './when.ts'

@@ -1,5 +1,5 @@
-import type { Program, ProgramNode } from '../definition/types.ts'
-import { type NodeStatus, OPEN_NODE_STATUSES } from './statuses.ts'
+import type { Program, ProgramNode } from '../language/definition.ts'
+import { type NodeStatus, OPEN_NODE_STATUSES } from '../shared/statuses.ts'
 
 /**
  * The rules of the graph, pure. An edge is open until the node it comes from has settled, then it is taken (the node

@@ -1,8 +1,8 @@
-import { isObject } from '../is-object.ts'
-import { VALUE_DEPTH } from '../limits.ts'
-import { NodeError } from '../nodes/define.ts'
-import { toStorable } from '../storable-text.ts'
-import type { Limits } from './limits.ts'
+import { NodeError } from '../language/node-error.ts'
+import { isObject } from '../shared/is-object.ts'
+import { VALUE_DEPTH } from '../shared/limits.ts'
+import type { Limits } from '../shared/run-limits.ts'
+import { toStorable } from '../shared/storable-text.ts'
 
 /**
  * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON, `output_too_deep`

@@ -1,5 +1,5 @@
-import { type RenderLimits, render, type Scope } from '../expressions/liquid.ts'
-import { NodeError } from '../nodes/define.ts'
+import { type RenderLimits, render, type Scope } from '../language/expressions/liquid.ts'
+import { NodeError } from '../language/node-error.ts'
 
 /**
  * Whether the `when` of a node, a trigger, a wait or an endpoint holds: false, null, an empty text and the text `false` do

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AI_TOOLS } from '../limits.ts'
+import { NodeError } from '../language/node-error.ts'
+import { AI_TOOLS } from '../shared/limits.ts'
 import {
   type Answer,
   dataOf,
@@ -18,7 +19,7 @@ import {
   toolScopes,
   toolsSetting,
 } from './ai-tools.ts'
-import { defineNode, NodeError } from './define.ts'
+import { defineNode } from './define.ts'
 import { schemaProblems } from './output-schema.ts'
 
 const MAX_TEXT = 500_000

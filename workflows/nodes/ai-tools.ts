@@ -1,13 +1,14 @@
 import { z } from 'zod'
-import { didYouMean } from '../definition/errors.ts'
-import { textsIn } from '../definition/texts.ts'
 import type { Grant, Lookups } from '../effects/lookups.ts'
 import type { RecordQuery } from '../effects/records.ts'
-import { hasPlaceholder } from '../expressions/template.ts'
-import { AI_TOOLS } from '../limits.ts'
-import { requestMessage } from '../plain-words.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
+import { NodeError } from '../language/node-error.ts'
+import { didYouMean } from '../language/problems.ts'
+import { textsIn } from '../language/texts.ts'
+import { AI_TOOLS } from '../shared/limits.ts'
+import { requestMessage } from '../shared/plain-words.ts'
 import type { Catalogue } from './catalogue.ts'
-import { type ConfigProblem, NodeError } from './define.ts'
+import type { ConfigProblem } from './define.ts'
 
 /**
  * What a language model may call while it answers: reads of the organization's records, each only for the kinds that the

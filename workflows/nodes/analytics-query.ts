@@ -1,5 +1,5 @@
-import { analyticsQuery, analyticsResult } from '../analytics.ts'
-import { hasPlaceholder } from '../expressions/template.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
+import { analyticsQuery, analyticsResult } from '../shared/analytics.ts'
 import { defineNode } from './define.ts'
 
 export const analyticsQueryNode = defineNode({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
-import { LIMITS } from '../interpret/limits.ts'
+import { LIMITS } from '../shared/run-limits.ts'
 import { defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 

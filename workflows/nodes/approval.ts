@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseDuration } from '../definition/duration.ts'
+import { parseDuration } from '../language/duration.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 import { type ApprovalAnswer, DECISIONS, type Notice } from './wait-for.ts'

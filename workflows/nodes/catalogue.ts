@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { MetricInfo } from '../analytics.ts'
+import type { MetricInfo } from '../shared/analytics.ts'
 
 /** The organization's data model, for node types and validation; passed as an argument. */
 export interface Catalogue {

@@ -1,6 +1,6 @@
 import { Script } from 'node:vm'
 import { z } from 'zod'
-import { CODE } from '../limits.ts'
+import { CODE } from '../shared/limits.ts'
 import { type ConfigProblem, defineNode } from './define.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`

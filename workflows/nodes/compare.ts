@@ -1,4 +1,4 @@
-import { type ConditionOperator, negatedBy, type PositiveCondition } from '../operators.ts'
+import { type ConditionOperator, negatedBy, type PositiveCondition } from '../shared/operators.ts'
 
 /**
  * Compares as record filters do: text ignores case; numbers, also numeric text such as money, compare by value; times

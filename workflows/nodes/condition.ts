@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CONDITION_OPERATORS, operandsOf } from '../operators.ts'
+import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
 import { compare } from './compare.ts'
 import { defineNode } from './define.ts'
 

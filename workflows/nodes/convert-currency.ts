@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { parseDuration } from '../definition/duration.ts'
 import type { RateTable } from '../effects/rates.ts'
+import { parseDuration } from '../language/duration.ts'
+import { NodeError } from '../language/node-error.ts'
 import { DECIMAL, fraction, over, ROUNDINGS, rounded, times } from './decimal.ts'
-import { defineNode, NodeError } from './define.ts'
+import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 
 /** Units for one euro, fixed by law or treaty: they are valid without a source, and where it does not list them. */

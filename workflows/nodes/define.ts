@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Problem } from '../definition/errors.ts'
-import type { EffectClass, RetrySpec } from '../definition/types.ts'
 import { type EffectName, type Effects, ports } from '../effects/index.ts'
+import type { EffectClass, RetrySpec } from '../language/definition.ts'
+import type { Problem } from '../language/problems.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { Answer, WaitFor } from './wait-for.ts'
 
@@ -194,28 +194,6 @@ export interface NodeFacts {
   signal: AbortSignal
   /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
   renderItems(text: string, items: readonly unknown[]): Promise<string[]>
-}
-
-/** A failure that the author of a workflow can act on. `retryable: false` ends the attempts at once. */
-export class NodeError extends Error {
-  readonly code: string
-  readonly retryable: boolean
-  readonly details: Record<string, unknown>
-  /** The least delay until the next attempt, which a server asked for. */
-  readonly retryAfterMs: number
-
-  constructor(
-    code: string,
-    message: string,
-    options: { retryable?: boolean; details?: Record<string, unknown>; retryAfterMs?: number } = {},
-  ) {
-    super(message)
-    this.name = 'NodeError'
-    this.code = code
-    this.retryable = options.retryable ?? false
-    this.details = options.details ?? {}
-    this.retryAfterMs = options.retryAfterMs ?? 0
-  }
 }
 
 const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EVENT_NAME, isServiceEvent } from '../events.ts'
+import { EVENT_NAME, isServiceEvent } from '../shared/events.ts'
 import { defineNode } from './define.ts'
 
 export const emitEvent = defineNode({

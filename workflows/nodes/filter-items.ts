@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { createTurns } from '../compute/turns.ts'
-import { weightOf } from '../expressions/work.ts'
-import { LIST } from '../limits.ts'
-import { CONDITION_OPERATORS, operandsOf } from '../operators.ts'
+import { weightOf } from '../language/expressions/work.ts'
+import { NodeError } from '../language/node-error.ts'
+import { LIST } from '../shared/limits.ts'
+import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
+import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
-import { defineNode, NodeError } from './define.ts'
+import { defineNode } from './define.ts'
 import { fieldReader, itemField, itemList } from './item-fields.ts'
 
 const condition = z

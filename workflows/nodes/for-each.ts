@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { ON_ITEM_ERROR } from '../interpret/run-state.ts'
-import { LOOP } from '../limits.ts'
-import { defineNode, NodeError } from './define.ts'
+import { ON_ITEM_ERROR } from '../language/definition.ts'
+import { NodeError } from '../language/node-error.ts'
+import { LOOP } from '../shared/limits.ts'
+import { defineNode } from './define.ts'
 
 export const forEach = defineNode({
   type: 'for_each',

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { isTimezone, NO_TIMEZONE } from '../definition/schedule.ts'
-import { render } from '../expressions/liquid.ts'
-import { hasPlaceholder } from '../expressions/template.ts'
-import { EXPRESSION } from '../limits.ts'
-import { defineNode, NodeError } from './define.ts'
-import { addTime, isWritable, localParts, parseDay, parseTime } from './time.ts'
+import { render } from '../language/expressions/liquid.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
+import { NodeError } from '../language/node-error.ts'
+import { addTime, isWritable, localParts, parseDay, parseTime } from '../language/time.ts'
+import { EXPRESSION } from '../shared/limits.ts'
+import { isTimezone, NO_TIMEZONE } from '../shared/timezone.ts'
+import { defineNode } from './define.ts'
 
 const READINGS = ['iso', 'ymd', 'dmy', 'mdy', 'unix', 'unix_ms'] as const
 type Reading = (typeof READINGS)[number]

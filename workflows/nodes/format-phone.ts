@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isPhoneCountry, parsePhone } from '../phone.ts'
+import { isPhoneCountry, parsePhone } from '../shared/phone.ts'
 import { defineNode } from './define.ts'
 
 const FORMATS = {

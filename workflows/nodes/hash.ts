@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { TEXT } from '../limits.ts'
+import { TEXT } from '../shared/limits.ts'
 import { canonical } from './compare.ts'
 import { defineNode } from './define.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { HttpResponse } from '../effects/http.ts'
-import { NodeError } from './define.ts'
+import { NodeError } from '../language/node-error.ts'
 import { isTransientStatus, retryAfterMs } from './retry-after.ts'
 
 /** Settings and errors of nodes that send HTTP requests. */

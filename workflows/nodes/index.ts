@@ -1,4 +1,4 @@
-import { nearest } from '../definition/errors.ts'
+import { nearest } from '../shared/nearest.ts'
 import { aggregateItems } from './aggregate-items.ts'
 import { aiPrompt } from './ai-prompt.ts'
 import { analyticsQueryNode } from './analytics-query.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isObject } from '../is-object.ts'
-import { LIST } from '../limits.ts'
+import { isObject } from '../shared/is-object.ts'
+import { LIST } from '../shared/limits.ts'
 
 /** Settings and values of nodes that work on lists. */
 

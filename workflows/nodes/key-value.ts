@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { parseDuration } from '../definition/duration.ts'
 import type { KeyValues } from '../effects/key-values.ts'
-import { KEY_VALUES } from '../limits.ts'
+import { parseDuration } from '../language/duration.ts'
+import { KEY_VALUES } from '../shared/limits.ts'
 import { type Authored, defineNode } from './define.ts'
 import { duration } from './fields.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { collectionName, documentFields } from '../knowledge.ts'
+import { collectionName, documentFields } from '../shared/knowledge.ts'
 import { defineNode } from './define.ts'
 
 export const knowledgeAdd = defineNode({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { KnowledgePassage } from '../effects/knowledge.ts'
-import { collectionName, match, QUERY_SYNTAX, query, tags } from '../knowledge.ts'
-import { KNOWLEDGE } from '../limits.ts'
+import { collectionName, match, QUERY_SYNTAX, query, tags } from '../shared/knowledge.ts'
+import { KNOWLEDGE } from '../shared/limits.ts'
 import { defineNode } from './define.ts'
 
 export const knowledgeSearch = defineNode({

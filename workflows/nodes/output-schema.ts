@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { checkShape } from '../definition/config.ts'
-import { isObject } from '../is-object.ts'
+import { checkShape } from '../language/config.ts'
+import { isObject } from '../shared/is-object.ts'
 import type { ConfigProblem } from './define.ts'
 
 /** The JSON Schema of what a language model is to answer, in the part of JSON Schema that these take. */

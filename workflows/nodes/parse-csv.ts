@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { DELIMITERS, findDelimiter } from '../csv/delimiter.ts'
-import { CsvError, readRows, START } from '../csv/rows.ts'
-import { CSV, TEXT } from '../limits.ts'
-import { defineNode, NodeError } from './define.ts'
+import { NodeError } from '../language/node-error.ts'
+import { DELIMITERS, findDelimiter } from '../shared/csv/delimiter.ts'
+import { CsvError, readRows, START } from '../shared/csv/rows.ts'
+import { CSV, TEXT } from '../shared/limits.ts'
+import { defineNode } from './define.ts'
 
 export const parseCsv = defineNode({
   type: 'parse_csv',

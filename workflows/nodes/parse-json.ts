@@ -1,7 +1,8 @@
 import { createScanner, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { z } from 'zod'
-import { TEXT, VALUE_DEPTH } from '../limits.ts'
-import { defineNode, NodeError } from './define.ts'
+import { NodeError } from '../language/node-error.ts'
+import { TEXT, VALUE_DEPTH } from '../shared/limits.ts'
+import { defineNode } from './define.ts'
 
 export const parseJson = defineNode({
   type: 'parse_json',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EXPRESSION, TEXT } from '../limits.ts'
+import { EXPRESSION, TEXT } from '../shared/limits.ts'
 import { defineNode } from './define.ts'
 import { itemList } from './item-fields.ts'
 

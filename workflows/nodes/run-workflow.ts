@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RUN_STATUSES } from '../interpret/statuses.ts'
+import { RUN_STATUSES } from '../shared/statuses.ts'
 import { defineNode } from './define.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'

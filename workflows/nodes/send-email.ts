@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { MAIL_LIMITS } from '../effects/mail.ts'
-import { NOT_A_MAILBOX, parseMailbox } from '../mailbox.ts'
-import { defineNode, NodeError } from './define.ts'
+import { NodeError } from '../language/node-error.ts'
+import { NOT_A_MAILBOX, parseMailbox } from '../shared/mailbox.ts'
+import { defineNode } from './define.ts'
 
 const mailbox = z
   .string()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { signatureHeaders, standardKey } from '../webhook-signature.ts'
+import { signatureHeaders, standardKey } from '../shared/webhook-signature.ts'
 import { defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 

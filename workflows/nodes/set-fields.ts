@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../shared/is-object.ts'
 import { defineNode } from './define.ts'
 
 export const setFields = defineNode({

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { HttpResponse } from '../effects/http.ts'
-import { defineNode, NodeError } from './define.ts'
+import { NodeError } from '../language/node-error.ts'
+import { defineNode } from './define.ts'
 import { httpUrl } from './http-fields.ts'
 import { isTransientStatus } from './retry-after.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LIST } from '../limits.ts'
+import { LIST } from '../shared/limits.ts'
 import { compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { fieldReader, itemField, itemList } from './item-fields.ts'

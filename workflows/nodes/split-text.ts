@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { TEXT } from '../limits.ts'
-import { defineNode, NodeError } from './define.ts'
+import { NodeError } from '../language/node-error.ts'
+import { TEXT } from '../shared/limits.ts'
+import { defineNode } from './define.ts'
 
 const MAX_SEPARATORS = 20
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../shared/is-object.ts'
 import { equal } from './compare.ts'
 import { type Authored, defineNode } from './define.ts'
 import { handleName } from './fields.ts'

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { checkEventNames, checkEventWhen } from '../definition/check-events.ts'
-import { parseDuration } from '../definition/duration.ts'
-import { EVENT_NAME } from '../events.ts'
-import { defineNode, NodeError } from './define.ts'
+import { checkEventNames, checkEventWhen } from '../language/check-events.ts'
+import { parseDuration } from '../language/duration.ts'
+import { NodeError } from '../language/node-error.ts'
+import { EVENT_NAME } from '../shared/events.ts'
+import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 import type { EventAnswer } from './wait-for.ts'
 

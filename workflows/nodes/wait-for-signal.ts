@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { parseDuration } from '../definition/duration.ts'
-import { SIGNAL } from '../limits.ts'
+import { parseDuration } from '../language/duration.ts'
+import { SIGNAL } from '../shared/limits.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 import type { SignalAnswer } from './wait-for.ts'

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { isTimezone, NO_TIMEZONE } from '../definition/schedule.ts'
-import { defineNode, NodeError } from './define.ts'
-import { parseTime } from './time.ts'
+import { NodeError } from '../language/node-error.ts'
+import { parseTime } from '../language/time.ts'
+import { isTimezone, NO_TIMEZONE } from '../shared/timezone.ts'
+import { defineNode } from './define.ts'
 
 const MAX_YEARS = 5
 

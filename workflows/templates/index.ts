@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { lowerSpec } from '../definition/lower.ts'
-import { specSchema } from '../definition/schema.ts'
-import { settingReferences } from '../definition/setting-references.ts'
-import { withoutVerbatim } from '../definition/verbatim.ts'
+import { lowerSpec } from '../authoring/lower.ts'
+import { specSchema } from '../authoring/schema.ts'
+import { settingReferences } from '../authoring/setting-references.ts'
+import { withoutVerbatim } from '../authoring/verbatim.ts'
 import { ports } from '../effects/index.ts'
 import { findNodeType } from '../nodes/index.ts'
 

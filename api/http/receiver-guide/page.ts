@@ -1,4 +1,4 @@
-import { escaped } from '../../../workflows/escape-html.ts'
+import { escaped } from '../../../workflows/shared/escape-html.ts'
 import { guidePage } from '../guide-page.ts'
 import { SNIPPETS, textOf } from './snippets.ts'
 

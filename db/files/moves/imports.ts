@@ -1,6 +1,6 @@
 import { IMPORT_COLUMNS, type ImportRow } from '../../imports/imports.ts'
+import type { ImportStatus } from '../../model/files/statuses.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import type { ImportStatus } from './statuses.ts'
 
 /**
  * Status changes of an import by users and its workflow; the table is in `statuses.ts`. Callers hold the row's lock

@@ -1,9 +1,13 @@
-import { lockClaimsNext } from '../../postgres/queue-lock.ts'
+import {
+  type DeliveryEnd,
+  type DeliveryStatus,
+  OPEN_DELIVERY_STATUSES,
+} from '../../model/outgoing/statuses.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { lockClaimsNext } from '../../queue/queue-lock.ts'
 import { SLOT_END } from '../slot-lease.ts'
 import { anyQueued, anyWaits, FREE_FOR_RETRY } from '../slots.ts'
 import type { Release } from './queue.ts'
-import { type DeliveryEnd, type DeliveryStatus, OPEN_DELIVERY_STATUSES } from './statuses.ts'
 
 /** The attempts and the end of a delivery; the table is in `statuses.ts`. */
 

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
+import type { HeldFor } from '../../model/outgoing/statuses.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { chargeDeliveries, remainingQuota } from '../quota.ts'
 import type { Release } from './queue.ts'
-import type { HeldFor } from './statuses.ts'
 
 /** Deliveries that wait for their endpoint, for the quota or for a user; the table is in `statuses.ts`. */
 

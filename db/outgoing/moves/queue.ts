@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
+import type { DeliveryStatus, HeldFor } from '../../model/outgoing/statuses.ts'
 import { notify } from '../../postgres/notify.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { HAS_DIED } from '../../runs/relays.ts'
 import { START_END } from '../slot-lease.ts'
-import type { DeliveryStatus, HeldFor } from './statuses.ts'
 
 /** The creation of deliveries, and their start by the relay; the table is in `statuses.ts`. */
 

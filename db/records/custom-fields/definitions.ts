@@ -1,15 +1,15 @@
 import { fieldsOf, recordChange } from '../../access/audit-log.ts'
-import { conflict, notFound } from '../../errors.ts'
-import { requireVersion } from '../../lists/version.ts'
-import type { Tenant } from '../../postgres/tenancy.ts'
+import { conflict, notFound } from '../../model/errors.ts'
+import { requireVersion } from '../../model/lists/version.ts'
 import {
   changedDefinition,
   type DefinitionInput,
   type DefinitionPatch,
   newDefinition,
-} from '../model/custom-fields/definition.ts'
-import type { Definition, NamedDefinition, Rules } from '../model/custom-fields/types.ts'
-import type { EntityName } from '../model/kind.ts'
+} from '../../model/records/custom-fields/definition.ts'
+import type { Definition, NamedDefinition, Rules } from '../../model/records/custom-fields/types.ts'
+import type { EntityName } from '../../model/records/kind.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { lockFieldRules, readDefinitions } from './rules.ts'
 import { freeField } from './unique.ts'

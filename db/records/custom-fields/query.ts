@@ -1,7 +1,12 @@
-import { invalid } from '../../errors.ts'
+import { invalid } from '../../model/errors.ts'
+import {
+  applyTypes,
+  namesCustomField,
+  type SortFilters,
+  type Typed,
+} from '../../model/records/custom-fields/filters.ts'
+import type { EntityName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import { applyTypes, namesCustomField, type SortFilters, type Typed } from '../model/custom-fields/filters.ts'
-import type { EntityName } from '../model/kind.ts'
 import { readDefinitions } from './rules.ts'
 
 /**

@@ -1,6 +1,6 @@
+import type { Rules } from '../../model/records/custom-fields/types.ts'
+import type { EntityName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import type { Rules } from '../model/custom-fields/types.ts'
-import type { EntityName } from '../model/kind.ts'
 
 /** Read once for each transaction or savepoint: half of the statements of a loop that creates records. */
 const locked = new WeakMap<Tenant, Map<EntityName, Promise<Rules>>>()

@@ -1,9 +1,9 @@
-import { type AppError, conflict } from '../../errors.ts'
+import { type AppError, conflict } from '../../model/errors.ts'
+import type { Rules } from '../../model/records/custom-fields/types.ts'
+import type { EntityName, Kind } from '../../model/records/kind.ts'
+import type { Write } from '../../model/records/prepare.ts'
+import { type UniqueValue, uniqueValues } from '../../model/records/unique.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import type { Rules } from '../model/custom-fields/types.ts'
-import type { EntityName, Kind } from '../model/kind.ts'
-import type { Write } from '../model/prepare.ts'
-import { type UniqueValue, uniqueValues } from '../model/unique.ts'
 
 /**
  * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. The

@@ -1,5 +1,5 @@
-import { isOpenRun, type RunStatus } from '../../../workflows/interpret/statuses.ts'
-import { conflict } from '../../errors.ts'
+import { isOpenRun, type RunStatus } from '../../../workflows/shared/statuses.ts'
+import { conflict } from '../../model/errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { lockStatus, UNCLAIMED } from './statuses.ts'
 

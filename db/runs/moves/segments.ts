@@ -1,3 +1,4 @@
+import type { SegmentAnswer } from '../../../workflows/bundle/protocol.ts'
 import type { LoopChange } from '../../../workflows/interpret/rows.ts'
 import type {
   CreatedObject,
@@ -5,8 +6,7 @@ import type {
   RunIteration,
   RunNode,
 } from '../../../workflows/interpret/run-state.ts'
-import type { EndStatus } from '../../../workflows/interpret/statuses.ts'
-import type { SegmentAnswer } from '../../../workflows/protocol.ts'
+import type { EndStatus } from '../../../workflows/shared/statuses.ts'
 import { EVENT_COLUMNS, eventRows, type NewEvent, selectEvents } from '../../events/outbox.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { ITERATIONS, LOOPS } from '../loops.ts'

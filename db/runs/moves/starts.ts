@@ -1,4 +1,4 @@
-import type { Resume } from '../../../workflows/protocol.ts'
+import type { Resume } from '../../../workflows/bundle/protocol.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { rewind } from '../state.ts'
 

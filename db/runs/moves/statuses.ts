@@ -1,5 +1,5 @@
-import type { RunStatus } from '../../../workflows/interpret/statuses.ts'
-import { notFound } from '../../errors.ts'
+import type { RunStatus } from '../../../workflows/shared/statuses.ts'
+import { notFound } from '../../model/errors.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { createHttp, type HttpClient } from '../../../activities/http/client.ts'
 import { HTTP_LIMITS } from '../../../workflows/effects/http.ts'
-import { NodeError } from '../../../workflows/nodes/define.ts'
+import { NodeError } from '../../../workflows/language/node-error.ts'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

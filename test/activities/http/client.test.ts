@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { createHttp } from '../../../activities/http/client.ts'
-import { EgressPolicy } from '../../../db/egress.ts'
-import { NodeError } from '../../../workflows/nodes/define.ts'
+import { EgressPolicy } from '../../../db/process/egress.ts'
+import { NodeError } from '../../../workflows/language/node-error.ts'
 
 const options = () => ({ signal: new AbortController().signal, timeoutMs: 2_000 })
 const code = (expected: string) => (error: unknown) => error instanceof NodeError && error.code === expected

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createHttp, type HttpClient } from '../../../activities/http/client.ts'
 import { nextHop } from '../../../activities/http/redirects.ts'
 import type { HttpRequest } from '../../../workflows/effects/http.ts'
-import { NodeError } from '../../../workflows/nodes/define.ts'
+import { NodeError } from '../../../workflows/language/node-error.ts'
 
 interface Seen {
   method: string

@@ -1,8 +1,8 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { withDeadline } from '../../../activities/deadline.ts'
 import { CodeRunner } from '../../../activities/sandbox/runner.ts'
-import { CODE } from '../../../workflows/limits.ts'
-import type { NodeError } from '../../../workflows/nodes/define.ts'
+import type { NodeError } from '../../../workflows/language/node-error.ts'
+import { CODE } from '../../../workflows/shared/limits.ts'
 
 describe('code of a tenant', function () {
   this.timeout(20_000)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { keyLookup } from '../../../api/http/auth.ts'
-import { createKey, generateKey, revokeKey, rotateKey } from '../../../db/access/keys.ts'
+import { createKey, revokeKey, rotateKey } from '../../../db/access/keys.ts'
+import { generateKey } from '../../../db/model/access/key-format.ts'
 import {
   createOrganization,
   createTestDatabase,

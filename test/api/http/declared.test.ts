@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { recordExample } from '../../../db/records/model/examples.ts'
-import { entities } from '../../../db/records/model/kinds/index.ts'
+import { recordExample } from '../../../db/model/records/examples.ts'
+import { entities } from '../../../db/model/records/kinds/index.ts'
 import { assertDeclared } from '../../support/declared.ts'
 
 const contact = recordExample(entities.contacts)

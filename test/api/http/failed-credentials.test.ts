@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { MAX_FAILURES } from '../../../api/http/failed-credentials.ts'
-import { generateKey } from '../../../db/access/keys.ts'
+import { generateKey } from '../../../db/model/access/key-format.ts'
 import { createKey, startApi } from '../../support/api.ts'
 import { leaveOf } from '../../support/limits.ts'
 import { sessionHeaders } from '../../support/session.ts'

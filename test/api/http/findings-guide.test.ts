@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { CODES } from '../../../workflows/nodes/codes.ts'
+import { CODES } from '../../../workflows/language/finding-codes.ts'
 import { withApi } from '../../support/with-api.ts'
 
 describe('/docs/findings', () => {

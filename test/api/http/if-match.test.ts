@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { ifMatch } from '../../../api/http/if-match.ts'
-import { AppError } from '../../../db/errors.ts'
+import { AppError } from '../../../db/model/errors.ts'
 
 describe('If-Match', () => {
   const read = (header?: string) => ifMatch(header === undefined ? {} : { 'if-match': header })

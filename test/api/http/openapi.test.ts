@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
-import { appRoutes } from '../../../api/settings/route-table.ts'
+import { appRoutes } from '../../../api/app/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
-import { describeKind } from '../../../db/records/model/describe.ts'
-import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
-import { createSchema, recordSchema } from '../../../db/records/model/schemas.ts'
+import { describeKind } from '../../../db/model/records/describe.ts'
+import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { createSchema, recordSchema } from '../../../db/model/records/schemas.ts'
 import { withApi } from '../../support/with-api.ts'
 
 /** In bytes, without the transfer encoding. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { type Answer, createKey, startApi, type TestApi } from '../../support/api.ts'
+import type { Answer } from '../../support/answer.ts'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization } from '../../support/database.ts'
 import { leaveOf } from '../../support/limits.ts'
 import { withApi } from '../../support/with-api.ts'

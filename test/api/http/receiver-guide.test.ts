@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pathOf, SNIPPETS, type Snippet, textOf } from '../../../api/http/receiver-guide/snippets.ts'
-import { signatureHeaders } from '../../../workflows/webhook-signature.ts'
+import { signatureHeaders } from '../../../workflows/shared/webhook-signature.ts'
 import { withApi } from '../../support/with-api.ts'
 
 /** One request as the programs below read it from stdin: they print `accepted` or `refused` for each, in a line. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { serve } from '../../../api/http/serve.ts'
-import { AppError } from '../../../db/errors.ts'
+import { AppError } from '../../../db/model/errors.ts'
 
 describe('the request log', () => {
   const lines: Record<string, unknown>[] = []

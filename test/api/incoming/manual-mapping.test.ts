@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { mapManually } from '../../../db/incoming/mapping/manual.ts'
-import { transformed } from '../../../db/incoming/mapping/transforms.ts'
-import type { MappingRule, Transform } from '../../../db/incoming/types.ts'
+import { mapManually } from '../../../db/model/incoming/mapping/manual.ts'
+import { transformed } from '../../../db/model/incoming/mapping/transforms.ts'
+import type { MappingRule, Transform } from '../../../db/model/incoming/types.ts'
 import { cpuTime } from '../../support/cpu-time.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { mapPayload } from '../../../db/incoming/mapping/map.ts'
-import { parseBody } from '../../../db/incoming/parse-body.ts'
-import type { TargetEntity } from '../../../db/incoming/types.ts'
+import { mapPayload } from '../../../db/model/incoming/mapping/map.ts'
+import { parseBody } from '../../../db/model/incoming/parse-body.ts'
+import type { TargetEntity } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 const FORM = 'application/x-www-form-urlencoded'

@@ -7,8 +7,8 @@ import {
   getWorkflow,
   updateWorkflow,
 } from '../../../db/workflows/workflows.ts'
-import { compile } from '../../../workflows/definition/compile.ts'
-import type { Definition } from '../../../workflows/definition/types.ts'
+import { compile } from '../../../workflows/authoring/compile.ts'
+import type { Definition } from '../../../workflows/language/definition.ts'
 import { testActor } from '../../support/database.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { verify } from '../../../api/incoming/verify.ts'
-import type { Verification } from '../../../db/incoming/types.ts'
+import type { Verification } from '../../../db/model/incoming/types.ts'
 
 const bytes = Buffer.from('{"a":1}')
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

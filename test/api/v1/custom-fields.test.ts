@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Issue } from '../../../db/errors.ts'
-import { CUSTOM_FIELD_TYPES } from '../../../db/records/model/custom-fields/types.ts'
-import { type Answer, createKey, startApi, type TestApi } from '../../support/api.ts'
+import type { Issue } from '../../../db/model/errors.ts'
+import { CUSTOM_FIELD_TYPES } from '../../../db/model/records/custom-fields/types.ts'
+import type { Answer } from '../../support/answer.ts'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 describe('/v1/custom-fields', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
-import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
-import { recordSchema } from '../../../db/records/model/schemas.ts'
+import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { recordSchema } from '../../../db/model/records/schemas.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 

@@ -1,7 +1,8 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { LANGUAGES } from '../../../workflows/knowledge.ts'
-import { KNOWLEDGE } from '../../../workflows/limits.ts'
-import { type Answer, createKey, type RequestOptions } from '../../support/api.ts'
+import { LANGUAGES } from '../../../workflows/shared/knowledge.ts'
+import { KNOWLEDGE } from '../../../workflows/shared/limits.ts'
+import type { Answer } from '../../support/answer.ts'
+import { createKey, type RequestOptions } from '../../support/api.ts'
 import { createOrganization } from '../../support/database.ts'
 import { withApi } from '../../support/with-api.ts'
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { LOOP } from '../../../workflows/limits.ts'
+import { LOOP } from '../../../workflows/shared/limits.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { historyOf } from '../../support/worker.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Scope } from '../../../db/access/scopes.ts'
-import type { Issue } from '../../../db/errors.ts'
-import { referencesOf } from '../../../db/records/model/kind.ts'
-import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
+import type { Scope } from '../../../db/model/access/scopes.ts'
+import type { Issue } from '../../../db/model/errors.ts'
+import { referencesOf } from '../../../db/model/records/kind.ts'
+import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createMember, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 

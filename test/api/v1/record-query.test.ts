@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { recordQuery } from '../../../api/v1/record-query.ts'
-import { check } from '../../../db/validate.ts'
+import { check } from '../../../db/model/validate.ts'
 
 describe('the query of a list of records', () => {
   const issues = (query: Record<string, string | string[]>) => {

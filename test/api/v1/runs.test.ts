@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { createWorkflow } from '../../../db/workflows/workflows.ts'
-import { compile } from '../../../workflows/definition/compile.ts'
-import type { Definition } from '../../../workflows/definition/types.ts'
+import { compile } from '../../../workflows/authoring/compile.ts'
+import type { Definition } from '../../../workflows/language/definition.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 

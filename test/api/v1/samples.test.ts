@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { SAMPLE } from '../../../workflows/limits.ts'
+import { SAMPLE } from '../../../workflows/shared/limits.ts'
 import { createKey } from '../../support/api.ts'
 import { withApi } from '../../support/with-api.ts'
 import { startWorker, type TestWorker } from '../../support/worker.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { MAX_USER_REQUESTS } from '../../../api/settings/limit-requests.ts'
+import { MAX_USER_REQUESTS } from '../../../api/app/limit-requests.ts'
 import { createMember, createOrganization } from '../../support/database.ts'
 import { leaveOf } from '../../support/limits.ts'
 import { type App, headersOf, signIn, signInAs } from '../../support/session.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { createKey, findKeyHolders, generateKey, isKey, noteKeyUse } from '../../../db/access/keys.ts'
+import { createKey, findKeyHolders, noteKeyUse } from '../../../db/access/keys.ts'
+import { generateKey, isKey } from '../../../db/model/access/key-format.ts'
 import {
   createOrganization,
   createTestDatabase,

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { v7 as uuidv7 } from 'uuid'
 import { reseal, SEALED_PLACES } from '../../../db/access/reseal.ts'
 import { openSecrets, ownerOfSecret, putSecret } from '../../../db/access/secrets.ts'
+import { headerOf, open, seal } from '../../../db/process/seal.ts'
 import { approvalToken, readApprovalToken } from '../../../db/runs/approval-links.ts'
 import { createNodeTest, openTestValues } from '../../../db/runs/node-tests.ts'
-import { headerOf, open, seal } from '../../../db/seal.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import {
   createOrganization,
@@ -168,7 +168,7 @@ describe('a rotation of SECRETS_KEY', function () {
 
   describe('by npm run reseal', () => {
     const start = (further: Buffer[]): ChildProcess =>
-      spawn(process.execPath, ['--import', 'tsx', 'db/access/reseal-main.ts'], {
+      spawn(process.execPath, ['--import', 'tsx', 'worker/commands/reseal.ts'], {
         cwd: ROOT,
         env: {
           ...process.env,

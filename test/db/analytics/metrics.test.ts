@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { queryAnalytics } from '../../../db/analytics/analytics.ts'
-import { METRIC_NAMES, METRICS } from '../../../db/analytics/metrics/index.ts'
-import { type AnalyticsQuery, type AnalyticsRow, analyticsQuery } from '../../../workflows/analytics.ts'
+import { METRIC_NAMES, METRICS } from '../../../db/model/analytics/metrics/index.ts'
+import {
+  type AnalyticsQuery,
+  type AnalyticsRow,
+  analyticsQuery,
+} from '../../../workflows/shared/analytics.ts'
 import { analyticsRows, insertAnalyticsRows, type Row } from '../../support/analytics-rows.ts'
 import {
   createOrganization,

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { updateOrganization } from '../../../db/access/organization.ts'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents, type NewEvent } from '../../../db/events/outbox.ts'
-import type { Actor, Tenant } from '../../../db/postgres/tenancy.ts'
+import type { Actor } from '../../../db/model/actor.ts'
+import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { activate, deactivate, getWorkflow } from '../../../db/workflows/workflows.ts'
-import { CHAIN_DEPTH } from '../../../workflows/limits.ts'
+import { CHAIN_DEPTH } from '../../../workflows/shared/limits.ts'
 import {
   createOrganization,
   createTestDatabase,

@@ -14,8 +14,8 @@ import {
   failFileStart,
   markFilesStarted,
 } from '../../../db/files/moves/queue.ts'
-import { EXPORT_STATUSES, IMPORT_STATUSES } from '../../../db/files/moves/statuses.ts'
 import type { ImportRow } from '../../../db/imports/imports.ts'
+import { EXPORT_STATUSES, IMPORT_STATUSES } from '../../../db/model/files/statuses.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import {
   createOrganization,
@@ -98,7 +98,7 @@ describe('the moves of imports and exports', function () {
 
   describe('imports', () => {
     describeMoves<FileFixture>({
-      table: readTable('db/files/moves/statuses.ts', 'imports'),
+      table: readTable('db/model/files/statuses.ts', 'imports'),
       statuses: IMPORT_STATUSES,
       fixture: fixtureOf('imports'),
       drivers: {
@@ -119,7 +119,7 @@ describe('the moves of imports and exports', function () {
 
   describe('exports', () => {
     describeMoves<FileFixture>({
-      table: readTable('db/files/moves/statuses.ts', 'exports'),
+      table: readTable('db/model/files/statuses.ts', 'exports'),
       statuses: EXPORT_STATUSES,
       fixture: fixtureOf('exports'),
       drivers: {

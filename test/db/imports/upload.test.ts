@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { AppError } from '../../../db/errors.ts'
 import { createImport } from '../../../db/imports/imports.ts'
 import { receiveFile } from '../../../db/imports/upload.ts'
+import type { AppError } from '../../../db/model/errors.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import {
   createOrganization,

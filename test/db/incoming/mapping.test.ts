@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { mapAutomatically } from '../../../db/incoming/mapping/automatic.ts'
-import { parseBody } from '../../../db/incoming/parse-body.ts'
-import { splitName } from '../../../db/records/model/split-name.ts'
+import { mapAutomatically } from '../../../db/model/incoming/mapping/automatic.ts'
+import { parseBody } from '../../../db/model/incoming/parse-body.ts'
+import { splitName } from '../../../db/model/records/split-name.ts'
 import { cpuTime } from '../../support/cpu-time.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { DELIVERY_STATUSES } from '../../../db/model/outgoing/statuses.ts'
 import {
   beginAttempt,
   endAttempt,
@@ -14,7 +15,6 @@ import {
   resumeDelivery,
 } from '../../../db/outgoing/moves/holds.ts'
 import { failDeliveryStart, markDeliveriesStarted, releaseAgain } from '../../../db/outgoing/moves/queue.ts'
-import { DELIVERY_STATUSES } from '../../../db/outgoing/moves/statuses.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -126,7 +126,7 @@ describe('the moves of deliveries', function () {
   const releaseCharged = async () => (await releaseForQuota(db.system)) === 1
 
   describeMoves<DeliveryFixture>({
-    table: readTable('db/outgoing/moves/statuses.ts'),
+    table: readTable('db/model/outgoing/statuses.ts'),
     statuses: DELIVERY_STATUSES,
     fixture,
     drivers: {

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
-import { AppError } from '../../../db/errors.ts'
+import { AppError } from '../../../db/model/errors.ts'
+import type { DefinitionInput, DefinitionPatch } from '../../../db/model/records/custom-fields/definition.ts'
+import {
+  CUSTOM_FIELD_TYPES,
+  type CustomFieldType,
+  readValue,
+} from '../../../db/model/records/custom-fields/types.ts'
+import { createSchema, type RecordInput } from '../../../db/model/records/schemas.ts'
 import { createMany, createRecord } from '../../../db/records/create.ts'
 import {
   createDefinition,
   deleteDefinition,
   updateDefinition,
 } from '../../../db/records/custom-fields/definitions.ts'
-import type { DefinitionInput, DefinitionPatch } from '../../../db/records/model/custom-fields/definition.ts'
-import {
-  CUSTOM_FIELD_TYPES,
-  type CustomFieldType,
-  readValue,
-} from '../../../db/records/model/custom-fields/types.ts'
-import { createSchema, type RecordInput } from '../../../db/records/model/schemas.ts'
 import { updateMany } from '../../../db/records/update.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'

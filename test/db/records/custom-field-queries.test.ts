@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { AppError } from '../../../db/errors.ts'
+import { AppError } from '../../../db/model/errors.ts'
+import type { DefinitionInput } from '../../../db/model/records/custom-fields/definition.ts'
+import { type CustomFieldType, customTypes } from '../../../db/model/records/custom-fields/types.ts'
+import type { Operator } from '../../../db/model/records/field-types.ts'
+import type { RecordInput } from '../../../db/model/records/schemas.ts'
 import {
   createDefinition,
   deleteDefinition,
   updateDefinition,
 } from '../../../db/records/custom-fields/definitions.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
-import type { DefinitionInput } from '../../../db/records/model/custom-fields/definition.ts'
-import { type CustomFieldType, customTypes } from '../../../db/records/model/custom-fields/types.ts'
-import type { Operator } from '../../../db/records/model/field-types.ts'
-import type { RecordInput } from '../../../db/records/model/schemas.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { comparable, holds } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'

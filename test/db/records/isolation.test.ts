@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
+import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
 import { finderBy } from '../../../db/records/find-by-key.ts'
-import { entities, entityNames } from '../../../db/records/model/kinds/index.ts'
 import {
   createMember,
   createOrganization,

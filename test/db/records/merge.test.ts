@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import type { AppError } from '../../../db/errors.ts'
+import type { AppError } from '../../../db/model/errors.ts'
+import type { EntityName } from '../../../db/model/records/kind.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import { listHistory } from '../../../db/records/history.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
-import type { EntityName } from '../../../db/records/model/kind.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 

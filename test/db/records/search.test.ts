@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { searchPatterns, searchText } from '../../../db/records/model/search-text.ts'
+import { searchPatterns, searchText } from '../../../db/model/records/search-text.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 

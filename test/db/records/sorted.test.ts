@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
+import type { EntityName } from '../../../db/model/records/kind.ts'
+import { entities } from '../../../db/model/records/kinds/index.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../../../db/records/list.ts'
-import type { EntityName } from '../../../db/records/model/kind.ts'
-import { entities } from '../../../db/records/model/kinds/index.ts'
 import { recording, type Statement } from '../../bench/recording.ts'
 import {
   createOrganization,

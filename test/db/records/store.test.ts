@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ErrorType } from '../../../db/errors.ts'
+import type { ErrorType } from '../../../db/model/errors.ts'
 import { createRecord } from '../../../db/records/create.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'

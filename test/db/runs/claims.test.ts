@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { takesLock } from '../../../db/postgres/queue-lock.ts'
+import { takesLock } from '../../../db/queue/queue-lock.ts'
 import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
 import { markRunsStarted } from '../../../db/runs/moves/starts.ts'

@@ -14,7 +14,7 @@ import {
   isOpenRun,
   RUN_STATUSES,
   type RunStatus,
-} from '../../../workflows/interpret/statuses.ts'
+} from '../../../workflows/shared/statuses.ts'
 import {
   createOrganization,
   createTestDatabase,

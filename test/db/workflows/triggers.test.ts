@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { replaceTriggers } from '../../../db/workflows/triggers.ts'
 import { activate, deactivate, deleteWorkflow, updateWorkflow } from '../../../db/workflows/workflows.ts'
-import type { Trigger } from '../../../workflows/definition/types.ts'
+import type { Trigger } from '../../../workflows/language/definition.ts'
 import {
   createOrganization,
   createTestDatabase,

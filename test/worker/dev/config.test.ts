@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { temporalProfile } from '../../../db/temporal-profile.ts'
+import { temporalProfile } from '../../../db/process/temporal-profile.ts'
 import { readConfig } from '../../../worker/dev/config.ts'
 
 const wrong: [settings: Record<string, string>, line: string][] = [

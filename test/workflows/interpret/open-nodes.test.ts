@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { compile } from '../../../workflows/definition/compile.ts'
+import { compile } from '../../../workflows/authoring/compile.ts'
+import type { Command } from '../../../workflows/bundle/protocol.ts'
 import { commandOf, reissue } from '../../../workflows/interpret/open-nodes.ts'
 import type { RunNode } from '../../../workflows/interpret/run-state.ts'
-import type { Command } from '../../../workflows/protocol.ts'
 
 const NOW = Date.parse('2026-01-01T01:00:00.000Z')
 const program = compile({

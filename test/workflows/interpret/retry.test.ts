@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { compile } from '../../../workflows/definition/compile.ts'
-import type { Edge } from '../../../workflows/definition/types.ts'
+import { compile } from '../../../workflows/authoring/compile.ts'
 import { failedNode, planFrame, planRetry, type RetriedNode } from '../../../workflows/interpret/retry.ts'
+import type { Edge } from '../../../workflows/language/definition.ts'
 import { edge } from '../../support/nodes.ts'
 
 const program = (ids: string[], edges: Edge[]) =>

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NodeSpec } from '../../../workflows/definition/types.ts'
+import type { NodeSpec } from '../../../workflows/language/definition.ts'
 import { edge } from '../../support/nodes.ts'
 import { call, delay, runOf, set } from '../../support/run-in-memory.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { compile } from '../../../workflows/definition/compile.ts'
-import type { Edge, Program } from '../../../workflows/definition/types.ts'
+import { compile } from '../../../workflows/authoring/compile.ts'
 import { type NodeState, step } from '../../../workflows/interpret/step.ts'
+import type { Edge, Program } from '../../../workflows/language/definition.ts'
 
 function programOf(count: number, edges: Edge[], joins: ('all' | 'any')[] = []): Program {
   return compile({

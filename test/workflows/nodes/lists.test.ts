@@ -1,8 +1,8 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import fc from 'fast-check'
-import { LIST } from '../../../workflows/limits.ts'
 import { compare, comparison } from '../../../workflows/nodes/compare.ts'
-import { CONDITION_OPERATORS } from '../../../workflows/operators.ts'
+import { LIST } from '../../../workflows/shared/limits.ts'
+import { CONDITION_OPERATORS } from '../../../workflows/shared/operators.ts'
 import { errorOf, outputOf } from '../../support/execute-node.ts'
 
 describe('filter_items', () => {

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { TEXT } from '../../../workflows/limits.ts'
+import { TEXT } from '../../../workflows/shared/limits.ts'
 import { errorOf, outputOf } from '../../support/execute-node.ts'
 
 describe('split_text', () => {

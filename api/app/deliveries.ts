@@ -1,0 +1,132 @@
+import type { z } from 'zod'
+import { leastRole } from '../../db/model/access/roles.ts'
+import type { Scope } from '../../db/model/access/scopes.ts'
+import { testDelivery } from '../../db/outgoing/actions.ts'
+import { messageId } from '../../db/outgoing/body.ts'
+import {
+  type Delivery,
+  type DeliveryDetails,
+  getDelivery,
+  listDeliveries,
+} from '../../db/outgoing/deliveries.ts'
+import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { EVENTS, exampleEvent } from '../../workflows/shared/events.ts'
+import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+import { eventExample } from '../v1/event-examples.ts'
+import { scopesOfEvents } from './event-scopes.ts'
+import {
+  allDeliveriesQuery,
+  deliveryDetailSchema,
+  deliveryParams,
+  deliveryQuery,
+  deliverySchema,
+  params,
+  testBody,
+} from './outgoing-webhook-schemas.ts'
+
+const tag = 'Deliveries'
+
+/** Deliveries of outgoing webhooks; `delivery-actions.ts` has the actions on one. */
+export const deliveryRoutes: AppRoute[] = [
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/outgoing/{webhook_id}/test',
+    role: leastRole('webhooks:write'),
+    id: 'testOutgoingWebhook',
+    tag,
+    summary: 'Send a test event',
+    description:
+      'Delivers an example event, marked `"test": true`, also for an inactive webhook. It is attempted once; see the delivery for the outcome.',
+    params,
+    body: testBody,
+    example: { event: 'contact.created' },
+    response: { status: 200, schema: deliveryDetailSchema },
+    handler: ({ params, body, tenant, requireScopes }) =>
+      tenant(async (tx) => {
+        const webhook = await getOutgoingWebhook(tx, params.webhook_id)
+        const name = body.event ?? exampleEvent(webhook.events[0]!)
+        return showDelivery(
+          tx,
+          await testDelivery(tx, webhook.id, { name, data: exampleOf(name) }),
+          requireScopes,
+        )
+      }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/webhooks/outgoing/{webhook_id}/deliveries',
+    role: leastRole('webhooks:read'),
+    id: 'listDeliveries',
+    tag,
+    summary: 'List deliveries',
+    description: 'Lists the deliveries of an outgoing webhook, newest first.',
+    params,
+    query: deliveryQuery,
+    response: { status: 200, schema: listEnvelope(deliverySchema) },
+    handler: ({ params, query, tenant }) =>
+      tenant(async (tx) => {
+        await getOutgoingWebhook(tx, params.webhook_id)
+        return pageOf(tx, params.webhook_id, query)
+      }),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/deliveries',
+    role: leastRole('webhooks:read'),
+    id: 'listAllDeliveries',
+    tag,
+    summary: 'List the deliveries of all webhooks',
+    description: 'Lists the deliveries of all outgoing webhooks, newest first.',
+    query: allDeliveriesQuery,
+    response: { status: 200, schema: listEnvelope(deliverySchema) },
+    handler: ({ query: { webhook_id, ...query }, tenant }) => tenant((tx) => pageOf(tx, webhook_id, query)),
+  }),
+  appRoute({
+    method: 'GET',
+    path: '/deliveries/{delivery_id}',
+    role: leastRole('webhooks:read'),
+    id: 'getDelivery',
+    tag,
+    summary: 'Retrieve a delivery',
+    description: 'With its data, which a key reads only with the scopes of the event, and its attempts.',
+    params: deliveryParams,
+    response: { status: 200, schema: deliveryDetailSchema },
+    handler: ({ params, tenant, requireScopes }) =>
+      tenant((tx) => showDelivery(tx, params.delivery_id, requireScopes)),
+  }),
+]
+
+async function pageOf(tx: Tenant, webhookId: string | undefined, query: z.output<typeof deliveryQuery>) {
+  const { limit, cursor, offset: _, ...filter } = query
+  const page = await listDeliveries(tx, webhookId, filter, { limit, cursor, offset: offsetOf(query) })
+  return presentList({ ...page, data: page.data.map(present) })
+}
+
+/** A delivery as its routes answer. Throws not_found, insufficient_scope. */
+export async function showDelivery(
+  tx: Tenant,
+  id: string,
+  requireScopes: (needed: readonly Scope[]) => void,
+) {
+  const delivery = await getDelivery(tx, id)
+  // The data of a test is an example.
+  if (!delivery.test) requireScopes(scopesOfEvents([delivery.event]))
+  const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
+    ...attempt,
+    duration_ms: duration_ms === null ? null : Math.round(duration_ms),
+  }))
+  return present({ ...delivery, attempts })
+}
+
+const present = <T extends Delivery | DeliveryDetails>(delivery: T) => ({
+  object: 'delivery' as const,
+  ...delivery,
+  message_id: messageId(delivery.event_id, delivery.webhook_id),
+})
+
+function exampleOf(name: string): Record<string, unknown> {
+  const event = EVENTS.find((one) => one.name === name)
+  return event ? eventExample(event) : { id: '01890a5d-ac96-774b-bcce-b302099a8057' }
+}

@@ -1,0 +1,23 @@
+import type { Scope } from '../../db/model/access/scopes.ts'
+import { type CatalogueEvent, selectedBy } from '../../workflows/shared/events.ts'
+import { entityNames, RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+
+/**
+ * The scopes that reading the data of events needs, so that a key cannot subscribe to what it must not read.
+ * @param patterns names of events, `contact.*`, `*`.
+ */
+export function scopesOfEvents(patterns: readonly string[]): Scope[] {
+  const needed = patterns.flatMap((pattern) => {
+    const selected = selectedBy(pattern)
+    // A node may raise any name that the catalogue has not.
+    return selected.length === 0 ? (['workflows:run'] as const) : selected.flatMap(scopesOf)
+  })
+  return [...new Set(needed)]
+}
+
+function scopesOf({ subject }: CatalogueEvent): Scope[] {
+  if (subject === 'webhook') return []
+  const entity = entityNames.find((name) => RECORD_KINDS[name] === subject)
+  // The others have what a run has computed, as the run itself.
+  return [entity ? `${entity}:read` : 'workflows:run']
+}

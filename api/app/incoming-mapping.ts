@@ -1,0 +1,198 @@
+import { z } from 'zod'
+import { captureEntry, captureNext } from '../../db/incoming/capture.ts'
+import { getEntry } from '../../db/incoming/replay-entries.ts'
+import { bodyOf, previewPayload } from '../../db/incoming/replay-entry.ts'
+import { parsedBy } from '../../db/incoming/replays.ts'
+import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
+import { leastRole } from '../../db/model/access/roles.ts'
+import { invalid } from '../../db/model/errors.ts'
+import type { Body } from '../../db/model/incoming/map-body.ts'
+import type { ProposedRule } from '../../db/model/incoming/mapping/propose.ts'
+import { type IncomingWebhook, TARGET_ENTITIES } from '../../db/model/incoming/types.ts'
+import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
+import { sampleBody } from '../incoming/test-mapping.ts'
+import { previewSchema } from './incoming-outcome-schema.ts'
+import { assertTargets, scopesOf } from './incoming-webhook-rules.ts'
+import { params } from './incoming-webhook-schemas.ts'
+import { fieldMapping, mappingRule } from './mapping-schema.ts'
+
+const tag = 'Incoming webhooks'
+
+const sample = {
+  payload: z
+    .unknown()
+    .optional()
+    .meta({ description: 'The sample: JSON as a value, a form or XML as text.' }),
+  content_type: z.string().max(200).default('application/json'),
+  log_id: z
+    .uuid()
+    .toLowerCase()
+    .optional()
+    .meta({ description: 'A log entry as the sample. Default: the captured one.' }),
+  target_entity: z.enum(TARGET_ENTITIES).optional().meta({ description: 'Default: the one of the webhook.' }),
+}
+
+const captureBody = z
+  .strictObject({
+    minutes: z.int().min(1).max(60).default(10).meta({ description: 'How long to wait for a request.' }),
+    log_id: sample.log_id.meta({ description: 'This log entry is the sample; nothing is waited for.' }),
+  })
+  .meta({ id: 'IncomingWebhookCaptureRequest' })
+  .prefault({})
+
+const captureSchema = z
+  .object({
+    object: z.literal('incoming_webhook_capture'),
+    webhook_id: z.uuid(),
+    capturing_until: z.iso.datetime().nullable(),
+    log_id: z.uuid().nullable().meta({ description: 'The log entry of the sample.' }),
+  })
+  .meta({ id: 'IncomingWebhookCapture' })
+
+const proposeBody = z.strictObject(sample).meta({ id: 'IncomingMappingProposalRequest' }).prefault({})
+const proposalSchema = z
+  .object({
+    object: z.literal('incoming_mapping_proposal'),
+    webhook_id: z.uuid(),
+    target_entity: z.enum(TARGET_ENTITIES),
+    sender: z.string().nullable().meta({ description: 'The known sender of the sample.' }),
+    is_ping: z.boolean().meta({ description: 'The sample is a set-up request, which has no data.' }),
+    field_mapping: z
+      .object({ mode: z.literal('manual'), rules: z.array(mappingRule) })
+      .meta({ id: 'ProposedMapping' }),
+    reasons: z
+      .array(z.object({ to: z.string(), from: z.string(), value: z.unknown(), reason: z.string() }))
+      .meta({ description: 'For each rule, in their order.' }),
+    unmapped: z.array(z.string()).meta({ description: 'The paths that no rule takes.' }),
+    warnings: z.array(z.string()),
+  })
+  .meta({ id: 'IncomingMappingProposal' })
+
+const previewBody = z
+  .strictObject({
+    ...sample,
+    field_mapping: fieldMapping
+      .optional()
+      .meta({ description: 'A draft mapping. Default: the one of the webhook.' }),
+  })
+  .meta({ id: 'IncomingMappingPreviewRequest' })
+  .prefault({})
+
+const resultSchema = previewSchema
+  .extend({ object: z.literal('incoming_mapping_preview'), webhook_id: z.uuid() })
+  .meta({ id: 'IncomingMappingPreview' })
+
+/** The way to a mapping: a sample is captured, a mapping proposed from it, and tried. */
+export const incomingMappingRoutes: AppRoute[] = [
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/incoming/{webhook_id}/capture',
+    role: leastRole('webhooks:write'),
+    id: 'captureIncomingWebhookSample',
+    tag,
+    summary: 'Capture a sample',
+    description:
+      'The next verified request is kept as the sample: it is answered 200 and logged, but writes nothing; replay its log entry to write it. Or takes a log entry as the sample. The webhook shows `sample_log_id`.',
+    params,
+    body: captureBody,
+    example: { minutes: 10 },
+    response: { status: 200, schema: captureSchema },
+    handler: ({ params: { webhook_id }, body: { log_id, minutes }, tenant }) =>
+      tenant(async (tx) => {
+        const webhook = log_id
+          ? await captureEntry(tx, webhook_id, log_id)
+          : await captureNext(tx, webhook_id, minutes)
+        const { capturing_until, sample_log_id } = webhook
+        return { object: 'incoming_webhook_capture', webhook_id, capturing_until, log_id: sample_log_id }
+      }),
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/incoming/{webhook_id}/mapping/propose',
+    role: leastRole('webhooks:write'),
+    id: 'proposeIncomingMapping',
+    tag,
+    summary: 'Propose a mapping',
+    description:
+      'Proposes rules from a sample, each with its reason: what automatic mapping would take from it. Writes nothing; save the rules as the `field_mapping` of the webhook.',
+    idempotent: false,
+    params,
+    body: proposeBody,
+    example: { payload: { email: 'ada@example.com', name: 'Ada Lovelace', plan: 'pro' } },
+    response: { status: 200, schema: proposalSchema },
+    handler: async (request) => {
+      const { webhook, body } = await sampleOf(request)
+      const { deps, caller } = request
+      const { target_entity, id } = webhook
+      const { proposed, ...proposal } = await deps.compute.propose(
+        caller.organization.id,
+        body,
+        target_entity,
+      )
+      return {
+        ...{ object: 'incoming_mapping_proposal', webhook_id: id, target_entity, ...proposal },
+        field_mapping: { mode: 'manual', rules: proposed.map(({ rule }) => rule) },
+        reasons: proposed.map(toReason),
+      }
+    },
+  }),
+  appRoute({
+    method: 'POST',
+    path: '/webhooks/incoming/{webhook_id}/mapping/preview',
+    role: leastRole('webhooks:write'),
+    id: 'previewIncomingMapping',
+    tag,
+    summary: 'Preview a mapping',
+    description:
+      'Shows what a sample would do through the mapping of the webhook or a draft: the record that it would create or update, the changes of its fields, and what is wrong with it. Writes nothing.',
+    idempotent: false,
+    params,
+    body: previewBody,
+    example: { payload: { email: 'ada@example.com', name: 'Ada Lovelace' } },
+    response: { status: 200, schema: resultSchema },
+    handler: async (request) => {
+      const { webhook: stored, body } = await sampleOf(request)
+      const webhook = { ...stored, field_mapping: request.body.field_mapping ?? stored.field_mapping }
+      request.requireScopes(scopesOf(webhook))
+      assertTargets(webhook)
+      const { deps, caller } = request
+      const parsed = await parsedBy(
+        (...values) => deps.compute.mapBody(...values),
+        caller.organization.id,
+        body,
+        webhook,
+      )
+      const preview = await request.tenant((tx) => previewPayload(tx, webhook, parsed))
+      return { object: 'incoming_mapping_preview', webhook_id: webhook.id, ...preview }
+    },
+  }),
+]
+
+const toReason = ({ rule: { to, from }, value, reason }: ProposedRule) => ({ to, from, value, reason })
+
+type Request = RouteRequest<z.output<typeof params>, unknown, z.output<typeof proposeBody>>
+
+/** The webhook, with the target of the request, and the sample. Throws validation_error without a sample. */
+async function sampleOf({
+  params,
+  body,
+  tenant,
+}: Request): Promise<{ webhook: IncomingWebhook; body: Body }> {
+  return tenant(async (tx) => {
+    const stored = await getIncomingWebhook(tx, params.webhook_id)
+    const webhook = { ...stored, target_entity: body.target_entity ?? stored.target_entity }
+    if (body.payload !== undefined)
+      return { webhook, body: { content: sampleBody(body.payload), type: body.content_type } }
+    const logId = body.log_id ?? stored.sample_log_id
+    if (!logId)
+      throw invalid([
+        {
+          loc: ['body', 'payload'],
+          msg: 'there is no sample',
+          type: 'missing',
+          hint: 'send a payload or a log_id, or capture a sample: POST …/capture',
+        },
+      ])
+    return { webhook, body: bodyOf(await getEntry(tx, webhook.id, logId)) }
+  })
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { WRITES } from '../../db/model/incoming/types.ts'
+
+/** What a payload did, or would do. */
+export const outcomeSchema = z
+  .object({
+    outcome: z.enum([...WRITES, 'failed']),
+    message: z.string(),
+    error: z.string().nullable(),
+    details: z.record(z.string(), z.string()).meta({ description: 'Of a failure: the reasons, by field.' }),
+    record_id: z.uuid().nullable(),
+    run_id: z.uuid().nullable(),
+    warnings: z.array(z.string()),
+    mapped_data: z.unknown(),
+  })
+  .meta({ id: 'IncomingPayloadOutcome' })
+
+/** What a payload would do. */
+export const previewSchema = outcomeSchema.omit({ run_id: true }).extend({
+  changes: z
+    .record(z.string(), z.object({ from: z.unknown(), to: z.unknown() }))
+    .meta({ description: 'The fields of the record that would change, as in its history.' }),
+  starts_workflow: z.boolean(),
+})

@@ -1,0 +1,71 @@
+import { invalid } from '../../db/model/errors.ts'
+import { isTarget, targetNames } from '../../db/model/incoming/mapping/targets.ts'
+import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../../db/model/incoming/types.ts'
+import { normalise, SYNONYMS } from '../../db/model/records/synonyms.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { finderBy } from '../../db/records/find-by-key.ts'
+import { meantBy } from '../../workflows/language/problems.ts'
+import { nearest } from '../../workflows/shared/nearest.ts'
+import type { Scope } from '../http/scopes.ts'
+
+/** What the requests of a webhook do, its key must be allowed to do. */
+export const scopesOf = ({
+  target_entity,
+  workflow_id,
+}: Pick<IncomingWebhook, 'target_entity' | 'workflow_id'>): Scope[] => [
+  `${ENTITY_OF[target_entity]}:write`,
+  ...(workflow_id ? (['workflows:run'] as const) : []),
+]
+
+/** Throws validation_error for rules whose `to` is not a field of the target. */
+export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>): void {
+  const { field_mapping: mapping, target_entity: target } = webhook
+  if (mapping.mode === 'automatic') return
+  const issues = mapping.rules.flatMap(({ to }, index) =>
+    isTarget(to, target)
+      ? []
+      : [
+          {
+            loc: ['body', 'field_mapping', 'rules', index, 'to'],
+            msg: `${to} is not a mappable field of a ${target.toLowerCase()}`,
+            type: 'invalid_value',
+            input: to,
+            ...suggestion(to, target),
+          },
+        ],
+  )
+  if (issues.length > 0) throw invalid(issues)
+}
+
+/** What the name means in other systems, the nearest name of a field, or what a name near it means elsewhere. */
+function suggestion(to: string, target: TargetEntity): { hint: string } {
+  const names = targetNames(target)
+  const others = SYNONYMS[ENTITY_OF[target]]
+  const name = normalise(to)
+  const field =
+    others[name]?.field ?? meantBy(to, names) ?? others[nearest(name, Object.keys(others)) ?? '']?.field
+  if (field === 'full_name')
+    return { hint: 'write two rules, to first_name and last_name, each with the transform split_name' }
+  if (field && names.includes(field)) return { hint: `did you mean ${field}?` }
+  return { hint: `use custom_fields.<name>, or one of ${names.join(', ')}` }
+}
+
+/** Throws validation_error for a custom field that identifies no record. */
+export async function assertKey(
+  tx: Tenant,
+  { target_entity, deduplication: { by } }: Pick<IncomingWebhook, 'target_entity' | 'deduplication'>,
+): Promise<void> {
+  if (!by.startsWith('custom_fields.')) return
+  const entity = ENTITY_OF[target_entity]
+  await finderBy(tx, entity, by).catch(() => {
+    throw invalid([
+      {
+        loc: ['body', 'deduplication', 'by'],
+        msg: `${by} is not a unique custom field of ${entity}`,
+        type: 'invalid_value',
+        input: by,
+        hint: `use email, external_id, payload.<path>, or define the field as unique: POST /v1/custom-fields/${entity}`,
+      },
+    ])
+  })
+}

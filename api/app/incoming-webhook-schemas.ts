@@ -1,0 +1,240 @@
+import { z } from 'zod'
+import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log-values.ts'
+import { isUnsupportedPath } from '../../db/model/incoming/mapping/path.ts'
+import {
+  SENDER_VERIFICATIONS,
+  TARGET_ENTITIES,
+  WEBHOOK_STATUSES,
+  WRITES,
+} from '../../db/model/incoming/types.ts'
+import { isIpOrRange } from '../http/client-ip.ts'
+import { pageControls, period } from '../http/list-query.ts'
+import { fieldMapping } from './mapping-schema.ts'
+
+export const params = z.object({ webhook_id: z.uuid() })
+export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
+
+/** Some senders (Stripe, Shopify) generate the secret themselves. */
+export const secret = z.string().min(16).max(200)
+
+const verification = z
+  .discriminatedUnion('type', [
+    z.strictObject({ type: z.enum(SENDER_VERIFICATIONS) }).meta({ id: 'SenderVerification' }),
+    z
+      .strictObject({
+        type: z.literal('basic'),
+        username: z.string().regex(/^[^:\p{Cc}]{1,100}$/u, 'must have no colon and no control character'),
+      })
+      .meta({ id: 'BasicVerification' }),
+    z
+      .strictObject({
+        type: z.literal('hmac'),
+        header: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'is not a header name'),
+        algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256'),
+        encoding: z.enum(['hex', 'base64']).default('hex'),
+        prefix: z.string().max(20).default(''),
+      })
+      .meta({ id: 'HmacVerification' }),
+  ])
+  .meta({
+    id: 'Verification',
+    description:
+      'How requests are verified: by the secret in the header `X-Webhook-Secret` (`secret`), in the URL (`token`: `?token=…` or a last segment of the path) or as the password of HTTP basic (`basic`), or by a signature of the raw body. `hubspot` signs the URL too: it needs PUBLIC_URL to be the address that HubSpot calls.',
+  })
+
+/** A list, or text with one entry per line. */
+const ipWhitelist = z.preprocess(
+  (value) => (typeof value === 'string' ? value.split(/\s+/).filter(Boolean) : value),
+  z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
+)
+
+const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
+
+const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^*]+)$/
+
+const values = {
+  name: z.string().trim().min(1).max(100),
+  description: z.string().max(1_000),
+  verification,
+  ip_whitelist: ipWhitelist,
+  rate_limit: z.number().int().min(1).max(100_000).meta({ description: 'Requests per minute.' }),
+  burst: z
+    .number()
+    .int()
+    .min(0)
+    .max(100_000)
+    .meta({ description: 'Additional requests per minute, except those that the previous minute used.' }),
+  block: z
+    .strictObject({ after: z.number().int().min(1).max(1_000), minutes: z.number().int().min(1).max(1_440) })
+    .meta({
+      id: 'BlockRule',
+      description:
+        'Blocks an IP address for `minutes` after it exceeded the limit `after` times within an hour.',
+    })
+    .nullable(),
+  target_entity: z.enum(TARGET_ENTITIES, {
+    error: `must be one of ${TARGET_ENTITIES.join(', ')}`,
+  }),
+  field_mapping: fieldMapping,
+  deduplication: z
+    .strictObject({
+      action: z.enum(['Skip', 'Update', 'Create Anyway']).default('Update'),
+      by: z
+        .string()
+        .max(200)
+        .regex(KEY, 'must be email, external_id, custom_fields.<name> or payload.<path>')
+        .refine(
+          (by) => !isUnsupportedPath(by.replace(/^payload\./, '$.')),
+          'must name one value of the payload',
+        )
+        .default('email')
+        .meta({
+          description:
+            'What identifies duplicates: `email` (targets without one use `external_id`), `external_id`, `custom_fields.<name>` of a unique definition, or a path into the payload, `payload.order.id`, whose value becomes the external_id of the record.',
+        }),
+    })
+    .meta({ id: 'Deduplication' }),
+  workflow_id: z.uuid().nullable(),
+  workflow_inputs: z
+    .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
+    .meta({
+      description:
+        'The path of each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
+    }),
+}
+
+export const createBody = z
+  .strictObject({
+    name: values.name,
+    description: values.description.default(''),
+    secret: secret.optional(),
+    verification: verification.default({ type: 'secret' }),
+    ip_whitelist: ipWhitelist.default([]),
+    rate_limit: values.rate_limit.default(60),
+    burst: values.burst.default(0),
+    block: values.block.default(null),
+    target_entity: values.target_entity.default('Contact'),
+    field_mapping: values.field_mapping.default({ mode: 'automatic' }),
+    deduplication: values.deduplication.prefault({}),
+    workflow_id: values.workflow_id.default(null),
+    workflow_inputs: values.workflow_inputs.default({}),
+  })
+  .meta({ id: 'IncomingWebhookCreate' })
+
+export const patchBody = z
+  .strictObject({ ...values, status: z.enum(WEBHOOK_STATUSES) })
+  .partial()
+  .meta({ id: 'IncomingWebhookUpdate' })
+
+export const webhookSchema = z
+  .object({
+    object: z.literal('incoming_webhook'),
+    id: z.uuid(),
+    url: z.string(),
+    status: z.enum(WEBHOOK_STATUSES),
+    ...values,
+    ip_whitelist: z.array(z.string()),
+    capturing_until: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'Until then the next request is captured as a sample.' }),
+    sample_log_id: z.uuid().nullable().meta({ description: 'The log entry of the captured sample.' }),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'IncomingWebhook' })
+export const withSecret = webhookSchema
+  .extend({
+    secret: z.string().meta({ description: 'The secret. Returned only once.' }),
+    url_with_token: z
+      .string()
+      .optional()
+      .meta({ description: 'With the verification `token`: the URL for the sender. Returned only once.' }),
+  })
+  .meta({ id: 'IncomingWebhookWithSecret' })
+
+const logFilters = {
+  status: z.enum(LOG_STATUSES).optional().describe('Entries with this status.'),
+  action: z.enum(LOG_ACTIONS).optional().describe('Entries with this action.'),
+  source_ip: z.string().max(45).optional().describe('Entries from this IP address.'),
+  replay_id: z.uuid().toLowerCase().optional().describe('Entries of this replay.'),
+  ...period,
+}
+
+export const logExportQuery = z.strictObject(logFilters)
+
+export const logQuery = z.strictObject({
+  ...pageControls,
+  ...logFilters,
+})
+
+export const logSchema = z
+  .object({
+    object: z.literal('incoming_webhook_log'),
+    id: z.uuid(),
+    webhook_id: z.uuid(),
+    created_at: z.iso.datetime(),
+    source_ip: z.string(),
+    status: z.enum(LOG_STATUSES),
+    action: z.enum(LOG_ACTIONS).nullable(),
+    http_status: z.int(),
+    payload_size: z.int().meta({ description: 'The size in bytes.' }),
+    response_time_ms: z.number(),
+    error: z.string().nullable(),
+    message: z.string().nullable(),
+    record_id: z.uuid().nullable(),
+    run_id: z.uuid().nullable(),
+    warnings: z.array(z.string()),
+    requests: z.int().meta({
+      description: 'The number of requests: those of an address during one block are one entry.',
+    }),
+    replay_of: z.uuid().nullable().meta({ description: 'Of a replay: the entry whose request it is.' }),
+    replay_id: z.uuid().nullable(),
+    replay_problem: z.string().nullable().meta({
+      description:
+        'Why the request cannot be replayed; null if it can. A payload above 65,536 characters is stored whole for requests that failed, exceeded the quota or were captured as a sample; of those that succeeded or exceeded the rate limit only the beginning is.',
+    }),
+  })
+  .meta({ id: 'IncomingWebhookLog' })
+export const logDetailSchema = logSchema
+  .extend({
+    headers: z.record(z.string(), z.string()),
+    payload: z.string().nullable(),
+    payload_truncated: z.boolean().meta({ description: 'Whether `payload` is only the beginning.' }),
+    mapped_data: z.unknown(),
+    result: z
+      .object({
+        success: z.boolean(),
+        message: z.string().nullable(),
+        error: z.string().optional(),
+        entity: z.string().optional(),
+        action: z.enum(WRITES).optional(),
+        record_id: z.uuid().nullable().optional(),
+      })
+      .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
+    error_details: z.unknown(),
+    verified: z.boolean().meta({
+      description: 'Whether the sender proved to have the secret. Only such requests can be replayed.',
+    }),
+  })
+  .meta({ id: 'IncomingWebhookLogDetails' })
+
+export const testBody = z
+  .strictObject({
+    payload: z.unknown().meta({ description: 'The payload: JSON as a value, a form or XML as text.' }),
+    content_type: z.string().max(200).default('application/json'),
+  })
+  .meta({ id: 'IncomingWebhookTestRequest' })
+export const testSchema = z
+  .object({
+    object: z.literal('incoming_webhook_test'),
+    valid: z.boolean(),
+    entity: z.string(),
+    mapped_data: z.unknown(),
+    details: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'IncomingWebhookTest' })
+export const rotateBody = z
+  .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0), secret: secret.optional() })
+  .meta({ id: 'IncomingWebhookSecretRotation' })
+  .prefault({})

@@ -1,0 +1,58 @@
+import { AppError, type Issue, invalid } from '../../db/model/errors.ts'
+import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { findById, type Runnable } from '../../db/workflows/workflows.ts'
+import { didYouMean } from '../../workflows/language/problems.ts'
+
+type Selection = Pick<IncomingWebhook, 'workflow_id' | 'workflow_inputs'>
+
+/**
+ * Throws validation_error for an unknown workflow, and for inputs with which the version that a trigger runs cannot
+ * start. If the workflow changes later, the webhook stays valid and its log gets a warning.
+ */
+export async function assertWorkflow(tx: Tenant, { workflow_id: id, workflow_inputs }: Selection) {
+  const issues = id
+    ? inputIssues(await selected(tx, id), workflow_inputs)
+    : Object.keys(workflow_inputs).length > 0
+      ? [
+          {
+            loc: ['body', 'workflow_inputs'],
+            msg: 'needs a workflow_id',
+            type: 'invalid_value',
+            hint: 'set workflow_id, or omit workflow_inputs',
+          },
+        ]
+      : []
+  if (issues.length > 0) throw invalid(issues)
+}
+
+async function selected(tx: Tenant, id: string): Promise<Runnable> {
+  return findById(tx, id).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.type !== 'not_found') throw error
+    const loc = ['body', 'workflow_id']
+    throw invalid([{ loc, msg: 'there is no workflow with this id', type: 'not_found', input: id }])
+  })
+}
+
+function inputIssues({ name, plan }: Runnable, mapped: Record<string, string>): Issue[] {
+  const names = Object.keys(plan.inputs)
+  const known = names.length > 0 ? `its inputs are ${names.join(', ')}` : 'it has no inputs'
+  const unknown = Object.keys(mapped)
+    .filter((input) => !names.includes(input))
+    .map((input) => ({
+      loc: ['body', 'workflow_inputs', input],
+      msg: `the workflow "${name}" has no input ${input}`,
+      type: 'unknown_input',
+      hint: known,
+      ...didYouMean(input, names),
+    }))
+  const missing = Object.entries(plan.inputs)
+    .filter(([input, spec]) => spec.required && spec.default === undefined && !Object.hasOwn(mapped, input))
+    .map(([input]) => ({
+      loc: ['body', 'workflow_inputs', input],
+      msg: `the workflow "${name}" requires this input`,
+      type: 'missing',
+      hint: 'set a path, such as payload.email or record.id',
+    }))
+  return [...unknown, ...missing]
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { getOrganization, type Organization, updateOrganization } from '../../db/access/organization.ts'
+import { changePlan, requirePlanChanges } from '../../db/access/plan-changes.ts'
+import { PLANS } from '../../db/access/plans.ts'
+import { isCurrency } from '../../db/model/records/values.ts'
+import { ENV } from '../../workflows/shared/limits.ts'
+import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
+import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
+import { type AppRoute, appRoute } from '../http/route.ts'
+
+const values = {
+  name: z.string().trim().min(1).max(200),
+  currency: z
+    .string()
+    .trim()
+    .toUpperCase()
+    .refine(isCurrency, 'must be an ISO 4217 code, such as USD')
+    .describe('The default currency of amounts.'),
+  timezone: z
+    .string()
+    .refine(isTimezone, NO_TIMEZONE)
+    .describe('The time zone; `org.timezone` in workflows.'),
+  log_retention_days: z
+    .int()
+    .min(1)
+    .max(3_650)
+    .describe('The retention of webhook logs, events and deliveries. Default: 30.'),
+  run_retention_days: z
+    .int()
+    .min(1)
+    .max(3_650)
+    .describe('The retention of ended runs, counted from their end. Default: 90.'),
+  strict_custom_fields: z.boolean().describe('Whether custom fields without a definition are refused.'),
+}
+
+const setting = z.union([z.string().max(ENV.characters), z.number(), z.boolean()])
+const settingName = z.string().regex(SETTING_NAME, SETTING_NAME_RULE)
+
+const organization = z
+  .object({
+    object: z.literal('organization'),
+    id: z.uuid(),
+    plan: z.enum(PLANS),
+    ...values,
+    env: z
+      .record(z.string(), setting)
+      .describe('Settings that every node and trigger reads as `{{ env.<name> }}`. Not for secrets.'),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Organization' })
+
+const present = (found: Organization) => ({ object: 'organization', ...found })
+
+export const organizationRoutes: AppRoute[] = [
+  appRoute({
+    method: 'GET',
+    path: '/organization',
+    role: 'member',
+    id: 'getOrganization',
+    tag: 'Organization',
+    summary: 'Retrieve the organization',
+    response: { status: 200, schema: organization },
+    handler: async ({ tenant }) => present(await tenant(getOrganization)),
+  }),
+  appRoute({
+    method: 'PATCH',
+    path: '/organization',
+    role: 'admin',
+    id: 'updateOrganization',
+    tag: 'Organization',
+    summary: 'Update the organization',
+    description: `Absent members are unchanged, also those of \`env\`: null removes one. \`env\` has at most ${ENV.count} members, with ${ENV.bytes} bytes as JSON. Workflows read the new values from their next segment on.`,
+    body: z
+      .strictObject({ ...values, env: z.record(settingName, setting.nullable()) })
+      .partial()
+      .meta({ id: 'OrganizationUpdate' }),
+    response: { status: 200, schema: organization },
+    example: {
+      currency: 'EUR',
+      strict_custom_fields: true,
+      env: { crm_url: 'https://crm.example.com', vat: 0.081 },
+    },
+    handler: async ({ body, tenant }) => present(await tenant((tx) => updateOrganization(tx, body))),
+  }),
+  appRoute({
+    method: 'PUT',
+    path: '/organization/plan',
+    role: 'owner',
+    id: 'changePlan',
+    tag: 'Organization',
+    summary: 'Change the plan',
+    description:
+      'The limits of the new plan hold from the next request on. Deliveries that were held for the quota are sent. A plan that allows fewer webhooks than there are, or lower rate limits than theirs, is refused with `plan_limit` and all that exceeds it. Quotas of the month that are already exceeded do not refuse it: until the month ends, requests of incoming webhooks are blocked and deliveries held. Limits that the operator has set for the organization stay. 403 where the operator does not let owners change plans (`PLAN_CHANGES`).',
+    body: z.strictObject({ plan: z.enum(PLANS) }).meta({ id: 'PlanChange' }),
+    response: { status: 200, schema: organization },
+    example: { plan: 'professional' },
+    handler: async ({ body, tenant, deps }) =>
+      present(
+        await tenant(async (tx) => {
+          await requirePlanChanges(tx, deps.config.PLAN_CHANGES)
+          await changePlan(tx, body.plan)
+          return getOrganization(tx)
+        }),
+      ),
+  }),
+]

@@ -1,0 +1,73 @@
+import type Koa from 'koa'
+import { AppError } from '../db/model/errors.ts'
+import { METRICS_TYPE, mayReadMetrics } from '../db/process/metrics.ts'
+import { answersLink } from './app/link-page.ts'
+import { appRealm } from './app/realm.ts'
+import { appRoutes } from './app/route-table.ts'
+import { createSessionGate } from './app/session-gate.ts'
+import { handleApproval } from './approvals/decide.ts'
+import { isHttps } from './config.ts'
+import type { AppDeps } from './deps.ts'
+import { createReadiness, isReady } from './health.ts'
+import { createCors } from './http/cors.ts'
+import { methodNotAllowed } from './http/errors.ts'
+import { createGateway } from './http/gateway.ts'
+import { createReference } from './http/reference.ts'
+import { type Dispatch, serve } from './http/serve.ts'
+import { handleIncoming } from './incoming/receive.ts'
+import { createTogether } from './incoming/together.ts'
+import { sessionV1Realm, v1Realm } from './v1/realm.ts'
+import { routes } from './v1/route-table.ts'
+
+/** The HTTP application: dispatches by path prefix. */
+export function createApp(deps: AppDeps): Koa {
+  const v1 = createGateway(deps, v1Realm(deps))
+  const gate = createSessionGate(deps)
+  const settings = createGateway(deps, appRealm(deps, gate))
+  const v1BySession = createGateway(deps, sessionV1Realm(gate))
+  const reference = createReference(deps, routes, appRoutes)
+  const incoming = { ...deps, together: createTogether(deps.db) }
+  const ready = createReadiness(deps)
+  const answersPreflight = createCors(deps.config.CORS_ORIGINS)
+
+  const pages: Record<string, (ctx: Koa.Context) => void | Promise<void>> = {
+    '/healthz': (ctx) => {
+      ctx.body = { status: 'alive' }
+    },
+    '/readyz': async (ctx) => {
+      const readiness = await ready()
+      ctx.status = isReady(readiness) ? 200 : 503
+      ctx.body = readiness
+    },
+    '/metrics': async (ctx) => {
+      if (!mayReadMetrics(ctx.req, deps.config.METRICS_TOKEN))
+        throw new AppError(
+          'unauthorized',
+          'the metrics need METRICS_TOKEN as bearer token, or a request from this machine',
+        )
+      ctx.set('Content-Type', METRICS_TYPE)
+      ctx.body = await deps.metrics.text()
+    },
+  }
+
+  const dispatch: Dispatch = (ctx, path, search) => {
+    if (path.startsWith('/v1/')) {
+      if (!answersPreflight(ctx)) return v1(ctx, path, search)
+      ctx.status = 204
+      return
+    }
+    if (path.startsWith('/app/v1/')) return v1BySession(ctx, path, search)
+    if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
+    if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
+    if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
+    const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
+    if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(ctx, ['GET'])
+    ctx.state.route = path
+    return page(ctx)
+  }
+  return serve(deps.log, dispatch, deps.metrics, {
+    https: isHttps(deps.config),
+    traces: deps.traces,
+  })
+}

@@ -1,0 +1,77 @@
+import { PATTERN } from '../../workflows/shared/limits.ts'
+import { AppError } from '../model/errors.ts'
+import {
+  type Body,
+  type Mapping,
+  mapBody,
+  proposeFrom,
+  type Refused,
+  type tasks,
+} from '../model/incoming/map-body.ts'
+import { programsOf } from '../model/incoming/mapping/patterns.ts'
+import type { Proposal } from '../model/incoming/mapping/propose.ts'
+import type { Mapped } from '../model/incoming/mapping/types.ts'
+import type { Payload } from '../model/incoming/parse-body.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
+import { ComputeError, type Pool } from '../process/compute/pool.ts'
+
+/** What takes less than some 10 ms: to hand it to a thread costs more than it saves. Up to 1 ms for each KiB. */
+const INLINE = {
+  body: 8_192,
+  /** Instructions of patterns × bytes. */
+  patternSteps: 200_000,
+} as const
+
+/** The payload and what its mapping makes of it, computed at once or in a thread. Throws what `parseBody` throws, too. */
+export async function mapIn(
+  pool: Pool<typeof tasks>,
+  organizationId: string,
+  body: Body,
+  { field_mapping, target_entity, deduplication }: Mapping,
+): Promise<{ payload: Payload; mapped: Mapped }> {
+  const { length } = body.content
+  const programs = field_mapping.mode === 'manual' ? programsOf(field_mapping.rules) : 0
+  const isSmall = length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
+  const values = [body, { field_mapping, target_entity, deduplication }] as const
+  const done = isSmall
+    ? mapBody(...values)
+    : await withinLimits('the body, with the patterns of the mapping,', () =>
+        pool.run(organizationId, 'mapBody', ...values),
+      )
+  return accepted(done)
+}
+
+/** A mapping proposed from a sample, computed as `mapIn` does. */
+export async function proposeIn(
+  pool: Pool<typeof tasks>,
+  organizationId: string,
+  body: Body,
+  target: IncomingWebhook['target_entity'],
+): Promise<Proposal> {
+  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, target))
+  return accepted(
+    await withinLimits('the sample', () => pool.run(organizationId, 'proposeFrom', body, target)),
+  )
+}
+
+function accepted<T extends object>(done: T | { refused: Refused }): T {
+  if (!('refused' in done)) return done
+  const { type, message, details } = done.refused as Refused
+  throw new AppError(type, message, details)
+}
+
+/** Throws `invalid_request` for a computation that is too expensive, and `unavailable` if too many wait. */
+export async function withinLimits<T>(what: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof ComputeError)) throw error
+    if (error.limit === 'waiting')
+      throw new AppError('unavailable', 'too much is being computed for this organization', {
+        retry_after: 2,
+      })
+    throw new AppError('invalid_request', `${what} is too expensive: ${error.message}`, {
+      hint: 'make it smaller, or divide it',
+    })
+  }
+}

@@ -1,0 +1,26 @@
+import { entityNames } from '../../../workflows/shared/record-kinds.ts'
+import { allows, SCOPES, type Scope } from './scopes.ts'
+
+/** The roles of members, most powerful first. */
+export const MEMBER_ROLES = ['owner', 'admin', 'member'] as const
+export type MemberRole = (typeof MEMBER_ROLES)[number]
+
+/** The scopes that sessions of each role have. */
+export const ROLE_SCOPES: Record<MemberRole, ReadonlySet<Scope>> = {
+  owner: new Set(SCOPES),
+  admin: new Set(SCOPES),
+  member: new Set([
+    ...entityNames.flatMap((entity) => [`${entity}:read`, `${entity}:write`] as const),
+    ...(['workflows:read', 'workflows:run'] as const),
+    ...(['knowledge:read', 'knowledge:write'] as const),
+    ...(['analytics:read', 'webhooks:read'] as const),
+  ]),
+}
+
+/** The least powerful role that has this scope. */
+export const leastRole = (scope: Scope): MemberRole =>
+  MEMBER_ROLES.findLast((role) => allows(ROLE_SCOPES[role], scope))!
+
+/** Whether a role is at least as powerful as another. */
+export const includesRole = (role: MemberRole, least: MemberRole): boolean =>
+  MEMBER_ROLES.indexOf(role) <= MEMBER_ROLES.indexOf(least)

@@ -1,0 +1,27 @@
+import { type EntityName, entityNames } from '../../../workflows/shared/record-kinds.ts'
+
+/** Scopes: `<resource>:<level>`. Default deny; `write`, `author` and `run` each imply `read` on the same resource. */
+
+const ofRecords = entityNames.map((entity) => [entity, ['read', 'write'] as const] as const)
+
+const LEVELS = {
+  ...(Object.fromEntries(ofRecords) as Record<EntityName, readonly ['read', 'write']>),
+  workflows: ['read', 'author', 'run'],
+  knowledge: ['read', 'write'],
+  analytics: ['read'],
+  /** The settings of incoming and outgoing webhooks. */
+  webhooks: ['read', 'write'],
+} as const
+
+export type Scope = { [R in keyof typeof LEVELS]: `${R}:${(typeof LEVELS)[R][number]}` }[keyof typeof LEVELS]
+
+export const SCOPES = Object.entries(LEVELS).flatMap(([resource, levels]) =>
+  levels.map((level) => `${resource}:${level}`),
+) as Scope[]
+
+/** Whether `held` covers `needed`, directly or by implication. */
+export function allows(held: ReadonlySet<Scope>, needed: Scope): boolean {
+  if (held.has(needed)) return true
+  const [resource, level] = needed.split(':') as [keyof typeof LEVELS, string]
+  return level === 'read' && LEVELS[resource].some((other) => held.has(`${resource}:${other}` as Scope))
+}

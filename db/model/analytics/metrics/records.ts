@@ -1,0 +1,14 @@
+import { entityNames } from '../../../../workflows/shared/record-kinds.ts'
+import type { Metric } from '../metric.ts'
+import { RECORDS } from '../sources.ts'
+
+/** How many records of each kind were created. */
+export const RECORD_METRICS: Metric[] = entityNames.map((entity) => ({
+  name: `${entity}.created`,
+  subject: 'records',
+  unit: 'count',
+  description: `The ${entity} that were created in the period, without those that were deleted since.`,
+  source: RECORDS[entity],
+  time: 'created_at',
+  measure: { type: 'count' },
+}))

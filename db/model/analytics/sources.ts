@@ -1,0 +1,83 @@
+import { type EntityName, entityNames } from '../../../workflows/shared/record-kinds.ts'
+import { RUN_STATUSES } from '../../../workflows/shared/statuses.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../incoming/log-values.ts'
+import { DELIVERY_STATUSES } from '../outgoing/statuses.ts'
+import { entities } from '../records/kinds/index.ts'
+import type { Dimension, Source } from './metric.ts'
+
+/** The dimensions of each kind of record, besides the owner: columns that the index for times of creation holds. */
+const OF_RECORDS: Record<EntityName, string[]> = {
+  contacts: ['lead_status', 'lifecycle_stage', 'lead_source'],
+  companies: ['type', 'lifecycle_stage', 'industry'],
+  deals: ['stage', 'pipeline', 'deal_type', 'source', 'currency'],
+  tasks: ['status', 'priority', 'type', 'assignee_id'],
+  notes: ['format', 'author_id'],
+  activities: ['type', 'status', 'direction'],
+}
+
+function recordSource(entity: EntityName): Source {
+  const { fields } = entities[entity]
+  const own = OF_RECORDS[entity].map((name): [string, Dimension] => {
+    const { type, description, values } = fields[name]!
+    const isId = type === 'user' || type === 'reference'
+    return [name, { type: isId ? 'id' : 'text', description: description ?? '', ...(values && { values }) }]
+  })
+  const owner: Dimension = { type: 'id', description: 'The owner of the record.' }
+  return {
+    table: entity,
+    where: 't.deleted_at is null',
+    dimensions: { owner_id: owner, ...Object.fromEntries(own) },
+  }
+}
+
+/** Records that are not deleted, by kind. */
+export const RECORDS = Object.fromEntries(
+  entityNames.map((entity) => [entity, recordSource(entity)]),
+) as Record<EntityName, Source>
+
+/** Runs of workflows, without tests of nodes. */
+export const RUNS: Source = {
+  table: 'runs',
+  where: "t.kind = 'run'",
+  dimensions: {
+    workflow_id: { type: 'id', description: 'The workflow.' },
+    status: { type: 'text', description: 'The status of the run.', values: RUN_STATUSES },
+  },
+  retention: 'run_retention_days',
+}
+
+/** The log of requests to incoming webhooks. */
+export const REQUESTS: Source = {
+  table: 'incoming_logs',
+  where: 'true',
+  dimensions: {
+    webhook_id: { type: 'id', description: 'The incoming webhook.' },
+    status: {
+      type: 'text',
+      description: 'The outcome of the request.',
+      values: LOG_STATUSES,
+    },
+    action: {
+      type: 'text',
+      description: 'What became of the record.',
+      values: LOG_ACTIONS,
+    },
+    error: { type: 'text', description: 'The code of the error, such as `invalid_secret`.' },
+  },
+  retention: 'log_retention_days',
+}
+
+/** Deliveries of events to outgoing webhooks, without tests. */
+export const DELIVERIES: Source = {
+  table: 'deliveries',
+  where: 'not t.test',
+  dimensions: {
+    webhook_id: { type: 'id', description: 'The outgoing webhook.' },
+    status: {
+      type: 'text',
+      description: 'The status of the delivery.',
+      values: DELIVERY_STATUSES,
+    },
+  },
+  retention: 'log_retention_days',
+}

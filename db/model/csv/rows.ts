@@ -1,0 +1,19 @@
+import { CsvError, type CsvRow, type Place, readRows as readCsv } from '../../../workflows/shared/csv/rows.ts'
+import { AppError } from '../errors.ts'
+
+export type { CsvRow, Place } from '../../../workflows/shared/csv/rows.ts'
+
+/** The rows of a file after a place. After the rows before an error, throws `invalid_request` with the line and a hint. */
+export async function* readRows(
+  pieces: AsyncIterable<Buffer>,
+  delimiter: string,
+  from?: Place,
+): AsyncGenerator<CsvRow, void, void> {
+  try {
+    yield* readCsv(pieces, delimiter, from)
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    const { message, hint } = error
+    throw new AppError('invalid_request', message, hint === undefined ? {} : { hint })
+  }
+}

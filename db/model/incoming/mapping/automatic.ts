@@ -1,0 +1,207 @@
+import { splitName } from '../../records/split-name.ts'
+import type { TargetEntity } from '../types.ts'
+import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
+import { type Leaf, leaves } from './leaves.ts'
+import { saysOptOut } from './opt-out.ts'
+import { valueAt } from './path.ts'
+import { senderOf } from './senders/index.ts'
+import type { KnownPaths, Sender, SenderRequest } from './senders/types.ts'
+import { customFieldOf, fieldOf, typed } from './targets.ts'
+import type { Mapped } from './types.ts'
+
+/**
+ * Maps the values of a known sender by their paths, all others by their names, at any depth: first agx's own names of
+ * fields, then synonyms. If several values match a field, the better name wins, then the value within the target (the
+ * person of a contact), then the shallower value, then the first. From a list of records it uses the first, with a
+ * warning. Pure and deterministic.
+ */
+export function mapAutomatically(
+  payload: unknown,
+  target: TargetEntity,
+  headers: SenderRequest['headers'] = {},
+  all: Leaf[] = leaves(payload),
+): Mapped {
+  const { sender, isPing, best, tags, custom, warnings } = matchesOf(payload, target, headers, all)
+  const known = sender ? { sender } : {}
+  if (isPing) return { fields: {}, sources: {}, ...known, isPing }
+  return { ...assemble(best, tags, custom, target), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
+}
+
+/** What automatic mapping takes from a payload. */
+export interface Matches {
+  /** The name of the known sender. */
+  sender?: string
+  isPing?: true
+  /** By field, also `full_name`. */
+  best: Map<string, Match>
+  tags: Match[]
+  custom: Match[]
+  warnings: string[]
+}
+
+export function matchesOf(
+  payload: unknown,
+  target: TargetEntity,
+  headers: SenderRequest['headers'],
+  all: Leaf[],
+): Matches {
+  const request = { headers, payload: payload as SenderRequest['payload'] }
+  const sender = typeof payload === 'object' && payload !== null ? senderOf(request) : undefined
+  const best = new Map<string, Match>()
+  const tags: Match[] = []
+  const custom: Match[] = []
+  const known = sender ? { sender: sender.name } : {}
+  if (sender?.isPing?.(request)) return { ...known, isPing: true, best, tags, custom, warnings: [] }
+  const found = matchesIn(sender ? within(all, sender) : all, target)
+  const firstIndexes = firstRecords(found)
+  for (const match of found) {
+    const { entry } = match.leaf
+    if (entry && (firstIndexes.get(entry.list) ?? entry.index) !== entry.index) continue
+    if (match.field === 'tags') tags.push(match)
+    else if (match.field.startsWith('custom_fields.')) custom.push(match)
+    else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
+  }
+  for (const match of sender ? knownIn(payload, sender.fields[target] ?? {}) : []) {
+    if (match.field === 'tags') tags.push(match)
+    else best.set(match.field, match)
+  }
+  if (sender?.optsOut?.(request) && fieldOf('do_not_contact', target))
+    best.set('do_not_contact', {
+      ...{ field: 'do_not_contact', score: KNOWN, because: 'opt-out' },
+      leaf: leafAt('type', true),
+    })
+  const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))
+  const warnings = [...firstIndexes]
+    .filter(([list]) => lists.has(list))
+    .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
+  return { ...known, best, tags, custom, warnings }
+}
+
+export interface Match extends Guess {
+  leaf: Leaf
+}
+
+/** The score of what the sender is known to mean. */
+const KNOWN = 1_000
+
+const leafAt = (path: string, value: Leaf['value']): Leaf => ({ name: '', key: '', context: [], path, value })
+
+/** The values whose names the account's owner chose. */
+const within = (all: Leaf[], { guessIn = [] }: Sender) =>
+  all.filter(({ path }) =>
+    guessIn.some((part) => path.startsWith(part) && /^[.[]/.test(path.slice(part.length))),
+  )
+
+function knownIn(payload: unknown, paths: KnownPaths): Match[] {
+  return Object.entries(paths).flatMap(([field, candidates]) => {
+    for (const path of candidates) {
+      const value = valueAt(payload, path)
+      const scalar = Array.isArray(value) ? value.filter((one) => typeof one !== 'object').join(',') : value
+      if (['string', 'number', 'boolean'].includes(typeof scalar) && String(scalar).trim() !== '')
+        return [{ field, score: KNOWN, because: 'sender', leaf: leafAt(path, scalar as Leaf['value']) }]
+    }
+    return []
+  })
+}
+
+function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
+  const guess = guesser(all, target)
+  const mayOptOut = fieldOf('do_not_contact', target) !== undefined
+  return all.flatMap((leaf) => {
+    const to = customTarget(leaf, target)
+    if (to) return [{ leaf, field: to, score: KNOWN, because: 'custom field' }]
+    // Wins over a no: an opt-out must not be lost.
+    if (mayOptOut && saysOptOut(leaf))
+      return [{ leaf: { ...leaf, value: true }, field: 'do_not_contact', score: KNOWN, because: 'opt-out' }]
+    const match = guess(leaf)
+    return match ? [{ leaf, ...match }] : []
+  })
+}
+
+/** `custom_fields: {tier}` of the record, and `custom_fields.tier` as one name. */
+function customTarget({ key, context }: Leaf, target: TargetEntity): string | undefined {
+  const isMember = context.at(-1) === 'customfields'
+  const to = isMember ? `custom_fields.${key}` : key
+  if (customFieldOf(to) === undefined) return undefined
+  return isOfRecord(isMember ? context.slice(0, -1) : context, target) ? to : undefined
+}
+
+/** Identifying fields: a list in which two entries have the same one is a list of records. */
+const IDENTITY = new Set(['email', 'full_name', 'first_name', 'last_name', 'name', 'title', 'external_id'])
+
+/** The index of the first record in each list of records: the result must not mix several records. */
+function firstRecords(matches: Match[]): Map<string, number> {
+  const first = new Map<string, number>()
+  const seen = new Map<string, Map<string, number>>()
+  for (const { leaf, field } of matches) {
+    if (!leaf.entry || !IDENTITY.has(field)) continue
+    const { list, index } = leaf.entry
+    const fields = seen.get(list) ?? new Map<string, number>()
+    seen.set(list, fields)
+    const before = fields.get(field)
+    if (before === undefined) fields.set(field, index)
+    else if (before !== index && !first.has(list)) first.set(list, Math.min(...fields.values()))
+  }
+  return first
+}
+
+function assemble(best: Map<string, Match>, tags: Match[], custom: Match[], target: TargetEntity): Mapped {
+  const fields: Record<string, unknown> = {}
+  const sources: Record<string, string> = {}
+  const address: Record<string, string> = {}
+  const extra: Pick<Mapped, 'company_name' | 'note'> = {}
+  let fullName: Leaf | undefined
+  for (const [field, { leaf }] of best) {
+    const text = String(leaf.value).trim()
+    if (field === 'full_name') {
+      fullName = leaf
+      continue
+    }
+    sources[field] = leaf.path
+    if (field === 'company_name') extra.company_name = text
+    else if (field === 'note_content') extra.note = text
+    else if (field.startsWith('address.')) address[field.slice('address.'.length)] = text
+    else fields[field] = guessed(text, field, target)
+  }
+  if (target === 'Contact' && fullName && !(fields.first_name && fields.last_name)) {
+    for (const [field, part] of Object.entries(splitName(String(fullName.value))))
+      if (fields[field] === undefined) {
+        fields[field] = part
+        sources[field] = fullName.path
+      }
+  }
+  if (Object.keys(address).length > 0) fields.address = address
+  const words = tags
+    .flatMap(({ leaf }) => String(leaf.value).split(','))
+    .map((tag) => tag.trim())
+    .filter(Boolean)
+  if (words.length > 0) {
+    fields.tags = [...new Set(words)]
+    sources.tags = tags[0]!.leaf.path
+  }
+  if (custom.length > 0) fields.custom_fields = customFields(custom, sources)
+  return { fields, sources, ...extra }
+}
+
+/** Several values of one name are a list. */
+function customFields(custom: Match[], sources: Record<string, string>): Record<string, unknown> {
+  const values = new Map<string, Leaf['value'] | Leaf['value'][]>()
+  for (const { field, leaf } of custom) {
+    const name = field.slice('custom_fields.'.length)
+    const before = values.get(name)
+    const isItem = leaf.path.endsWith(']')
+    values.set(
+      name,
+      before === undefined ? (isItem ? [leaf.value] : leaf.value) : [before, leaf.value].flat(),
+    )
+    sources[field] ??= leaf.path
+  }
+  return Object.fromEntries(values)
+}
+
+/** Text as the type of its field. The names of options are compared as names of fields are. */
+function guessed(text: string, name: string, target: TargetEntity): unknown {
+  const field = fieldOf(name, target)
+  if (field?.type !== 'enum') return typed(text, field)
+  return optionNamed(text, field.values!) ?? text
+}

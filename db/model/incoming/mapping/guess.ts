@@ -1,0 +1,176 @@
+import {
+  COMPANY_WORDS,
+  normalise,
+  PERSON_WORDS,
+  SUBJECT_WORDS,
+  SYNONYMS,
+  UNRELATED_WORDS,
+} from '../../records/synonyms.ts'
+import { looksLikeEmail } from '../../records/values.ts'
+import { ENTITY_OF, type TargetEntity } from '../types.ts'
+import type { Leaf } from './leaves.ts'
+import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
+
+/** A guess: the target of a value. The higher score wins. */
+export interface Guess {
+  field: string
+  score: number
+  because: Reason
+}
+
+/** Why a value was taken: agx's own name of the field or a synonym of it, or what the sender is known to mean. */
+export type Reason = 'own name' | 'synonym' | 'custom field' | 'opt-out' | 'sender'
+
+/** Fields that only a person or company has: they count wherever they are. */
+const PERSONAL = new Set(['email', 'phone', 'mobile_phone', 'first_name', 'last_name'])
+
+/** Names that things have too. They count at the top, within the record, beside personal fields, and as answers. */
+const AMBIGUOUS = new Set(
+  [
+    'name displayname first last nom nombre title position role url web site homepage website source state',
+    'tag tags labels note notes comment comments message question body id status type',
+  ].flatMap((names) => names.split(' ')),
+)
+
+/** Parents that say nothing of their content. */
+const WRAPPERS = new Set(
+  'data payload body event fields form properties attributes object record values answers submission response result details entry item items current new after formresponse rawrequest hidden merges customattributes questionsandanswers leads records json content personal profile lead'.split(
+    ' ',
+  ),
+)
+
+/** Guesses the targets of the values of one payload. */
+export function guesser(leaves: Leaf[], target: TargetEntity): (leaf: Leaf) => Guess | undefined {
+  const synonyms = SYNONYMS[ENTITY_OF[target]]
+  const persons = new Set(
+    leaves.filter(({ name }) => PERSONAL.has(synonyms[name]?.field ?? '')).map(({ path }) => parentOf(path)),
+  )
+  return (leaf) => guess(leaf, target, persons)
+}
+
+const parentOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('.')))
+
+function guess(leaf: Leaf, target: TargetEntity, persons: ReadonlySet<string>): Guess | undefined {
+  const has = (words: ReadonlySet<string>) => leaf.context.some((word) => words.has(word))
+  if (has(UNRELATED_WORDS)) return undefined
+  const entity = ENTITY_OF[target]
+  const name = baseName(leaf.name)
+  if (belongsToCompany(target) && has(COMPANY_WORDS)) {
+    // Only the name of the company is mapped; its email and phone are not the contact's.
+    return ['name', 'companyname', 'title'].includes(name)
+      ? { field: 'company_name', score: 60, because: 'synonym' }
+      : undefined
+  }
+  const ofTarget = has(SUBJECT_WORDS[entity])
+  if ((has(PERSON_WORDS) || has(COMPANY_WORDS)) && !ofTarget) return undefined
+  const found = named(leaf, name, target)
+  if (!found || isImplausibleName(found.field, leaf)) return undefined
+  if (!ofTarget && AMBIGUOUS.has(found.name) && isNoOption(found.field, leaf, target)) return undefined
+  if (!ofTarget && has(OTHER_SUBJECTS[entity]) && !PERSONAL.has(found.field)) return undefined
+  const isClear =
+    ofTarget ||
+    leaf.isAnswer ||
+    !AMBIGUOUS.has(found.name) ||
+    leaf.context.every((word) => WRAPPERS.has(word)) ||
+    persons.has(parentOf(leaf.path))
+  if (target === 'Contact' && !isClear) return undefined
+  const score =
+    found.score +
+    (isPlausible(found.field, leaf.value, target) ? 100 : 0) +
+    (ofTarget ? 20 : 0) -
+    leaf.context.length
+  return { field: found.field, score, because: found.because }
+}
+
+/** Words of deals and tasks, where they are not the target: an issue's title is no job title. */
+const OTHER_SUBJECTS = {
+  contacts: new Set([...SUBJECT_WORDS.deals, ...SUBJECT_WORDS.tasks]),
+  companies: new Set([...SUBJECT_WORDS.deals, ...SUBJECT_WORDS.tasks]),
+  deals: SUBJECT_WORDS.tasks,
+  tasks: SUBJECT_WORDS.deals,
+}
+
+/** The field with this name, or with a synonym of it. */
+function named(leaf: Leaf, base: string, target: TargetEntity): (Guess & { name: string }) | undefined {
+  const own = OWN[target][leaf.name]
+  if (own) return { field: own, name: leaf.name, score: 45, because: 'own name' }
+  const synonyms = SYNONYMS[ENTITY_OF[target]]
+  const outer = leaf.context.at(-1) ?? ''
+  // `name: {first, last}` is matched with the name of its parent.
+  for (const [name, rank] of [
+    [outer + leaf.name, 40],
+    [baseName(outer) + leaf.name, 38],
+    [leaf.name, 40],
+    [base, 30],
+    // `phone: {full}`
+    [leaf.name === 'full' ? baseName(outer) : '', 38],
+  ] as const) {
+    const synonym = synonyms[name]
+    if (synonym) return { field: synonym.field, name, score: rank - synonym.rank * 4, because: 'synonym' }
+  }
+  return undefined
+}
+
+/** For each target: normalised name → field. */
+const OWN = Object.fromEntries(
+  Object.keys(ENTITY_OF).map((target) => [
+    target,
+    Object.assign(
+      Object.create(null),
+      Object.fromEntries(targetNames(target as TargetEntity).map((name) => [normalise(name), name])),
+    ),
+  ]),
+) as Record<TargetEntity, Record<string, string | undefined>>
+
+/** `your-email`, `contact_email` and `q4_email` mean `email`; `formTitle` does not mean `title`. */
+function baseName(name: string): string {
+  const base = name.replace(
+    /^(q\d+|\d+)?(your|my|the|contact|customer|lead|client|person|user|subscriber|attendee|buyer|guest|applicant|billing|form|field|input)?/,
+    '',
+  )
+  return /^form./.test(name) && AMBIGUOUS.has(base) ? name : base
+}
+
+/** Roles and states of an account in the sender's system, and salutations. */
+const ACCOUNT_ROLES =
+  /^(customer|subscriber|administrator|admin|editor|author|contributor|user|member|guest|viewer|lead|shop_manager)$/i
+const ACCOUNT_STATES =
+  /^(enabled|disabled|invited|declined|active|inactive|open|closed|pending|confirmed|verified|subscribed|unsubscribed)$/i
+const SALUTATION = /^(mr|mrs|ms|miss|mx|dr|prof|herr|frau|mme|m|sr|sra)\.?$/i
+
+/** Whether the value shows that the name means something else. */
+function isImplausibleName(field: string, { name, value }: Leaf): boolean {
+  const text = String(value)
+  if (name === 'role') return ACCOUNT_ROLES.test(text)
+  if (name === 'title') return field === 'job_title' && SALUTATION.test(text)
+  if (field === 'address.state') return ACCOUNT_STATES.test(text)
+  return field === 'note_content' && typeof value !== 'string'
+}
+
+/** Whether the value is none of the options of its field: the `type` of an event is not that of a company. */
+function isNoOption(field: string, { value }: Leaf, target: TargetEntity): boolean {
+  const values = fieldOf(field, target)?.values
+  return values !== undefined && optionNamed(String(value), values) === undefined
+}
+
+/** The option of this name, compared as names of fields are: `In Progress` is `in_progress`. */
+export const optionNamed = (text: string, options: readonly string[]): string | undefined =>
+  options.find(
+    (option) =>
+      option ===
+      text
+        .trim()
+        .toLowerCase()
+        .replace(/[\s-]+/g, '_'),
+  )
+
+/** Whether the parents of a value are the record itself, or say nothing. */
+export const isOfRecord = (context: string[], target: TargetEntity): boolean =>
+  context.every((word) => WRAPPERS.has(word) || SUBJECT_WORDS[ENTITY_OF[target]].has(word))
+
+/** An implausible value is used only if there is no better one. */
+function isPlausible(field: string, value: Leaf['value'], target: TargetEntity): boolean {
+  if (field === 'email') return looksLikeEmail(String(value))
+  if (field === 'phone' || field === 'mobile_phone') return (String(value).match(/\d/g)?.length ?? 0) >= 5
+  return typeof value !== 'boolean' || fieldOf(field, target)?.type === 'boolean'
+}

@@ -1,0 +1,50 @@
+import { note as notes } from '../../records/kinds/note.ts'
+import { firstCharacters } from '../../records/values.ts'
+import { type IncomingWebhook, pathOfKey } from '../types.ts'
+import { mapAutomatically } from './automatic.ts'
+import { leaves } from './leaves.ts'
+import { mapManually } from './manual.ts'
+import { textAt } from './path.ts'
+import type { SenderRequest } from './senders/types.ts'
+import type { Mapped } from './types.ts'
+import { unmappedOf } from './unmapped.ts'
+
+type Settings = Pick<IncomingWebhook, 'field_mapping' | 'target_entity'> &
+  Partial<Pick<IncomingWebhook, 'deduplication'>>
+
+/** Maps a payload by the settings of the webhook. */
+export function mapPayload(
+  payload: unknown,
+  { field_mapping: mapping, target_entity, deduplication }: Settings,
+  headers: SenderRequest['headers'] = {},
+): Mapped {
+  const all = leaves(payload)
+  const found =
+    mapping.mode === 'manual'
+      ? mapManually(payload, mapping.rules, target_entity)
+      : mapAutomatically(payload, target_entity, headers, all)
+  const mapped = found.isPing ? found : withKeyAt(payload, found, deduplication)
+  return { ...truncateNote(mapped), ...(mapped.isPing ? {} : unmappedOf(all, mapping, mapped)) }
+}
+
+/** Truncates a note that is too long, instead of refusing the payload. */
+function truncateNote(mapped: Mapped): Mapped {
+  const max = notes.fields.body!.max!
+  const whole = mapped.note?.trim() ?? ''
+  const note = firstCharacters(whole, max)
+  if (note === whole) return mapped
+  const warning = `the note was truncated to ${max} characters`
+  return { ...mapped, note, warnings: [...(mapped.warnings ?? []), warning] }
+}
+
+/** The value at the path of the deduplication is the record's external_id, whatever else is mapped to it. */
+function withKeyAt(payload: unknown, mapped: Mapped, deduplication: Settings['deduplication']): Mapped {
+  const path = deduplication && pathOfKey(deduplication)
+  const key = path && textAt(payload, path)
+  if (!key) return mapped
+  return {
+    ...mapped,
+    fields: { ...mapped.fields, external_id: key },
+    sources: { ...mapped.sources, external_id: path },
+  }
+}

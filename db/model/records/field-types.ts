@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import type { FilterOperator } from '../../../workflows/shared/operators.ts'
+import { isStorable } from '../../../workflows/shared/storable-text.ts'
+import { isTimezone, NO_TIMEZONE } from '../../../workflows/shared/timezone.ts'
+import type { Field, FieldType } from './kind.ts'
+import {
+  DECIMAL,
+  isCurrency,
+  isDay,
+  isDomain,
+  MONEY,
+  toDomain,
+  toE164,
+  toMoney,
+  toStoredTimestamp,
+  toTimestamp,
+  withScheme,
+} from './values.ts'
+
+export type Operator = FilterOperator
+
+const EQUALITY: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
+const ORDERED: Operator[] = [...EQUALITY, 'gt', 'gte', 'lt', 'lte', 'between']
+const TEXT: Operator[] = [...ORDERED, 'contains', 'starts_with']
+
+/** Everything that depends on the type of a field. */
+interface TypeOf {
+  /** The schema of a client's value; parsing normalises it. */
+  input: (field: Field) => z.ZodType
+  operators: Operator[]
+  /** Stored as text, compared case-insensitively. */
+  isText?: true
+  /** Parses a filter value; undefined if it does not match the type. */
+  filterValue: (text: string) => string | undefined
+  /** The expected filter value, for errors. */
+  expects: string
+  sortable: boolean
+  /** The part of a value that full-text search finds; absent if none. */
+  searched?: (value: unknown) => unknown
+}
+
+export const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
+
+const identity = (value: unknown) => value
+
+const trimmed = (field: Field) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(field.max ?? 255)
+
+const text: TypeOf = {
+  input: trimmed,
+  operators: TEXT,
+  isText: true,
+  filterValue: (value) => (isStorable(value) ? value : undefined),
+  expects: 'a text',
+  sortable: true,
+  searched: identity,
+}
+
+const day = z.iso
+  .date('must be a valid date such as 2026-01-31')
+  .refine(isDay, 'must be in the years 0001 to 9999')
+const instant = z.union(
+  [z.iso.datetime({ offset: true }), z.iso.date()],
+  'must be a valid date, or a time with an offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+)
+
+const id: TypeOf = {
+  input: () => z.uuid().toLowerCase(),
+  operators: EQUALITY,
+  filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
+  expects: 'an id',
+  sortable: true,
+}
+
+export const fieldTypes: Record<FieldType, TypeOf> = {
+  text,
+  email: { ...text, input: () => z.string().trim().max(254).pipe(z.email()) },
+  phone: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .min(1)
+        .max(64)
+        .transform((value) => toE164(value)),
+    // URL decoding turns a + that was not encoded into a space.
+    filterValue: (value) => text.filterValue(value.replace(/^ (?=\d)/, '+')),
+  },
+  url: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .overwrite(withScheme)
+        .max(2_048)
+        .pipe(z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })),
+  },
+  domain: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        .trim()
+        .overwrite(toDomain)
+        .max(253)
+        // Not a pattern, since the OpenAPI document would then refuse web addresses, which are accepted.
+        .refine(isDomain, {
+          error: 'must be a domain such as example.com',
+          params: { type: 'invalid_format' },
+        }),
+  },
+  integer: {
+    input: (field) =>
+      z
+        .int()
+        .min(0)
+        .max(field.max ?? 2_147_483_647),
+    operators: ORDERED,
+    filterValue: (value) =>
+      /^-?\d{1,10}$/.test(value) && Math.abs(Number(value)) <= 2_147_483_647 ? value : undefined,
+    expects: 'an integer, at most 2147483647',
+    sortable: true,
+    searched: identity,
+  },
+  money: {
+    input: () =>
+      z.union([z.string(), z.number()], DECIMAL).meta({ pattern: MONEY.source }).transform(toMoney),
+    operators: ORDERED,
+    filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
+    expects: 'a decimal such as 1250.00',
+    sortable: true,
+    searched: identity,
+  },
+  currency: {
+    ...text,
+    input: () =>
+      z
+        .string()
+        // Before trimming: the pattern is part of the OpenAPI document.
+        .regex(/^\s*[A-Za-z]{3}\s*$/, 'must be an ISO 4217 code such as USD')
+        .trim()
+        .toUpperCase()
+        .refine(isCurrency, 'is not an ISO 4217 currency'),
+  },
+  timezone: {
+    ...text,
+    input: () => z.string().trim().max(64).refine(isTimezone, NO_TIMEZONE),
+  },
+  boolean: {
+    input: () => z.boolean(),
+    operators: ['eq', 'ne', 'is_null'],
+    filterValue: (value) => (value === 'true' || value === 'false' ? value : undefined),
+    expects: 'true or false',
+    sortable: true,
+  },
+  date: {
+    input: () => day,
+    operators: ORDERED,
+    filterValue: (value) => (day.safeParse(value).success ? value : undefined),
+    expects: 'a date such as 2026-01-31',
+    sortable: true,
+    searched: identity,
+  },
+  datetime: {
+    input: () => instant.transform(toStoredTimestamp),
+    operators: ORDERED,
+    // A date without a time stays a date: it means the whole day.
+    filterValue: (value) =>
+      day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
+    expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
+    sortable: true,
+    // Only the date is searchable.
+    searched: (value) => String(value).slice(0, 10),
+  },
+  enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
+  id,
+  reference: id,
+  user: id,
+  address: {
+    input: () => {
+      const part = z.string().trim().max(255).nullable().optional()
+      return z.strictObject(Object.fromEntries(ADDRESS_PARTS.map((name) => [name, part])))
+    },
+    operators: ['is_null'],
+    filterValue: () => undefined,
+    expects: 'is_null',
+    sortable: false,
+    searched: identity,
+  },
+}

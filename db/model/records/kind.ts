@@ -1,0 +1,112 @@
+import type { EntityName, ObjectName } from '../../../workflows/shared/record-kinds.ts'
+import type { Actor } from '../actor.ts'
+
+/**
+ * The definition of a record kind: a file in `kinds/` declares its fields. The create and update schemas, the columns,
+ * filters, sort fields, full-text search, OpenAPI and the targets of webhook mappings follow from them.
+ */
+export { type EntityName, withArticle } from '../../../workflows/shared/record-kinds.ts'
+
+export type FieldType =
+  | 'text'
+  | 'email'
+  | 'phone'
+  | 'url'
+  | 'domain'
+  | 'integer'
+  | 'money'
+  | 'currency'
+  | 'timezone'
+  | 'boolean'
+  | 'date'
+  | 'datetime'
+  | 'enum'
+  | 'id'
+  | 'reference'
+  | 'user'
+  | 'address'
+
+export interface Field {
+  type: FieldType
+  description: string
+  required?: true
+  /** The longest text in characters (default 255), or the largest number. */
+  max?: number
+  /** For `integer`: whether it is a percentage. */
+  percent?: true
+  /** For `enum`: the allowed values. */
+  values?: readonly string[]
+  /** For `reference`: the target kind. The field is also the primary link between the two records. */
+  to?: EntityName
+  /** Set by the service, never by a client. */
+  readOnly?: true
+  default?: unknown
+  /**
+   * Has an index in its order, so that `sort` reads only a page: see db/migrations/sort-index.ts. A text field also has a
+   * column `<name>_lower`.
+   */
+  sorted?: true
+  /** Optional in requests but never null: `derive` sets it. */
+  filled?: true
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+/** A record that is about to be created or changed. */
+export interface Draft {
+  /** The new values of all fields. */
+  next: Values
+  /** The old values; undefined for a new record. */
+  before: Values | undefined
+  /** The fields that the client sent. */
+  given: Values
+  /** The time of the change, in the format of records. */
+  now: string
+  actor: Actor
+}
+
+export interface KindEvent {
+  /** Whether a created (without `before`) or changed record raises the event. */
+  when: (record: Values, before: Values | undefined) => boolean
+  /** The relevant fields, for the example in the catalogue. */
+  example: Values
+}
+
+/** A kind with its names. */
+export interface Kind extends KindDefinition {
+  /** The singular: `object` on the wire, and the first half of its events. */
+  object: ObjectName
+  /** The plural: the path, the table, the scope. */
+  entity: EntityName
+}
+
+/** The content of a file in `kinds/`. */
+export interface KindDefinition {
+  /** The meaning of its records. */
+  description: string
+  fields: Record<string, Field>
+  /** At least one of these is required. */
+  atLeastOneOf?: readonly string[]
+  /** The lookup fields of upserts, besides `external_id`. */
+  upsertKeys: readonly string[]
+  /** Computes the derived fields of a created or changed record. */
+  derive?: (draft: Draft) => Record<string, unknown>
+  /** The events besides `created` and `updated`, by action: `won` is `deal.won` in the catalogue. */
+  events?: Record<string, KindEvent>
+  example: Record<string, unknown>
+}
+
+type ReferenceField = Field & { to: EntityName }
+
+/** The fields of a kind that point to another record, optionally only those that point to one kind. */
+export const referencesOf = (kind: Kind, to?: EntityName): [string, ReferenceField][] =>
+  Object.entries(kind.fields).filter(
+    (entry): entry is [string, ReferenceField] =>
+      entry[1].to !== undefined && (to === undefined || entry[1].to === to),
+  )
+
+/** The fields of a kind that name a user of the organization. */
+export const userFields = (kind: Kind): string[] => [
+  'owner_id',
+  ...Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'user'),
+]

@@ -1,0 +1,281 @@
+import { z } from 'zod'
+import { didYouMean } from '../../../workflows/language/problems.ts'
+import { capitalized } from '../../../workflows/shared/record-kinds.ts'
+import { isStorable } from '../../../workflows/shared/storable-text.ts'
+import { ACTOR_TYPES } from '../actor.ts'
+import type { TraceContext } from '../trace-context.ts'
+import { commonFields, READ_ONLY } from './common-fields.ts'
+import { customFields } from './custom-fields/shape.ts'
+import { recordExample } from './examples.ts'
+import { fieldTypes } from './field-types.ts'
+import type { EntityName, Field, Kind } from './kind.ts'
+import { entities, entityNamed, entityNames } from './kinds/index.ts'
+
+const MAX_TAGS = 100
+
+/** The writable common fields. */
+const common = {
+  external_id: z.string().trim().min(1).max(255).describe(commonFields.external_id.description),
+  owner_id: z.uuid().toLowerCase().describe(commonFields.owner_id.description),
+  tags: z
+    .array(z.string().trim().min(1).max(64))
+    .max(MAX_TAGS)
+    .nullable()
+    .transform((tags) => [...new Set(tags)]),
+  custom_fields: customFields.nullable(),
+}
+
+const objectName = z
+  .enum([...entityNames, ...entityNames.map((entity) => entities[entity].object)])
+  .transform((name) => entityNamed(name) as EntityName)
+
+const associations = z
+  .array(
+    z.strictObject({ object: objectName, id: z.uuid().toLowerCase(), label: z.string().max(64).nullish() }),
+  )
+  .max(50)
+  .nullish()
+
+const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
+
+/** A field with a default is never null; null in a request means the default. */
+const withDefault = (field: Field) =>
+  inputOf(field)
+    .nullable()
+    .transform((value) => value ?? field.default)
+
+/** The body of POST: optional fields may also be null. Parsing normalises values and adds defaults. */
+function buildCreate(kind: Kind) {
+  const { atLeastOneOf } = kind
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, field] of Object.entries(kind.fields)) {
+    if (field.readOnly) continue
+    if (field.required) shape[name] = inputOf(field)
+    else if (field.default !== undefined) shape[name] = withDefault(field).default(field.default)
+    else shape[name] = inputOf(field).nullable().optional()
+  }
+  return refined(kind, {
+    ...shape,
+    external_id: common.external_id.nullable().optional(),
+    owner_id: common.owner_id.nullable().optional(),
+    tags: common.tags.default([]),
+    custom_fields: common.custom_fields.transform((fields) => fields ?? {}).default({}),
+    associations: associations.describe('Records to associate with the new record.'),
+  })
+    .superRefine((input, ctx) => {
+      const values = input as Record<string, unknown>
+      if (atLeastOneOf && !atLeastOneOf.some((name) => values[name] != null))
+        ctx.addIssue({
+          code: 'custom',
+          path: [atLeastOneOf[0]!],
+          message: `at least one of ${atLeastOneOf.join(', ')} is required`,
+          params: { type: 'missing' },
+        })
+    })
+    .meta({
+      description: `${kind.description}${atLeastOneOf ? ` At least one of ${atLeastOneOf.join(', ')} is required.` : ''}`,
+      ...(atLeastOneOf ? { anyOf: atLeastOneOf.map((name) => ({ required: [name] })) } : {}),
+    })
+}
+
+/** The body of PATCH: an absent field stays unchanged, null clears a field or resets it to its default. */
+const buildUpdate = (kind: Kind) => refined(kind, changes(kind))
+
+/** The data of an upsert, which updates an existing record as PATCH does, and adds links as POST does. */
+const buildUpsert = (kind: Kind) =>
+  refined(kind, {
+    ...changes(kind),
+    associations: associations.describe('Records to associate. Existing associations remain.'),
+  })
+
+function changes(kind: Kind): Record<string, z.ZodType> {
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, field] of Object.entries(kind.fields)) {
+    if (field.readOnly) continue
+    if (field.required) shape[name] = inputOf(field).optional()
+    else if (field.default !== undefined) shape[name] = withDefault(field).optional()
+    else shape[name] = inputOf(field).nullable().optional()
+  }
+  return {
+    ...shape,
+    external_id: common.external_id.nullable().optional(),
+    owner_id: common.owner_id.nullable().optional(),
+    tags: common.tags.optional(),
+    custom_fields: common.custom_fields
+      .optional()
+      .describe('Merged key by key. null clears a key, or all keys.'),
+  }
+}
+
+/**
+ * A strict schema; read-only fields get their own error. An empty text clears an optional field, since forms and
+ * webhook payloads cannot send null.
+ */
+function refined(kind: Kind, shape: Record<string, z.ZodType>) {
+  const readOnly = new Set<string>([
+    ...READ_ONLY,
+    ...Object.entries(kind.fields).flatMap(([name, field]) => (field.readOnly ? [name] : [])),
+  ])
+  const clearable = new Set([
+    ...Object.keys(kind.fields).filter((name) => !kind.fields[name]!.required),
+    'external_id',
+    'owner_id',
+  ])
+  const object = z
+    .object(shape)
+    .catchall(z.unknown())
+    .superRefine(
+      (input, ctx) => {
+        refuseOthers(input, shape, readOnly, ctx)
+        // Custom fields have their own check.
+        const { custom_fields: _, ...others } = input
+        refuseUnstorable(others, [], ctx)
+        // Also if a field is invalid, to report all issues at once.
+      },
+      { when: ({ value }) => typeof value === 'object' && value !== null },
+    )
+    .meta({ additionalProperties: false })
+  return z.preprocess((input) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) return input
+    let others = 0
+    const entries = Object.entries(input)
+      // Drops unknown fields beyond the reported number.
+      .filter(([name]) => Object.hasOwn(shape, name) || others++ <= MAX_UNKNOWN)
+      .map(([name, value]) =>
+        clearable.has(name) && typeof value === 'string' && value.trim() === ''
+          ? [name, null]
+          : [name, value],
+      )
+    return Object.fromEntries(entries)
+  }, object)
+}
+
+/** Refuses fields that are not `known`, with a separate error for read-only fields. */
+export function refuseOthers(
+  input: Record<string, unknown>,
+  known: object,
+  readOnly: Set<string>,
+  ctx: z.RefinementCtx,
+): void {
+  const names = Object.keys(known)
+  const refuse = (path: string[], message: string, params: { type: string; hint?: string }) =>
+    ctx.addIssue({ code: 'custom', path, message, params })
+  let unknown = 0
+  for (const name of Object.keys(input)) {
+    if (Object.hasOwn(known, name)) continue
+    if (readOnly.has(name)) {
+      refuse([name], 'is set by the service and cannot be written', { type: 'read_only' })
+      continue
+    }
+    if (unknown++ === MAX_UNKNOWN) {
+      refuse([], 'has more unknown fields, which are not listed', { type: 'unrecognized_key' })
+      return
+    }
+    refuse([name], 'unknown field', { type: 'unrecognized_key', ...didYouMean(name, names) })
+  }
+}
+
+/**
+ * The number of unknown fields that are listed, each with the nearest name: a body can have 100,000, and a batch of 200
+ * bodies with 30 each held up the process for 230 ms.
+ */
+const MAX_UNKNOWN = 10
+
+/** The depth of valid input: a part of an address. Deeper input has been refused. */
+const MAX_DEPTH = 2
+
+function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.RefinementCtx): void {
+  if (typeof value === 'string') {
+    if (isStorable(value)) return
+    ctx.addIssue({
+      code: 'custom',
+      path: [...path],
+      message: 'contains NUL or a lone surrogate',
+      params: { type: 'invalid_text' },
+    })
+  } else if (typeof value === 'object' && value !== null && path.length < MAX_DEPTH)
+    for (const [name, part] of Object.entries(value))
+      refuseUnstorable(part, [...path, Array.isArray(value) ? Number(name) : name], ctx)
+}
+
+export const actor = z
+  .object({
+    type: z.enum(ACTOR_TYPES),
+    id: z.string().nullable(),
+  })
+  .meta({ id: 'Actor' })
+
+/** A record in the API. */
+function buildRecord(kind: Kind) {
+  const shape: Record<string, z.ZodType> = {}
+  for (const [name, field] of Object.entries(kind.fields))
+    shape[name] = shownAs(field).describe(field.description)
+  const descriptionOf = (name: keyof typeof commonFields) => commonFields[name].description
+  return z
+    .object({
+      object: z.literal(kind.object),
+      id: z.uuid().describe(descriptionOf('id')),
+      ...shape,
+      external_id: z.string().nullable().describe(descriptionOf('external_id')),
+      owner_id: z.uuid().nullable().describe(descriptionOf('owner_id')),
+      tags: z.array(z.string()).describe(descriptionOf('tags')),
+      custom_fields: z.record(z.string(), z.unknown()).describe(descriptionOf('custom_fields')),
+      version: z.int().min(1).describe(descriptionOf('version')),
+      created_at: z.iso.datetime().describe(descriptionOf('created_at')),
+      updated_at: z.iso.datetime().describe(descriptionOf('updated_at')),
+      created_by: actor.describe(descriptionOf('created_by')),
+      updated_by: actor.describe(descriptionOf('updated_by')),
+    })
+    .meta({ examples: [recordExample(kind)] })
+}
+
+/** A record in a list: `fields` selects its fields. */
+const buildListed = (kind: Kind) =>
+  buildRecord(kind)
+    .partial()
+    .required({ object: true, id: true })
+    .describe('All fields; with `fields`, only those fields, `id` and `object`.')
+    .meta({ examples: [recordExample(kind)] })
+
+function shownAs(field: Field): z.ZodType {
+  const input = fieldTypes[field.type].input(field)
+  const shown = ['phone', 'money'].includes(field.type)
+    ? z.string()
+    : field.type === 'datetime'
+      ? z.iso.datetime()
+      : input
+  return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
+}
+
+export type RecordInput = Record<string, unknown> & { [REQUEST_TRACE]?: TraceContext | undefined }
+
+/**
+ * In an input: the trace of its request, for a set of inputs of several requests in one transaction. A symbol, because
+ * it is not a field.
+ */
+export const REQUEST_TRACE = Symbol('trace of the request')
+export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
+
+/** Schemas with their names in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */
+const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', suffix = '' } = {}) =>
+  Object.fromEntries(
+    entityNames.map((entity) => {
+      const kind = entities[entity]
+      return [entity, build(kind).meta({ id: `${prefix}${capitalized(kind.object)}${suffix}` })]
+    }),
+  ) as Record<EntityName, T>
+
+const creates = byEntity(buildCreate, { suffix: 'Create' })
+const updates = byEntity(buildUpdate, { suffix: 'Update' })
+const upserts = byEntity(buildUpsert, { suffix: 'Upsert' })
+const records = byEntity(buildRecord)
+const listed = byEntity(buildListed, { prefix: 'Listed' })
+
+export const createSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+  creates[entity] as z.ZodType<RecordInput>
+export const updateSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+  updates[entity] as z.ZodType<RecordInput>
+export const upsertSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+  upserts[entity] as z.ZodType<RecordInput>
+export const recordSchema = (entity: EntityName) => records[entity]
+export const listedSchema = (entity: EntityName) => listed[entity]

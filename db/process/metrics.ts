@@ -1,0 +1,116 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { BlockList } from 'node:net'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Database } from '../postgres/connect.ts'
+import { listQueues } from '../queue/depth.ts'
+import type { LogOutput } from './log-output.ts'
+
+/** Of the figures that are read from PostgreSQL: however often they are scraped, they are queried less often. */
+const QUEUES_CACHED_MS = 10_000
+
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** The metrics of a process. Labels are bounded: no ids, no names that tenants choose. */
+export type Metrics = ReturnType<typeof createMetrics>
+
+/**
+ * The definitions of all metrics; api and worker each fill in their own. `queues`: reads the figures of the queues from
+ * PostgreSQL, which is the worker's part.
+ */
+export function createMetrics(deps: { db: Database; log: LogOutput; queues: boolean }) {
+  const registry = new Registry()
+  const registers = [registry]
+
+  new Gauge({
+    ...{
+      name: 'agx_db_connections',
+      help: 'Connections of each pool, and callers that wait for one.',
+      registers,
+    },
+    labelNames: ['pool', 'state'],
+    collect() {
+      for (const [pool, { used, idle, waiting }] of Object.entries(deps.db.poolUse()))
+        for (const [state, count] of Object.entries({ used, idle, waiting })) this.set({ pool, state }, count)
+    },
+  })
+  new Counter({
+    ...{ name: 'agx_log_lines_dropped_total', help: 'Log lines that could not be written.', registers },
+    collect() {
+      this.reset()
+      this.inc(deps.log.dropped)
+    },
+  })
+  if (deps.queues) registerQueues(deps.db, registers)
+
+  return {
+    httpRequests: new Histogram({
+      ...{ name: 'agx_http_request_duration_seconds', help: 'Requests to the API, by route.', registers },
+      labelNames: ['method', 'route', 'status'] as const,
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    }),
+    runsEnded: new Counter({
+      ...{ name: 'agx_runs_ended_total', help: 'Runs that ended, by end status.', registers },
+      labelNames: ['status'] as const,
+    }),
+    deliveryAttempts: new Counter({
+      ...{ name: 'agx_delivery_attempts_total', help: 'Attempts of deliveries, by outcome.', registers },
+      labelNames: ['outcome'] as const,
+    }),
+    activities: new Histogram({
+      ...{ name: 'agx_activity_duration_seconds', help: 'Activities, by type and outcome.', registers },
+      labelNames: ['type', 'outcome'] as const,
+      buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300],
+    }),
+    /** Adds those of the process itself: CPU, memory, event-loop delay, garbage collection. */
+    collectProcess: () => collectDefaultMetrics({ register: registry }),
+    text: () => registry.metrics(),
+  }
+}
+
+function registerQueues(db: Database, registers: Registry[]): void {
+  let last: { at: number; rows: ReturnType<typeof listQueues> } | undefined
+  const rows = () => {
+    if (!last || Date.now() - last.at > QUEUES_CACHED_MS)
+      last = { at: Date.now(), rows: listQueues(db.system).catch(() => []) }
+    return last.rows
+  }
+  new Gauge({
+    ...{ name: 'agx_queue_rows', help: 'Rows of each queue, by status; counted up to 100,000.', registers },
+    labelNames: ['queue', 'status'],
+    async collect() {
+      this.reset()
+      for (const { queue, status, count } of await rows()) this.set({ queue, status }, count)
+    },
+  })
+  new Gauge({
+    ...{ name: 'agx_queue_lag_seconds', registers },
+    help: 'Age of the oldest queued row that no relay has claimed; it may wait for a free slot.',
+    labelNames: ['queue'],
+    async collect() {
+      this.reset()
+      for (const { queue, lag_seconds } of await rows())
+        if (lag_seconds !== null) this.set({ queue }, lag_seconds)
+    },
+  })
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** Headers of a reverse proxy on this machine, through which anyone may ask. */
+const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
+
+/** Whether a request may read the metrics: with METRICS_TOKEN as its bearer token; without one, from this machine. */
+export function mayReadMetrics({ headers, socket }: IncomingMessage, token: string | undefined): boolean {
+  if (token !== undefined) return isEqual(headers.authorization ?? '', `Bearer ${token}`)
+  const address = socket.remoteAddress ?? ''
+  const local = loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
+  return local && !PROXY_HEADERS.some((name) => headers[name] !== undefined)
+}
+
+function isEqual(a: string, b: string): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(a), hash(b))
+}

@@ -1,0 +1,54 @@
+import type { System } from '../postgres/tenancy.ts'
+import { isUnleased } from './lease.ts'
+
+/** A bound for the counts: a partial index serves each, but a long queue would still be read whole. */
+const LIMIT = 100_000
+
+/** The rows of one status of a queue. */
+export interface QueueStatus {
+  queue: string
+  status: string
+  count: number
+  /** Of queued rows: the age of the oldest that no relay has claimed; null if there is none. */
+  lag_seconds: number | null
+}
+
+const UNCLAIMED_RUN = `not exists (
+  select from run_claims c where c.organization_id = q.organization_id and c.run_id = q.id)`
+const NOT_LEASED = isUnleased('lease_until')
+
+/** Every queue of the relay, of all organizations: by table the statuses with a partial index, and what claims it. */
+const QUEUES = [
+  { table: 'runs', statuses: ['queued', 'running'], unclaimed: UNCLAIMED_RUN },
+  { table: 'deliveries', statuses: ['queued', 'delivering', 'held'], unclaimed: NOT_LEASED },
+  { table: 'imports', statuses: ['queued', 'running'], unclaimed: NOT_LEASED },
+  { table: 'exports', statuses: ['queued', 'running'], unclaimed: NOT_LEASED },
+]
+
+const lagOf = (unclaimed: string) =>
+  `extract(epoch from now() - min(created_at) filter (where ${unclaimed}))::float8`
+
+const STATEMENT = [
+  ...QUEUES.flatMap(({ table, statuses, unclaimed }) =>
+    statuses.map(
+      (status) => `
+      select '${table}' as queue, '${status}' as status, count(*) as count,
+        ${status === 'queued' ? lagOf(unclaimed) : 'null::float8'} as lag_seconds
+      from (select * from ${table} where status = '${status}' limit ${LIMIT}) q`,
+    ),
+  ),
+  `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
+     from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
+  // One that was tried is due again later.
+  ...['approval_mails', 'account_mails'].map(
+    (table) => `
+      select '${table}', 'queued', count(*), extract(epoch from now() - min(due_at) filter (where due_at < now()))::float8
+      from (select due_at from ${table} where ended_at is null limit ${LIMIT}) q`,
+  ),
+].join(' union all ')
+
+/** The length and lag of every queue. */
+export async function listQueues(system: System): Promise<QueueStatus[]> {
+  const { rows } = await system.raw<{ rows: QueueStatus[] }>(STATEMENT)
+  return rows
+}

@@ -1,0 +1,72 @@
+import type { System, Tenant } from '../postgres/tenancy.ts'
+import { claimAlone, HAS_LOCK } from './queue-lock.ts'
+
+/**
+ * Tables of mails that the relay sends: each row is its own queue entry, and has the outcome of its attempts. The table
+ * has organization_id, id, attempts, due_at, problem, sent_at, ended_at.
+ */
+type MailTable = 'approval_mails' | 'account_mails'
+
+/** Longer than an attempt to send a mail may take. */
+const LEASE_SECONDS = 60
+/** Mails of one organization in one claim, while others have some too. */
+const SLOTS = 8
+/** The delays between attempts grow fourfold, from 5 seconds to an hour: the last attempt is after about 8 hours. */
+const MAX_ATTEMPTS = 13
+
+/** Leases up to `limit` mails that are due, in turns of the organizations. @returns their ids and `columns`. */
+export const claimDueMails = <Mail>(
+  system: System,
+  table: MailTable,
+  columns: (keyof Mail & string)[],
+  limit: number,
+): Promise<Mail[]> =>
+  claimAlone(
+    system,
+    table,
+    `with organizations as (
+       select distinct organization_id from ${table} where ended_at is null and due_at <= now() and ${HAS_LOCK}),
+     candidates as (
+       select q.*, random() as lot from organizations o cross join lateral (
+         select m.organization_id, m.id, row_number() over (order by m.due_at, m.id) as place
+         from ${table} m
+         where m.organization_id = o.organization_id and m.ended_at is null and m.due_at <= now()
+         order by m.due_at, m.id limit :slots) q)
+     update ${table} m set due_at = now() + make_interval(secs => :lease), attempts = m.attempts + 1
+     from (select * from candidates order by place, lot limit :limit) c
+     where m.organization_id = c.organization_id and m.id = c.id and m.ended_at is null
+     returning m.organization_id, m.id, ${columns.map((column) => `m.${column}`).join(', ')}`,
+    { slots: SLOTS, lease: LEASE_SECONDS, limit },
+  )
+
+/** How an attempt ended; `needless`: what the mail is about had ended. */
+export type MailOutcome =
+  | { status: 'sent' | 'needless' }
+  | { status: 'failed'; problem: string; retryable: boolean }
+
+/**
+ * Records how an attempt ended. After a failure that may pass, the mail is due again later; otherwise it has ended, and
+ * the column `cleared` becomes null.
+ */
+export async function recordAttempt(
+  tx: Tenant,
+  table: MailTable,
+  mail: { id: string; attempts: number },
+  outcome: MailOutcome,
+  cleared?: string,
+): Promise<void> {
+  const problem = outcome.status === 'failed' ? outcome.problem : null
+  const again = outcome.status === 'failed' && outcome.retryable && mail.attempts < MAX_ATTEMPTS
+  await tx.trx.raw(
+    `update ${table} set problem = :problem,
+       due_at = now() + make_interval(secs => :delay),
+       sent_at = case when :sent then now() end,
+       ended_at = case when not :again then now() end
+       ${cleared ? `, ${cleared} = case when :again then ${cleared} end` : ''}
+     where organization_id = :organizationId and id = :id and ended_at is null`,
+    {
+      ...{ organizationId: tx.organizationId, id: mail.id, problem, again, sent: outcome.status === 'sent' },
+      delay: Math.min(5 * 4 ** (mail.attempts - 1), 3_600),
+    },
+  )
+}

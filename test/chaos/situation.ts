@@ -1,0 +1,9 @@
+import type { Load } from '../load/operations.ts'
+import type { Outside } from '../load/outside.ts'
+import type { System } from './system.ts'
+/** What a fault strikes. */
+export interface Situation {
+  system: System
+  outside: Outside
+  load: Load
+}

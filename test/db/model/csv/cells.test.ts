@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { CellProblem, type CellType, readCell, readList } from '../../../../db/model/csv/read-cell.ts'
+import { readRows } from '../../../../db/model/csv/rows.ts'
+import { csvLines, escapeFormula, writeCell, writeList } from '../../../../db/model/csv/write-cell.ts'
+import { cpuTime } from '../../../support/cpu-time.ts'
+
+const reads = (type: CellType, cases: Record<string, unknown>, choices: string[] = [], delimiter = ',') => {
+  for (const [cell, value] of Object.entries(cases))
+    it(`${JSON.stringify(cell)} is ${JSON.stringify(value)}`, () =>
+      assert.deepEqual(readCell(cell, type, choices, delimiter), value))
+}
+const refuses = (type: CellType, ...cells: string[]) => {
+  for (const cell of cells)
+    it(`${JSON.stringify(cell)} is refused`, () => assert.throws(() => readCell(cell, type), CellProblem))
+}
+
+describe('a cell', () => {
+  describe('of money', () => {
+    reads('money', {
+      '1250': '1250',
+      '1250.5': '1250.5',
+      '1,234.56': '1234.56',
+      '1.234,56': '1234.56',
+      "1'234.50": '1234.50',
+      '1 234 567,89': '1234567.89',
+      '1,234,567': '1234567',
+      '1.234.567': '1234567',
+      '12,5': '12.5',
+      '0,123': '0.123',
+      '0.123': '0.123',
+      '1.2340': '1.2340',
+      '1234.567': '1234.567',
+      '1234,567': '1234.567',
+      '$1,250.00': '1250.00',
+      '€ 99': '99',
+      '-12.50': '-12.50',
+      '(12.50)': '-12.50',
+      '1,23,456.00': '1,23,456.00',
+      'a lot': 'a lot',
+    })
+    refuses('money', '1,234', '-9,999', '$1,000', '1.234', '(1.250)', '12.500 €')
+
+    it('that is ambiguous is refused with both unambiguous forms', () => {
+      const messageOf = (cell: string, delimiter: string) => {
+        try {
+          return readCell(cell, 'money', [], delimiter)
+        } catch (error) {
+          return (error as Error).message
+        }
+      }
+      assert.equal(messageOf('1.250', ','), '1.250 is ambiguous: write 1250 or 1.25')
+      // If the comma is the decimal separator, a spreadsheet reads 1.25 as a date.
+      assert.equal(messageOf('1.250', ';'), '1.250 is ambiguous: write 1250 or 1,25')
+      assert.equal(messageOf('€ -1,000', ','), '€ -1,000 is ambiguous: write -1000 or -1.00')
+      for (const [mark, delimiter] of [
+        ['.', ','],
+        [',', ';'],
+      ] as const) {
+        const message = messageOf('1.234', delimiter)
+        assert.equal(message, `1.234 is ambiguous: write 1234 or 1${mark}2340`)
+        assert.equal(messageOf(`1${mark}2340`, delimiter), '1.2340')
+      }
+    })
+  })
+
+  describe('of a number', () => {
+    reads('number', { '1.234': 1.234, '8.541': 8.541, '1250,5': 1250.5, '1.234.567': 1234567 })
+    refuses('number', '1,234')
+
+    describe('in a file with semicolons, as spreadsheets write it if the comma is the decimal separator', () => {
+      reads('number', { '0.541': 0.541, '8.5410': 8.541, '1.250,50': 1250.5 }, [], ';')
+      it('"1.234" is refused', () => assert.throws(() => readCell('1.234', 'number', [], ';'), CellProblem))
+    })
+  })
+
+  it('is read in linear time', () => {
+    const long = '1'.repeat(1_000_000)
+    const started = cpuTime()
+    assert.equal(readCell(`${long}x`, 'money'), `${long}x`)
+    assert.throws(() => readCell(`${long}x`, 'number'), CellProblem)
+    assert.ok(cpuTime() - started < 1_000)
+  })
+
+  it('may contain the name of an inherited member', () => {
+    assert.equal(readCell('constructor', 'choice', ['a']), 'constructor')
+    assert.throws(() => readCell('constructor', 'boolean'), CellProblem)
+  })
+
+  it('with nested lists is not a list', () => {
+    assert.deepEqual(readList('[["a"]]'), ['[["a"]]'])
+    assert.equal(readList(`${'['.repeat(100_000)}${']'.repeat(100_000)}`).length, 1)
+  })
+
+  describe('of a whole number', () => {
+    reads('integer', {
+      '12': 12,
+      '1,234': 1234,
+      '1.234': 1234,
+      '12.0': 12,
+      '1,234,567': 1234567,
+      '12.5': 12.5,
+    })
+    refuses('integer', 'a dozen', '1,23,4x')
+  })
+
+  describe('of percent', () => {
+    reads('percent', { '50': 50, '50%': 50, ' 12 % ': 12, '1': 1, '1%': 1, '0': 0, '100.0': 100, '0%': 0 })
+    refuses('percent', '0.5', '0,25', '1.0', '12.5%', '0.5%', 'half', '%')
+  })
+
+  describe('of true or false', () => {
+    reads('boolean', {
+      TRUE: true,
+      yes: true,
+      '1': true,
+      x: true,
+      Ja: true,
+      FALSE: false,
+      No: false,
+      ' 0 ': false,
+    })
+    refuses('boolean', 'perhaps', '2')
+  })
+
+  describe('of a time', () => {
+    reads('datetime', {
+      '2026-01-31': '2026-01-31',
+      '2026-01-31T09:00:00Z': '2026-01-31T09:00:00Z',
+      '2026-01-31T09:00:00+01:00': '2026-01-31T09:00:00+01:00',
+      '2026-01-31 9:05': '2026-01-31T09:05:00Z',
+      '2026/1/3': '2026-01-03',
+      '31.1.2026': '2026-01-31',
+      '3.1.2026 14:30': '2026-01-03T14:30:00Z',
+      '12/31/2026': '2026-12-31',
+      '31/12/2026': '2026-12-31',
+      '02/02/2026': '2026-02-02',
+      '12/31/2026 3:05 PM': '2026-12-31T15:05:00Z',
+      '12/31/2026 12:05 AM': '2026-12-31T00:05:00Z',
+      tomorrow: 'tomorrow',
+    })
+    refuses('datetime', '01/02/2026', '3-4-2026')
+  })
+
+  describe('of a date', () => {
+    reads('date', {
+      '2026-01-31 00:00': '2026-01-31',
+      '2026-01-31T00:00:00.000Z': '2026-01-31',
+      '31.1.2026': '2026-01-31',
+      '2025-12-31 10:00': '2025-12-31',
+      '12/31/2025 11:59 PM': '2025-12-31',
+      '2025-12-31T23:30:00+01:00': '2025-12-31',
+      '2025-12-31 99:99': '2025-12-31 99:99',
+      soon: 'soon',
+    })
+    refuses('date', '01/02/2026 10:00')
+  })
+
+  describe('of a choice', () => {
+    reads('choice', { 'In progress': 'in_progress', NEW: 'new', other: 'other' }, ['new', 'in_progress'])
+    reads('choice', { 'Marketing Qualified Lead': 'mql', closedwon: 'won' }, ['mql', 'won'])
+    reads('choices', { 'red;Blue': ['red', 'blue'], 'red, blue': ['red', 'blue'] }, ['red', 'blue'])
+  })
+
+  it('of tags is split at semicolons, or else at commas', () => {
+    assert.deepEqual(readList('vip; a,b ;'), ['vip', 'a,b'])
+    assert.deepEqual(readList('vip, b'), ['vip', 'b'])
+  })
+})
+
+describe('an exported cell', () => {
+  it('cannot be a formula', () => {
+    for (const text of ['=1+1', '+1-2', '-2+3', '@SUM(A1)', '\t=1', '\r=1', '=HYPERLINK("x")', "'=1", '＝1'])
+      assert.equal(escapeFormula(text), `'${text}`)
+    for (const text of ['+41446681800', '-12.50', 'a=b', "'quoted'", '1+1'])
+      assert.equal(escapeFormula(text), text)
+  })
+
+  const anyText = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.stringMatching(/^['=+\-@\t\r\n"[\];,a1]{1,6}$/),
+    fc.array(fc.string()).map((list) => JSON.stringify(list)),
+    fc.json(),
+  )
+  const text = anyText.filter((one) => one.trim() !== '' && !/[\0\p{Surrogate}]/u.test(one))
+
+  it('of money is unambiguous', () => {
+    for (const [amount, cell] of [
+      ['1.234', '1.2340'],
+      ['-999.125', '-999.1250'],
+      ['1250.00', '1250.00'],
+      ['0.123', '0.123'],
+      ['1234.567', '1234.567'],
+    ] as const) {
+      assert.equal(writeCell(amount, 'money'), cell)
+      assert.equal(Number(readCell(cell, 'money')), Number(amount))
+    }
+  })
+
+  it('is read back as the same value', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        assert.equal(readCell(writeCell(value, 'text'), 'text'), value)
+        assert.equal(readCell(writeCell(value, 'any'), 'any'), value)
+        assert.equal(readCell(writeCell(value, 'json'), 'json'), value)
+      }),
+      { numRuns: 500 },
+    )
+    const tag = text.map((one) => one.trim())
+    fc.assert(
+      fc.property(fc.array(tag, { minLength: 1 }), (tags) =>
+        assert.deepEqual(readList(writeList(tags)), tags),
+      ),
+    )
+    fc.assert(
+      fc.property(fc.array(fc.oneof(text, fc.integer(), fc.boolean()), { minLength: 1 }), (list) =>
+        assert.deepEqual(readCell(writeCell(list, 'any'), 'any'), list),
+      ),
+    )
+    fc.assert(
+      fc.property(
+        fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value))),
+        (value) => {
+          if (value !== null) assert.deepEqual(readCell(writeCell(value, 'json'), 'json'), value)
+        },
+      ),
+    )
+  })
+
+  it('is read back from a file, from any row and in pieces of any size', async () => {
+    const files = fc.tuple(
+      fc.array(fc.tuple(text, fc.oneof(text, fc.constant('')), text), { minLength: 1, maxLength: 8 }),
+      fc.constantFrom(',', ';', '\t', '|'),
+      fc.integer({ min: 1, max: 40 }),
+    )
+    await fc.assert(
+      fc.asyncProperty(files, async ([cells, delimiter, size]) => {
+        const file = Buffer.from(csvLines(cells, delimiter))
+        const rows = await all(readRows(inPieces(file, size), delimiter))
+        assert.deepEqual(
+          rows.map((row) => row.cells),
+          cells,
+        )
+        assert.equal(rows.at(-1)!.end.byte, file.length)
+        const { end } = rows[0]!
+        const rest = await all(readRows(inPieces(file.subarray(end.byte), size), delimiter, end))
+        assert.deepEqual(rest, rows.slice(1))
+      }),
+    )
+  })
+})
+
+async function* inPieces(bytes: Buffer, size: number) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
+}

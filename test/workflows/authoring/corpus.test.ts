@@ -1,0 +1,117 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { catalogue } from '../../../api/v1/catalogue.ts'
+import { compile } from '../../../workflows/authoring/compile.ts'
+import { parseYaml } from '../../../workflows/authoring/parse.ts'
+import { validateDefinition, validateSpec } from '../../../workflows/authoring/validate.ts'
+import type { Finding } from '../../../workflows/language/definition.ts'
+import { applyHints } from '../../support/apply-hints.ts'
+import { rawOf } from '../../support/raw-of.ts'
+
+/**
+ * Specs with exactly the findings that are expected of them. The head of a file has one line for each, in order:
+ * `#! code line:column`, counted from the line after the head. `#! not mended` says that its hints need a decision that no
+ * program can take. With RECORD_SPECS=1 the findings are written anew: read the difference before it is committed.
+ */
+const FOLDER = new URL('../../fixtures/specs/', import.meta.url)
+
+const specs = ['valid', 'warned', 'invalid'].flatMap((kind) =>
+  readdirSync(new URL(`${kind}/`, FOLDER))
+    .sort()
+    .map((name) => ({ kind, name, file: new URL(`${kind}/${name}`, FOLDER) })),
+)
+
+function read(file: URL) {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const body = lines.findIndex((line) => !line.startsWith('#! '))
+  const head = lines.slice(0, body).map((line) => line.slice(3))
+  return {
+    text: lines.slice(body).join('\n'),
+    expected: head.filter((line) => line !== 'not mended'),
+    mended: !head.includes('not mended'),
+  }
+}
+
+const findingsOf = (text: string) => {
+  const { result, definition } = validateSpec(text, catalogue)
+  return { ...result, definition, all: [...result.errors, ...result.warnings] }
+}
+
+/** The finding replaces a value, which the raw definition still has. */
+const LOST_VALUE = /^yaml_(alias|tag|value)$/
+/** What only a text can have wrong, or what only `next` says: raw definitions have edges, and none to `end`. */
+const OF_YAML = /^(yaml_\w+|duplicate_key|code_fence|tab_indent|unquoted_\w+|implicit_end|unconnected_case)$/
+
+function isOfYaml({ code, path }: Finding, text: string): boolean {
+  if (OF_YAML.test(code)) return true
+  // A raw definition may leave out its name.
+  if (code === 'missing_key' && path === '/name') return true
+  if (!/^\/nodes\/[^/]+\/next(\/|$)/.test(path)) return false
+  const value = path
+    .split('/')
+    .slice(1)
+    // biome-ignore lint/suspicious/noExplicitAny: YAML
+    .reduce<any>((inner, key) => inner?.[key], parseYaml(text).value)
+  return code === 'schema' || value === 'end'
+}
+
+/** Without the places: the pointers of a list differ from those of a mapping. */
+const summaryOf = (findings: Finding[]) =>
+  findings
+    .map(({ code, message, node_id = '' }) => `${code} ${node_id}: ${inMapping(message, node_id)}`)
+    .sort()
+
+/** `nodes.0.retry` of a raw definition as `nodes.a.retry`, and `nodes.0.id` as `nodes.a`. */
+const inMapping = (message: string, id: string) =>
+  message.replace(/^nodes\.\d+(\.id(?= ))?/, () => `nodes.${id}`)
+
+describe('the corpus of specs', () => {
+  for (const { kind, name, file } of specs)
+    it(`${kind}: ${name.replace('.yaml', '').replaceAll('-', ' ')}`, () => {
+      const { text, expected, mended } = read(file)
+      const { valid, warnings, all, definition } = findingsOf(text)
+      const found = all.map(({ code, line, column }) => `${code} ${line}:${column}`)
+      if (process.env.RECORD_SPECS) {
+        const head = [...found, ...(mended ? [] : ['not mended'])].map((line) => `#! ${line}\n`)
+        writeFileSync(file, head.join('') + text)
+      } else deepEqual(found, expected)
+      equal(valid, kind !== 'invalid')
+      if (kind === 'valid') deepEqual(warnings, [])
+      if (definition) ok(compile(definition))
+      if (kind === 'valid' || !mended) return
+      const { text: better, applied } = applyHints(text, all)
+      ok(applied.length > 0, 'no hint can be applied')
+      const after = findingsOf(better)
+      deepEqual(after.errors, [], better)
+      const codes = new Set(applied.map(({ code }) => code))
+      deepEqual(
+        after.warnings.filter(({ code }) => codes.has(code)),
+        [],
+        better,
+      )
+    })
+
+  it('has the same findings as raw definitions', () => {
+    let compared = 0
+    for (const { kind, name, file } of specs) {
+      const { text } = read(file)
+      const raw = rawOf(text)
+      const { all, definition } = findingsOf(text)
+      if (!raw || all.some(({ code }) => LOST_VALUE.test(code))) continue
+      compared++
+      const { result, definition: fromRaw } = validateDefinition(raw, catalogue)
+      const expected = all.filter((found) => !isOfYaml(found, text))
+      deepEqual(summaryOf([...result.errors, ...result.warnings]), summaryOf(expected), `${kind}/${name}`)
+      if (definition) deepEqual(compile(fromRaw!), compile(definition), name)
+    }
+    ok(compared >= 180, `${compared} compared`)
+  })
+
+  it('has each code of a mistake in an author’s text', () => {
+    const recorded = new Set(
+      specs.flatMap(({ file }) => read(file).expected.map((line) => line.split(' ')[0])),
+    )
+    ok(recorded.size >= 40, `${recorded.size} codes`)
+    ok(specs.length >= 60)
+  })
+})

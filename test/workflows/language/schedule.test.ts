@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { Client, Connection } from '@temporalio/client'
+import { cronProblems, neverFires } from '../../../workflows/language/schedule.ts'
+
+describe('cron expressions', () => {
+  let client: Client
+  before(async () => {
+    client = new Client({
+      connection: await Connection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! }),
+    })
+  })
+  after(() => client.connection.close())
+
+  /** Whether Temporal, which will fire the schedules, takes the expression. */
+  async function isTakenByTemporal(cron: string): Promise<boolean> {
+    try {
+      const handle = await client.schedule.create({
+        scheduleId: `cron-${randomUUID()}`,
+        spec: { cronExpressions: [cron] },
+        action: { type: 'startWorkflow', workflowType: 'unused', taskQueue: 'unused', args: [] },
+        state: { paused: true },
+      })
+      await handle.delete()
+      return true
+    } catch (error) {
+      // What the SDK makes of INVALID_ARGUMENT.
+      if (!(error instanceof TypeError)) throw error
+      return false
+    }
+  }
+
+  const valid = [
+    '0 8 * * *',
+    '*/15 9-17 1,15 jan-MAR mon-Fri',
+    ' 0  0 1 */2 7 ',
+    '5/10 * 1-31/2 12 SUN',
+    '* * * * 0-7',
+    '* * * * 5-7',
+    '* * 30 feb *',
+    '*/70 * * * *',
+  ]
+  const invalid = [
+    '60 * * * *',
+    '* 24 * * *',
+    '* * 0 * *',
+    '* * 32 * *',
+    '* * * 0 *',
+    '* * * 13 *',
+    '* * * * 8',
+    '* 5-1 * * *',
+    '* * * * fri-sun',
+    '*/0 * * * *',
+    '*/15/2 * * * *',
+    '/10 * * * *',
+    '1/ * * * *',
+    '1-2-3 * * * *',
+    '* * * * FOO',
+    '* * * 1jan *',
+    '*-5 * * * *',
+    '0x5 * * * *',
+    '1, * * * *',
+    '-1 * * * *',
+    '1.5 * * * *',
+    '* * * *',
+    '* * L * *',
+    '* * 15W * *',
+    '* * ? * *',
+  ]
+  for (const cron of valid)
+    it(`such as "${cron}" are valid, here and in Temporal`, async () => {
+      assert.deepEqual([cronProblems(cron), await isTakenByTemporal(cron)], [[], true])
+    })
+  for (const cron of invalid)
+    it(`such as "${cron}" are invalid, here and in Temporal`, async () => {
+      assert.deepEqual([cronProblems(cron).length, await isTakenByTemporal(cron)], [1, false])
+    })
+
+  it('have exactly five fields, though Temporal takes seconds, years, names and intervals too', () => {
+    for (const cron of ['* * * * * *', '@daily', '@every 5m', '* * * * MON#1', 'TZ=UTC * * * * *'])
+      assert.equal(cronProblems(cron).length, 1, cron)
+  })
+})
+
+describe('cron expressions that name no day', () => {
+  for (const cron of ['0 8 30 2 *', '0 8 31 4,6 *', '0 0 31 feb-feb *', '* * 30/1 2 *'])
+    it(`such as "${cron}" never fire`, () => assert.ok(neverFires(cron)))
+  for (const cron of ['0 8 29 2 *', '0 8 31 4,5 *', '* * 1,31 2 *', '* * */30 2 *', '0 0 31 */2 *'])
+    it(`unlike "${cron}"`, () => assert.ok(!neverFires(cron)))
+})

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { SECRETS } from '../../../workflows/shared/limits.ts'
+import { Redactor } from '../../../workflows/shared/redactor.ts'
+import { MASK } from '../../../workflows/shared/secret-names.ts'
+import { cpuTime } from '../../support/cpu-time.ts'
+
+const SECRET = 'p@ss/w+rd "é" & <ü> %41\\n\'x\''
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+const FORMS: Record<string, string> = {
+  'as it is': SECRET,
+  'in JSON': JSON.stringify(SECRET),
+  'in JSON within JSON': JSON.stringify(JSON.stringify(SECRET)),
+  'in JSON as PHP writes it': JSON.stringify(SECRET)
+    .replaceAll('/', '\\/')
+    .replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  'in a query': encodeURIComponent(SECRET),
+  'in a query, strictly': encodeURIComponent(SECRET).replace(
+    /[!'()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16)}`,
+  ),
+  'in a query in a query': encodeURIComponent(encodeURIComponent(SECRET)),
+  'in a form': new URLSearchParams({ a: SECRET }).toString(),
+  'in HTML': SECRET.replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;'),
+  'read as Latin-1': Buffer.from(SECRET).toString('latin1'),
+  'in base64': base64(SECRET),
+  'in base64url': Buffer.from(SECRET).toString('base64url'),
+  'in base64 in a query': encodeURIComponent(base64(SECRET)),
+  'as the password of Basic': base64(`user:${SECRET}`),
+  'as the password of Basic, in Latin-1': Buffer.from(`user:${SECRET}`, 'latin1').toString('base64'),
+  'as the user of Basic': base64(`${SECRET}:password`),
+  'in base64 of a longer text': base64(`ab${SECRET}cd`),
+  'in hexadecimal': Buffer.from(SECRET).toString('hex'),
+  'in upper-case hexadecimal': Buffer.from(SECRET).toString('hex').toUpperCase(),
+}
+
+describe('a redactor', () => {
+  for (const [how, text] of Object.entries(FORMS))
+    it(`masks a secret ${how}`, () => {
+      const masked = new Redactor([SECRET]).text(`before ${text} after`)
+      assert.match(masked, /^before .*\[masked\].* after$/)
+      assert.ok(masked.length < 30 + MASK.length, masked)
+    })
+
+  it('masks any secret in any of the forms, whatever surrounds it', () => {
+    const secret = fc
+      .string({ unit: 'grapheme', minLength: SECRETS.least, maxLength: 40 })
+      .filter((text) => text.trim().length >= SECRETS.least)
+    const forms = fc.constantFrom<(text: string) => string>(
+      (text) => text,
+      (text) => JSON.stringify(text).slice(1, -1),
+      encodeURIComponent,
+      (text) => new URLSearchParams({ a: text }).toString().slice(2),
+      base64,
+      (text) => Buffer.from(text).toString('base64url'),
+      (text) => Buffer.from(text).toString('hex'),
+    )
+    fc.assert(
+      fc.property(secret, fc.string(), fc.string(), forms, (secret, before, after, form) => {
+        const core = secret.trim()
+        const whole = form(before + core + after)
+        const masked = new Redactor([secret]).text(whole)
+        assert.ok(masked.includes(MASK), `${whole} → ${masked}`)
+        assert.ok(!masked.includes(form(core)) || MASK.includes(form(core)), masked)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('leaves everything else, and ignores secrets that are too short', () => {
+    const redactor = new Redactor([SECRET, 'short', '  four    '])
+    const value = { a: ['short', 1, null, true, { 'p@ss/w': 'four' }], b: new Date(0).toISOString() }
+    assert.deepEqual(redactor.value(value), value)
+  })
+
+  it('masks texts, names and numbers of a value', () => {
+    const redactor = new Redactor(['12345678', 'hunter2hunter2'])
+    assert.deepEqual(
+      redactor.value({ a: [12345678, 9123456780, 1234567], 'x-hunter2hunter2': { b: 'is hunter2hunter2.' } }),
+      {
+        a: [MASK, MASK, 1234567],
+        [`x-${MASK}`]: { b: `is ${MASK}.` },
+      },
+    )
+  })
+
+  it('masks each line of a secret of several lines, and the whole in JSON', () => {
+    const key = `-----BEGIN KEY-----\n${'aB3/'.repeat(16)}\n${'cD4+'.repeat(16)}\n-----END KEY-----\n`
+    const redactor = new Redactor([key])
+    assert.equal(redactor.text(`(${'aB3/'.repeat(16)})`), `(${MASK})`)
+    assert.equal(redactor.text(JSON.stringify({ key })), `{"key":"${MASK}\\n"}`)
+    assert.equal(redactor.text(key.replaceAll('\n', '\r\n')), `${MASK}\r\n`)
+  })
+
+  it('masks the longest secret, and in time', () => {
+    const longest = 'Az9+/ é"'.repeat(SECRETS.characters / 8)
+    const redactor = new Redactor([longest])
+    assert.equal(redactor.text(JSON.stringify(longest)), `"${MASK}"`)
+    const all = new Redactor(Array.from({ length: SECRETS.count }, (_, i) => `secret-${i}-Az9+/`))
+    for (const piece of ['a', '\\', '%25', '&#0', 'secret-', 'Az9+/', 'c2VjcmV0', '==']) {
+      const text = piece.repeat((1024 * 1024) / piece.length)
+      const start = cpuTime()
+      redactor.text(text)
+      const one = cpuTime() - start
+      all.text(text)
+      const took = cpuTime() - start
+      if (process.env.SHOW)
+        process.stdout.write(`${piece}: ${Math.round(one)} ms, ${Math.round(took - one)} ms\n`)
+      assert.ok(took < 3_000, `${piece}: ${Math.round(took)} ms`)
+    }
+  }).timeout(60_000)
+})

@@ -1,0 +1,146 @@
+import type { Definition, InputSpec, NodeSpec } from '../language/definition.ts'
+import { fits } from '../language/inputs.ts'
+import { type Problem, pointer, write, writeInstead } from '../language/problems.ts'
+import { NODE_MEMBERS } from '../language/reference-hints.ts'
+import { flowText } from '../language/repair.ts'
+import { findNodeType } from '../nodes/index.ts'
+import type { Lowered } from './lower.ts'
+import { renderedTexts } from './rendered-texts.ts'
+import { GIVEN_MEMBERS, TRIGGER_MEMBERS } from './trigger-members.ts'
+
+/** Checks what is valid by its form, but means something else than its author thinks. */
+export function checkMeaning(lowered: Lowered): Problem[] {
+  return [...defaultProblems(lowered.definition), ...literalReferences(lowered), ...readsOf(lowered)]
+}
+
+/** The default of an input has its type. */
+function defaultProblems({ inputs }: Definition): Problem[] {
+  return Object.entries(inputs).flatMap(([name, input]): Problem[] => {
+    const { type, default: value } = input
+    if (value === undefined || fits(type, value)) return []
+    const better = converted(type, value)
+    return [
+      {
+        code: 'type_mismatch',
+        message: `the default of ${name} must be of type ${type}, but is ${JSON.stringify(value)?.slice(0, 100)}`,
+        path: `/inputs${pointer(name)}/default`,
+        ...(better === undefined ? {} : { hint: write(flowText(better)) }),
+      },
+    ]
+  })
+}
+
+function converted(type: InputSpec['type'], value: unknown): unknown {
+  const text = typeof value === 'object' ? undefined : String(value)
+  if (type === 'string') return text
+  if (type === 'array') return value === null ? [] : [value]
+  if (type === 'number' && text !== undefined && /^-?\d+(\.\d+)?$/.test(text.trim())) return Number(text)
+  if (type === 'boolean' && text !== undefined) {
+    if (/^(true|yes|on|1)$/i.test(text)) return true
+    return /^(false|no|off|0)$/i.test(text) ? false : undefined
+  }
+  return undefined
+}
+
+/** The members that a plain `<root>.<member>` must have to be taken for a reference. */
+const MEMBERS: Record<string, readonly string[]> = {
+  trigger: TRIGGER_MEMBERS,
+  run: ['id', 'workflow_id', 'workflow_name', 'started_at'],
+  org: ['id', 'name', 'currency', 'timezone'],
+}
+
+/** A reference in other braces, or without any. */
+const BRACED =
+  /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
+const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
+
+/** Warns about references without `{{ }}`: they are plain text. */
+function literalReferences(lowered: Lowered): Problem[] {
+  const { nodes, inputs } = lowered.definition
+  const ids = new Set(nodes.map(({ id }) => id))
+  const resolves = (text: string) => {
+    const [, root = '', name = '', member] = PLAIN.exec(text) ?? []
+    if (root === 'inputs') return Object.hasOwn(inputs, name)
+    if (root === 'nodes') return ids.has(name) && NODE_MEMBERS.includes(member?.slice(1) ?? '')
+    return MEMBERS[root]?.includes(name) ?? false
+  }
+  const problems: Problem[] = []
+  for (const { text, path, node, setting } of renderedTexts(lowered)) {
+    const braced = BRACED.exec(text)
+    // A `when` without placeholders has a finding of its own.
+    const isPlain = !(node && setting === undefined) && resolves(text)
+    const found = braced ? braced[0] : isPlain ? text : undefined
+    if (found === undefined) continue
+    problems.push({
+      code: 'literal_reference',
+      message: `${found.slice(0, 100)} is plain text: only {{ … }} is a placeholder`,
+      hint: braced ? writeInstead(`{{ ${braced[1]} }}`, braced[0]) : write(flowText(`{{ ${text} }}`)),
+      path: path(),
+      ...(node ? { node_id: node.id } : {}),
+    })
+  }
+  return problems
+}
+
+/** Warns about what may be missing where it is read: inputs that are not required, records that no trigger gives. */
+function readsOf(lowered: Lowered): Problem[] {
+  const { inputs, trigger } = lowered.definition
+  const read = new Set<string>()
+  const problems: Problem[] = []
+  /** Reported once each. */
+  const absent = new Set<string>()
+  for (const { text, path, node, setting } of renderedTexts(lowered)) {
+    for (const reference of lowered.texts.readable(text)) {
+      const [root, name] = reference.path
+      // A comparison holds or not for null too.
+      if (root === 'inputs' && typeof name === 'string' && !reference.optional && !isCompared(node, setting))
+        read.add(name)
+      // With a default as well: it would always be the default.
+      const member = String(name)
+      if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_MEMBERS.includes(member)) continue
+      if (absent.has(member)) continue
+      absent.add(member)
+      problems.push({
+        code: 'trigger_without_record',
+        message: `there is no trigger.${member} in a workflow that is started by hand`,
+        hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input; an error workflow reads `trigger.error`, `trigger.node` and `trigger.run`',
+        path: path(),
+        ...(node ? { node_id: node.id } : {}),
+      })
+    }
+  }
+  const given = trigger.type === 'manual' || trigger.type === 'webhook'
+  const missing = Object.entries(inputs).filter(
+    ([name, input]) => read.has(name) && !input.required && input.default === undefined,
+  )
+  return [
+    ...problems,
+    ...missing.map(([name, { type, ...rest }]): Problem => {
+      const { required: _, ...others } = rest
+      const better = given ? { type, ...others, required: true } : { type, ...others, default: EMPTY[type] }
+      return {
+        code: 'input_may_be_missing',
+        message: `${name} is read, but is null where a run is not given it: it is not required and has no default`,
+        hint: write(flowText(better)),
+        path: `/inputs${pointer(name)}`,
+      }
+    }),
+  ]
+}
+
+/** Whether what is read there is only compared: in a `when`, in a condition, in the filter of what a node waits for. */
+function isCompared(node: NodeSpec | undefined, setting: string | undefined): boolean {
+  if (!node) return false
+  const type = findNodeType(node.type)
+  return setting === undefined || type?.compared === true || Object.hasOwn(type?.late ?? {}, setting)
+}
+
+/** The default to propose for an input of a trigger that gives none. */
+const EMPTY: Record<InputSpec['type'], unknown> = {
+  string: '',
+  number: 0,
+  boolean: false,
+  object: {},
+  array: [],
+  any: '',
+}

@@ -1,0 +1,203 @@
+import { type ConfigIssue, checkConfig, describeIssue } from '../language/config.ts'
+import type { Definition, NodeSpec } from '../language/definition.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
+import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
+import { flowText, repairHint } from '../language/repair.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import type { ConfigProblem, NodeType } from '../nodes/define.ts'
+import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
+import { checkCredentials } from './check-credentials.ts'
+import type { Graph } from './graph.ts'
+import { type Lowered, nodesWithErrorEdge } from './lower.ts'
+import { MISSING_TYPE } from './salvage.ts'
+
+/**
+ * Reports unknown node types. Where one was meant, the node gets it, so that its config and handles are checked in the
+ * same round.
+ */
+export function correctTypes<T extends { type: string }>(
+  nodes: readonly (readonly [id: string, node: T])[],
+  nodePath: (index: number) => string,
+): { problems: Problem[]; corrected: (readonly [id: string, node: T])[] } {
+  const problems: Problem[] = []
+  const corrected = nodes.map(([id, node], index) => {
+    if (node.type === MISSING_TYPE || findNodeType(node.type)) return [id, node] as const
+    const meant = meantType(node.type)
+    problems.push({
+      code: 'unknown_node_type',
+      message: `there is no node type ${node.type.slice(0, 100)}`,
+      path: `${nodePath(index)}/type`,
+      node_id: id,
+      hint: meant ? `did you mean ${meant.type}?` : `one of ${Object.keys(nodeTypes).join(', ')}`,
+    })
+    return [id, meant ? { ...node, type: meant.type } : node] as const
+  })
+  return { problems, corrected }
+}
+
+/** Checks the config of each node. */
+export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalogue): Problem[] {
+  return definition.nodes.flatMap((node): Problem[] => {
+    const path = nodePath(node.id)
+    const type = findNodeType(node.type)
+    if (!type) return []
+    const inConfig = (problem: ConfigProblem): Problem => ({
+      ...problem,
+      path: `${path}/config${pointer(...problem.path)}`,
+      node_id: node.id,
+    })
+    const shape = checkConfig(type.config, node.config).flatMap((issue) =>
+      describeIssue(issue, node.type, [node.id]).map((one, index) =>
+        inConfig({ ...one, code: 'invalid_config', hint: () => configHint(type, node.config, issue, index) }),
+      ),
+    )
+    return [
+      ...shape,
+      ...checkAttempts(node, path),
+      ...checkCredentials(node, path),
+      ...type.check(node.config, catalogue).map(inConfig),
+    ]
+  })
+}
+
+function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: number): string | undefined {
+  const one = issue.keys ? { ...issue, keys: [issue.keys[index]!] } : issue
+  return repairHint(type.config, config, one, type.example.config)
+}
+
+/** Only external nodes have attempts and a timeout: the others run in the run's transaction. */
+function checkAttempts(node: NodeSpec, path: string): Problem[] {
+  if (findNodeType(node.type)?.effectClass(node.config) === 'external') return []
+  return (['retry', 'timeout'] as const)
+    .filter((member) => node[member] !== undefined)
+    .map((member) => ({
+      code: 'not_applicable',
+      message: `${member} has no effect: this ${node.type} node is not external, it runs once, in the run's transaction`,
+      path: `${path}/${member}`,
+      node_id: node.id,
+      atKey: true,
+      hint: REMOVE,
+    }))
+}
+
+/** Checks edges, reachability and cycles. */
+export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, graph: Graph): Problem[] {
+  const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+  const ids = [...nodes.keys()]
+  const edgesToEnd = new Set(ends)
+  const handlesOf = remembered(definition.nodes)
+  const problems: Problem[] = []
+  for (const edge of [...definition.edges, ...ends]) {
+    const where = { path: edgePath(edge), node_id: edge.from }
+    const source = nodes.get(edge.from)
+    for (const id of [edge.from, edge.to])
+      if (!nodes.has(id) && !edgesToEnd.has(edge))
+        problems.push({
+          code: 'missing_target',
+          message: `there is no node ${id.slice(0, 100)}`,
+          ...where,
+          ...nearestName(id, ids),
+        })
+    const handles = source && handlesOf(source)
+    if (!handles || handles.known.has(edge.handle)) continue
+    const { names } = handles
+    problems.push({
+      code: 'unknown_handle',
+      message:
+        names.length > 0
+          ? `${edge.from} has no handle ${JSON.stringify(edge.handle.slice(0, 100))}; a ${source.type} has ${listed(names)}`
+          : `a ${source.type} ends the run: nothing can follow ${edge.from}`,
+      ...where,
+      atKey: true,
+      ...nearestName(edge.handle, names),
+    })
+  }
+  if (graph.cycle)
+    problems.push({
+      code: 'cycle',
+      message: `these nodes form a cycle: ${[...graph.cycle, graph.cycle[0]].join(' → ')}`,
+      path: nodePath(graph.cycle[0]!),
+      node_id: graph.cycle[0]!,
+      ...cycleHint(graph.cycle, nodes),
+    })
+  for (const { id } of definition.nodes)
+    if (!graph.reachable.has(id))
+      problems.push({
+        code: 'unreachable_node',
+        message: `no path leads to ${id}`,
+        path: nodePath(id),
+        node_id: id,
+        hint: `runs start at ${definition.nodes[0]?.id}`,
+      })
+  return problems
+}
+
+/** A body needs no edge back. */
+function cycleHint(cycle: string[], nodes: ReadonlyMap<string, NodeSpec>): { hint?: string } {
+  const loop = cycle.find((id) => findNodeType(nodes.get(id)?.type ?? '')?.body !== undefined)
+  if (loop === undefined) return { hint: `to repeat nodes for each item of a list, use ${LOOP_TYPES}` }
+  return {
+    hint: `the body of ${loop} ends where no node follows: write \`next: end\` in its last node, and ${loop} takes the next item`,
+  }
+}
+
+const MAX_LISTED = 50
+
+const listed = (names: string[]) =>
+  names.length > MAX_LISTED ? `${names.slice(0, MAX_LISTED).join(', ')}, …` : names.join(', ')
+
+/** The names of the handles of each node, found once; undefined for an unknown type. */
+function remembered(
+  nodes: NodeSpec[],
+): (node: NodeSpec) => { names: string[]; known: ReadonlySet<string> } | undefined {
+  const found = new Map(
+    nodes.map((node) => {
+      const type = findNodeType(node.type)
+      const names = type?.handles(node.config).map(({ name }) => name)
+      return [node, names && { names, known: new Set(names) }]
+    }),
+  )
+  return (node) => found.get(node)
+}
+
+/** Warns about what is valid but likely a mistake. */
+export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: ReadonlySet<string>): Problem[] {
+  const caught = nodesWithErrorEdge(definition.edges)
+  return definition.nodes.flatMap((node): Problem[] => {
+    const where = { path: nodePath(node.id), node_id: node.id }
+    const type = findNodeType(node.type)
+    const handled = node.retry || node.on_error || caught.has(node.id)
+    const problems: Problem[] = []
+    if (node.when !== undefined && !hasPlaceholder(node.when) && !['true', 'false'].includes(node.when))
+      problems.push({
+        code: 'constant_when',
+        message: `the \`when\` of ${node.id} has no placeholder: it is ${node.when === '' ? 'never' : 'always'} true`,
+        hint: write(flowText(`{{ ${node.when.slice(0, 200)} }}`)),
+        path: `${where.path}/when`,
+        node_id: node.id,
+      })
+    if (type?.reachesOutside(node.config) && !handled)
+      problems.push({
+        code: 'side_effect_without_retry',
+        message: `${node.id} can fail, but has no \`retry\`, no \`on_error\` and no edge from its \`error\` handle`,
+        hint: 'add `retry`, `on_error` or a target for `error` in `next`',
+        ...where,
+      })
+    if (type?.outputOnly(node.config) && !read.has(node.id))
+      problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
+    return problems
+  })
+}
+
+/** A workflow is never its own error workflow. */
+export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' | 'settings'>): Problem[] {
+  if (settings.error_workflow !== name) return []
+  return [
+    {
+      code: 'not_applicable',
+      message: 'error_workflow has no effect: a workflow is never its own error workflow',
+      path: '/settings/error_workflow',
+      hint: 'name another workflow, or remove it',
+    },
+  ]
+}

@@ -1,0 +1,112 @@
+import type {
+  Definition,
+  NodeSpec,
+  Program,
+  ProgramNode,
+  RetryPolicy,
+  RetrySpec,
+} from '../language/definition.ts'
+import { parseDuration } from '../language/duration.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { bodiesOf, readsResults } from './loops.ts'
+
+/** Applies if neither the node nor its type sets a value. */
+export const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
+export const DEFAULT_MAX_INTERVAL = '1m'
+export const DEFAULT_TIMEOUT = '30s'
+
+/**
+ * Compiles a valid definition into all that a run needs. Throws for a definition that would fail every
+ * workflow task of a run, for example by a retry policy that Temporal rejects.
+ */
+export function compile(definition: Definition): Program {
+  const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))
+  for (const { from, handle, to } of definition.edges) {
+    const [source, destination] = [nodes[from], nodes[to]]
+    if (!source || !destination) throw new Error(`the edge ${from} → ${to} names an unknown node`)
+    const targets = Object.hasOwn(source.next, handle) ? source.next[handle]! : []
+    if (targets.includes(to)) continue
+    source.next[handle] = [...targets, to]
+    destination.incoming.push(`${from}:${handle}`)
+  }
+  const bodies = bodiesOf(definition)
+  const collects = readsResults(definition)
+  for (const node of Object.values(nodes)) {
+    const [loop] = bodies.around(node.id)
+    if (loop !== undefined) node.loop = loop
+    if (findNodeType(node.type)?.body !== undefined) node.collects = collects(node.id)
+  }
+  const start = definition.nodes[0]
+  if (!start) throw new Error('a definition needs a node')
+  const { concurrency, timeout, error_workflow } = definition.settings
+  return {
+    engine: Math.max(...definition.nodes.map(engineOf)),
+    start: start.id,
+    nodes,
+    outputs: definition.outputs,
+    inputs: definition.inputs,
+    settings: {
+      ...concurrencyOf(concurrency),
+      ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
+      ...(error_workflow === undefined ? {} : { error_workflow }),
+    },
+  }
+}
+
+function concurrencyOf(
+  given: Definition['settings']['concurrency'],
+): Pick<Program['settings'], 'concurrency' | 'on_limit'> {
+  if (given === undefined) return {}
+  const { policy, limit = 1 } = typeof given === 'number' ? { policy: 'queue' as const, limit: given } : given
+  if (policy === 'allow') return {}
+  return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
+}
+
+const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1
+
+function programNode(node: NodeSpec): ProgramNode {
+  const type = findNodeType(node.type)
+  if (!type) throw new Error(`unknown node type ${node.type}`)
+  return {
+    id: node.id,
+    type: node.type,
+    title: node.title ?? node.id,
+    effect: type.effectClass(node.config),
+    config: node.config,
+    ...(node.when === undefined ? {} : { when: node.when }),
+    join: node.join ?? 'all',
+    on_error: node.on_error ?? 'fail',
+    retry: retryPolicy(node.id, { ...DEFAULT_RETRY, ...type.retry, ...node.retry }),
+    timeout_ms: milliseconds(node.timeout ?? DEFAULT_TIMEOUT),
+    next: {},
+    incoming: [],
+  }
+}
+
+/** Temporal requires at least one attempt, intervals above zero, a coefficient of at least 1, and maximum ≥ initial. */
+function retryPolicy(id: string, retry: RetrySpec & typeof DEFAULT_RETRY): RetryPolicy {
+  const initial = milliseconds(retry.initial_interval)
+  const policy = {
+    max_attempts: retry.max_attempts,
+    initial_interval_ms: initial,
+    backoff: retry.backoff,
+    max_interval_ms:
+      retry.max_interval === undefined
+        ? Math.max(initial, milliseconds(DEFAULT_MAX_INTERVAL))
+        : milliseconds(retry.max_interval),
+  }
+  const valid =
+    Number.isInteger(policy.max_attempts) &&
+    policy.max_attempts >= 1 &&
+    policy.initial_interval_ms > 0 &&
+    policy.backoff >= 1 &&
+    policy.max_interval_ms >= policy.initial_interval_ms
+  if (!valid) throw new Error(`the retry policy of ${id} is invalid`)
+  return policy
+}
+
+function milliseconds(text: string): number {
+  const value = parseDuration(text)
+  if (!value) throw new Error(`${text} is not a duration above zero`)
+  return value
+}

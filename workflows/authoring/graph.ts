@@ -1,0 +1,239 @@
+import type { Definition, Edge, NodeSpec } from '../language/definition.ts'
+import type { NodeType } from '../nodes/define.ts'
+
+/** The order of a definition's nodes, as far as it is known before a run. */
+export interface Graph {
+  /** Reachable from the first node. */
+  reachable: ReadonlySet<string>
+  /** A cycle, as ids, or undefined. With a cycle there is no order: `mayPrecede` and `surelyPrecedes` are false. */
+  cycle: string[] | undefined
+  /** Whether a node can have run before another starts. */
+  mayPrecede(id: string, node: string): boolean
+  /** Whether a node has run whenever another, reachable one starts. */
+  surelyPrecedes(id: string, node: string): boolean
+}
+
+/**
+ * Analyses a graph in one pass over its edges in topological order. Sets of nodes are bitsets, so that n nodes and e edges
+ * take time in proportion to e × n / 32.
+ */
+export function graphOf(
+  definition: Pick<Definition, 'nodes' | 'edges'>,
+  typeOf: (node: NodeSpec) => NodeType | undefined,
+): Graph {
+  // Duplicate ids are reported elsewhere; the last node of an id counts.
+  const specs = [...new Map(definition.nodes.map((node) => [node.id, node])).values()]
+  const index = new Map(specs.map((node, at) => [node.id, at]))
+  const nodes = specs.map((node): Vertex => ({ node, out: [], into: [] }))
+  for (const { from, handle, to } of definition.edges) {
+    const [source, target] = [index.get(from), index.get(to)]
+    if (source === undefined || target === undefined) continue
+    const arc = { from: source, handle, to: target }
+    nodes[source]!.out.push(arc)
+    nodes[target]!.into.push(arc)
+  }
+  const reachable = reachedFrom(nodes)
+  const cycle = findCycle(nodes)
+  const order = cycle ? [] : topological(nodes)
+  const before = ancestors(nodes, order)
+  const certain = precedents(nodes, order, reachable, before, typeOf)
+  const holds = (sets: (Bitset | undefined)[]) => (id: string, node: string) => {
+    const [at, of] = [index.get(id), index.get(node)]
+    return at !== undefined && of !== undefined && (sets[of]?.has(at) ?? false)
+  }
+  return {
+    reachable: new Set(specs.filter((_, at) => reachable[at]).map(({ id }) => id)),
+    cycle: cycle?.map((at) => specs[at]!.id),
+    mayPrecede: holds(before),
+    surelyPrecedes: holds(certain),
+  }
+}
+
+/** An edge between two nodes, by their indexes. */
+interface Arc extends Pick<Edge, 'handle'> {
+  from: number
+  to: number
+}
+
+interface Vertex {
+  node: NodeSpec
+  out: Arc[]
+  into: Arc[]
+}
+
+class Bitset {
+  private readonly words: Uint32Array
+
+  constructor(size: number) {
+    this.words = new Uint32Array(Math.ceil(size / 32))
+  }
+
+  has(at: number): boolean {
+    return (this.words[at >>> 5]! & (1 << (at & 31))) !== 0
+  }
+
+  add(at: number): this {
+    this.words[at >>> 5]! |= 1 << (at & 31)
+    return this
+  }
+
+  /** Adds all of another. */
+  unite(other: Bitset | undefined): this {
+    if (other) for (let word = 0; word < this.words.length; word++) this.words[word]! |= other.words[word]!
+    return this
+  }
+
+  /** Removes what another does not have. */
+  intersect(other: Bitset): this {
+    for (let word = 0; word < this.words.length; word++) this.words[word]! &= other.words[word]!
+    return this
+  }
+
+  copy(): Bitset {
+    return new Bitset(this.words.length * 32).unite(this)
+  }
+}
+
+function reachedFrom(nodes: Vertex[]): boolean[] {
+  const reached = nodes.map((_, at) => at === 0)
+  const queue = nodes.length > 0 ? [0] : []
+  for (let at = queue.pop(); at !== undefined; at = queue.pop())
+    for (const { to } of nodes[at]!.out)
+      if (!reached[to]) {
+        reached[to] = true
+        queue.push(to)
+      }
+  return reached
+}
+
+/** Depth first without recursion; the path is the stack. */
+function findCycle(nodes: Vertex[]): number[] | undefined {
+  const targets = (at: number) => nodes[at]!.out.map(({ to }) => to)
+  const done = new Set<number>()
+  for (const root of nodes.keys()) {
+    if (done.has(root)) continue
+    const path = [{ at: root, rest: targets(root) }]
+    const open = new Set([root])
+    for (let top = path.at(-1); top; top = path.at(-1)) {
+      const to = top.rest.pop()
+      if (to === undefined) {
+        path.pop()
+        open.delete(top.at)
+        done.add(top.at)
+      } else if (open.has(to)) {
+        const found = path.map(({ at }) => at)
+        return found.slice(found.indexOf(to))
+      } else if (!done.has(to)) {
+        open.add(to)
+        path.push({ at: to, rest: targets(to) })
+      }
+    }
+  }
+  return undefined
+}
+
+/** Every node after all that lead to it. */
+function topological(nodes: Vertex[]): number[] {
+  const waiting = nodes.map(({ into }) => into.length)
+  const order = [...nodes.keys()].filter((at) => waiting[at] === 0)
+  for (const at of order)
+    for (const { to } of nodes[at]!.out) {
+      waiting[to]! -= 1
+      if (waiting[to] === 0) order.push(to)
+    }
+  return order
+}
+
+/** Of each node, all from which a path leads to it. */
+function ancestors(nodes: Vertex[], order: number[]): (Bitset | undefined)[] {
+  const found: (Bitset | undefined)[] = []
+  for (const at of order) {
+    const set = new Bitset(nodes.length)
+    for (const { from } of nodes[at]!.into) set.add(from).unite(found[from])
+    found[at] = set
+  }
+  return found
+}
+
+/** Of each node, those that have run whenever it starts. */
+function precedents(
+  nodes: Vertex[],
+  order: number[],
+  reachable: boolean[],
+  before: (Bitset | undefined)[],
+  typeOf: (node: NodeSpec) => NodeType | undefined,
+): (Bitset | undefined)[] {
+  const skippable = (at: number) => nodes[at]!.node.when !== undefined
+  const consequences = consequencesOf(nodes, order, typeOf)
+  const branches = branchesOf(nodes, consequences)
+  // What runs in every run in which the node runs, before it or beside it.
+  const companions: Bitset[] = []
+  const certain: Bitset[] = []
+  for (const at of order) {
+    const arrivals = nodes[at]!.into.filter(({ from }) => reachable[from])
+    companions[at] = common(nodes.length, unique(arrivals), ({ from, handle }) => {
+      const ran = companions[from]!.copy().unite(branches[from]!.get(handle))
+      return skippable(from) ? ran : ran.unite(consequences[from])
+    })
+    // With `join: all` every branch has ended; with `any` only the one that arrived first.
+    certain[at] =
+      nodes[at]!.node.join === 'any'
+        ? common(nodes.length, arrivals, ({ from }) => {
+            const ran = certain[from]!.copy()
+            return skippable(from) ? ran : ran.add(from)
+          })
+        : companions[at].copy().intersect(before[at]!)
+  }
+  return certain
+}
+
+/** Of each node, itself and all that runs in any case once it has run. */
+function consequencesOf(
+  nodes: Vertex[],
+  order: number[],
+  typeOf: (node: NodeSpec) => NodeType | undefined,
+): Bitset[] {
+  const found: Bitset[] = []
+  for (const at of [...order].reverse()) {
+    const { node, out } = nodes[at]!
+    const handle = onlyHandle(node, out, typeOf(node))
+    const set = new Bitset(nodes.length).add(at)
+    for (const arc of out)
+      if (arc.handle === handle && nodes[arc.to]!.node.when === undefined) set.unite(found[arc.to])
+    found[at] = set
+  }
+  return found
+}
+
+/** The handle by which a node surely leaves: it has no other that leads on. */
+function onlyHandle(node: NodeSpec, out: Arc[], type: NodeType | undefined): string | undefined {
+  if (!type || node.on_error === 'end' || out.some(({ handle }) => handle === 'error')) return undefined
+  const names = type.handles(node.config).map(({ name }) => name)
+  // A loop leaves by its body's handle and then by another.
+  const last = names.filter((name) => name !== 'error' && name !== type.body)
+  return last.length === 1 ? last[0] : undefined
+}
+
+/** Of each node and handle, all that runs in any case once the node has left by it. */
+function branchesOf(nodes: Vertex[], consequences: Bitset[]): Map<string, Bitset>[] {
+  return nodes.map(({ out }) => {
+    const branches = new Map<string, Bitset>()
+    for (const { handle, to } of out) {
+      const set = branches.get(handle) ?? new Bitset(nodes.length)
+      branches.set(handle, nodes[to]!.node.when === undefined ? set.unite(consequences[to]) : set)
+    }
+    return branches
+  })
+}
+
+/** What all arrivals have in common; nothing without any. */
+function common(size: number, arrivals: Arc[], ranBy: (arc: Arc) => Bitset): Bitset {
+  let found: Bitset | undefined
+  for (const arc of arrivals) found = found ? found.intersect(ranBy(arc)) : ranBy(arc)
+  return found ?? new Bitset(size)
+}
+
+/** Edges that are written twice count once. */
+function unique(arcs: Arc[]): Arc[] {
+  return [...new Map(arcs.map((arc) => [`${arc.from} ${arc.handle}`, arc])).values()]
+}

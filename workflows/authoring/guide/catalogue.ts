@@ -1,0 +1,127 @@
+import { flowText } from '../../language/repair.ts'
+import { shapeOf } from '../../language/shapes.ts'
+import type { Catalogue } from '../../nodes/catalogue.ts'
+import type { NodeType } from '../../nodes/define.ts'
+import { nodeTypes } from '../../nodes/index.ts'
+import { firstSentence, settingLines, typeText } from './schemas.ts'
+
+/** The catalogue of node types, and the kinds of records, as Markdown. */
+
+/**
+ * `brief`: the settings of each node type by name only, and metrics without dimensions, where the guide would be too
+ * long.
+ */
+export type Level = 'brief' | 'standard' | 'full'
+
+export const allNodes = (level: Level): string =>
+  Object.values(nodeTypes)
+    .map((type) => nodeText(type, level))
+    .join(level === 'brief' ? '\n' : '\n\n')
+
+export function nodeText(type: NodeType, level: Level): string {
+  const fields = fieldsOf(type)
+  if (level === 'brief') return briefText(type, fields)
+  const full = level === 'full'
+  const { example } = type
+  const handles = type.handles(example.config)
+  const shown = full
+    ? handles.map(({ name, description }) => `\`${name}\` (${description})`)
+    : handles.map(({ name }) => `\`${name}\``)
+  const schemas = full
+    ? [
+        '',
+        'Config schema:',
+        fenced('json', JSON.stringify(shapeOf(type.config))),
+        'Output schema:',
+        fenced('json', JSON.stringify(shapeOf(type.output))),
+      ]
+    : []
+  return [
+    `### ${type.type}`,
+    `${full || !fields ? type.description : firstSentence(type.description)} Effect: ${type.effectClass(example.config)}.`,
+    ...settingLines(shapeOf(type.config), { full }),
+    `- handles: ${shown.join(', ') || 'none, it ends the run'}. Output: ${fields ? `{${fields.join(', ')}}` : 'see above'}`,
+    '',
+    `\`${flowText({ type: type.type, config: example.config })}\``,
+    ...schemas,
+  ].join('\n')
+}
+
+/** What differs from the usual: effect pure, handles success and error. */
+function briefText(type: NodeType, fields: string[] | undefined): string {
+  const { description, example } = type
+  const effect = type.effectClass(example.config)
+  const handles = type.handles(example.config).map(({ name }) => name)
+  const shown = handles.join(', ') || 'none, it ends the run'
+  return [
+    `### ${type.type}`,
+    `${fields ? firstSentence(description) : description}${effect === 'pure' ? '' : ` Effect: ${effect}.`}`,
+    `${typeText(shapeOf(type.config))}${fields ? ` → {${fields.join(', ')}}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
+    `\`${flowText({ type: type.type, config: example.config })}\``,
+  ].join('\n')
+}
+
+/** The fields of the output, if they do not depend on the config. */
+function fieldsOf({ output }: NodeType): string[] | undefined {
+  const names = Object.keys(shapeOf(output).properties ?? {})
+  return names.length > 0 ? names : undefined
+}
+
+export const allKinds = (catalogue: Catalogue, full: boolean): string =>
+  Object.keys(catalogue.entities)
+    .map((entity) => kindText(catalogue, entity, full))
+    .join('\n')
+
+/** The metrics by table, each with what they can be grouped and filtered by. */
+export function allMetrics({ metrics }: Catalogue, level: Level): string {
+  if (level === 'full')
+    return metrics
+      .map(({ name, unit, description, dimensions }) => {
+        const names = dimensions.map((one) =>
+          one.values ? `${one.name} (${one.values.join('|')})` : one.name,
+        )
+        return `- \`${name}\` (${unit}): ${description} By ${names.join(', ')}.`
+      })
+      .join('\n')
+  const tables = new Map<string, { names: string[]; dimensions: string }>()
+  for (const { name, dimensions } of metrics) {
+    const [table = '', what = ''] = name.split('.')
+    const found = tables.get(table) ?? {
+      names: [],
+      dimensions: dimensions.map(({ name }) => name).join(', '),
+    }
+    tables.set(table, found)
+    found.names.push(what)
+  }
+  return [...tables]
+    .map(([table, { names, dimensions }]) =>
+      level === 'brief'
+        ? `- **${table}.** ${names.join(', ')}`
+        : `- **${table}.** ${names.join(', ')}; by ${dimensions}`,
+    )
+    .join('\n')
+}
+
+export function kindText({ entities }: Catalogue, entity: string, full: boolean): string {
+  const kind = entities[entity]!
+  const { properties = {}, required = [] } = shapeOf(kind.schemas.create)
+  const shown = Object.entries(properties).filter(([name]) => full || !commonFields(entities).includes(name))
+  const fields = shown.map(([name, one]) => {
+    const values = (one.anyOf ?? [one]).flatMap((option) => option.enum ?? [])
+    const mark = required.includes(name) ? '*' : ''
+    if (full) return `- \`${name}${mark}\` (${typeText(one)})`
+    return values.length > 0 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
+  })
+  const keys = `upsert by ${[...kind.upsertKeys, 'custom_fields.<name>'].join(', ')}`
+  return full
+    ? [`### ${entity}`, `One is a ${kind.object}; ${keys}. * is required.`, ...fields].join('\n')
+    : `- **${entity}** (${keys}): ${fields.join(', ')}`
+}
+
+/** The fields that every kind has; the guide names them once. */
+export function commonFields(entities: Catalogue['entities']): string[] {
+  const [first = [], ...others] = Object.values(entities).map(({ writable }) => writable)
+  return first.filter((name) => others.every((names) => names.includes(name)))
+}
+
+export const fenced = (language: string, text: string) => `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``

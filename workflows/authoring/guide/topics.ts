@@ -1,0 +1,204 @@
+import { FILTERS } from '../../language/expressions/template.ts'
+import { NODE_MEMBERS } from '../../language/reference-hints.ts'
+import { flowText } from '../../language/repair.ts'
+import { shapeOf } from '../../language/shapes.ts'
+import type { Catalogue } from '../../nodes/catalogue.ts'
+import { LOOP_TYPES, nodeTypes, WITHOUT_SECRETS } from '../../nodes/index.ts'
+import { EVENTS } from '../../shared/events.ts'
+import { EXPRESSION, SPEC } from '../../shared/limits.ts'
+import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../shared/operators.ts'
+import { DEFAULT_MAX_INTERVAL, DEFAULT_RETRY, DEFAULT_TIMEOUT } from '../compile.ts'
+import { INPUT_TYPES, rawNode, specNode, specSchema } from '../schema.ts'
+import { allKinds, allMetrics, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
+import { EXAMPLES, EXPRESSIONS } from './examples.ts'
+import { settingLines } from './schemas.ts'
+
+/** A chapter of the guide. */
+export interface Topic {
+  title: string
+  text(catalogue: Catalogue, level: Level): string
+}
+
+/** The attempts of node types without `retry`. */
+function defaultAttempts(): string {
+  const own = Object.values(nodeTypes).filter(({ retry }) => (retry.max_attempts ?? 1) > 1)
+  const counts = [...new Set(own.map(({ retry }) => retry.max_attempts!))].sort((a, b) => a - b)
+  const named = counts.map((count) => {
+    const types = own.filter(({ retry }) => retry.max_attempts === count).map(({ type }) => type)
+    return `${count} of ${types.join(', ')}`
+  })
+  return [`${DEFAULT_RETRY.max_attempts} attempt`, ...named].join(', ')
+}
+
+const SPEC_SHAPE = shapeOf(specSchema)
+
+export const TOPICS: Record<string, Topic> = {
+  spec: {
+    title: 'The spec',
+    text: (_, level) =>
+      [
+        'A workflow is one YAML document, without ``` around it. Its keys:',
+        ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
+        '',
+        '`settings` has:',
+        ...settingLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
+        '',
+        'Each node has:',
+        ...settingLines(shapeOf(specNode), { full: true }),
+        '',
+        `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations are a number and a unit: 500ms, 30s, 5m, 2h, 1d.`,
+        ...(level === 'full'
+          ? [
+              '',
+              'The raw definition is the same with `nodes` as a list and `edges: [{from, handle, to}]`. Its nodes:',
+              ...settingLines(shapeOf(rawNode), { full: false }),
+            ]
+          : []),
+      ].join('\n'),
+  },
+  flow: {
+    title: 'Flow: next, end, branches and joins',
+    text: () =>
+      [
+        '- A run starts at the first node. A node without `next` flows, by its first handle, to the node written after it.',
+        '- But it never flows into a node that some `next` names: there its branch ends. So the branches of a condition can be written one after the other. If a branch should go on, write `next: <id>`; `next: end` ends it in so many words.',
+        '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. `"true"` and `"false"` are best quoted. A handle that is not in the map ends the branch.',
+        '- The cases of a node that routes by value are handles: lead each somewhere, `end` included.',
+        '- Join: a node with several incoming edges waits until each is settled, and is skipped if none was taken. With `join: any` it starts at the first.',
+        '- To start several nodes at once, begin with one that leads to them: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
+        '- `when: "{{ … }}"` on a node skips it where it is false; the run continues by its first handle.',
+        '- A node reads only the results of nodes before it. Where one lies on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
+        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
+      ].join('\n'),
+  },
+  expressions: {
+    title: 'Expressions',
+    text: (_, level) =>
+      [
+        `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}), and no other braces: \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
+        '',
+        'What can be read:',
+        '- `inputs.<name>`: the inputs of the run.',
+        '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
+        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
+        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization (`PATCH /app/organization`).',
+        '- `item`, `index`: in the body of a loop only.',
+        `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
+        '',
+        'A path that does not exist fails the node, unless a `default` filter follows directly. Operators: == != > >= < <= contains and or.',
+        '',
+        '| expression | with | gives |',
+        '|---|---|---|',
+        ...EXPRESSIONS.map(
+          ({ text, scope, result }) =>
+            `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
+        ),
+        '',
+        `Filters: ${FILTERS.join(', ')}. They are those of Liquid; an argument can be a path. \`date\` writes UTC; the node format_date has time zones.`,
+        ...(level === 'full'
+          ? [
+              `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
+            ]
+          : []),
+      ].join('\n'),
+  },
+  triggers: {
+    title: 'Triggers',
+    text: (_, level) =>
+      [
+        '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
+        '- `trigger: webhook`: an incoming webhook whose `workflow_id` is this one; it writes its record first. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created or updated). The webhook checks its sender, and can map values to `inputs`.',
+        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, where it is no record); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
+        '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields; the time zone is UTC by default.',
+        '',
+        'Runs of an event or a schedule are given no inputs: give each input a default. A trigger fires only after the workflow was activated.',
+        '',
+        level === 'full'
+          ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
+          : `Events: ${eventNames()}; and any \`<entity>.<action>\` that a workflow raises.`,
+      ].join('\n'),
+  },
+  inputs: {
+    title: 'Inputs and outputs',
+    text: () =>
+      [
+        fenced(
+          'yaml',
+          `name: Inputs
+inputs:
+  email: {type: string, required: true, description: Who it is about}
+  limit: {type: number, default: 10}
+  tags: {type: array, default: []}
+nodes:
+  say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
+outputs: {text: "{{ nodes.say.output.text }}"}`,
+        ),
+        `Types: ${INPUT_TYPES.join(', ')}. An input is required, has a default, or is null where a run is not given it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
+      ].join('\n'),
+  },
+  errors: {
+    title: 'Failures: retry, timeout, on_error',
+    text: () =>
+      [
+        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error.',
+        '- `on_error: continue` goes on by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
+        '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply to nodes of the effect external only. The others run in a transaction: all of it, or nothing.',
+        `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; where there are several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only errors that may pass are attempted again.`,
+        '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
+      ].join('\n'),
+  },
+  nodes: {
+    title: 'Node types',
+    text: (_, level) =>
+      [
+        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks what can be left out. The last line of each is an example.',
+        ...(level === 'brief'
+          ? [
+              'The settings, `→` the fields of the output. Unless said, the effect is pure, the handles success, error.',
+            ]
+          : []),
+        '',
+        allNodes(level),
+      ].join('\n'),
+  },
+  records: {
+    title: 'Records',
+    text: (catalogue, level) =>
+      [
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update leaves out what stays; null clears; custom_fields are merged by name (each must be defined), tags are replaced; the associations of an upsert are added.`,
+        allKinds(catalogue, level === 'full'),
+        '',
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search gives at most 200; go on from the last one by a filter, such as \`"created_at[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+      ].join('\n'),
+  },
+  metrics: {
+    title: 'Metrics',
+    text: (catalogue, level) =>
+      `The metrics of \`analytics_query\`, as \`deals.won\`${level === 'brief' ? ' (more: `?topic=metrics`)' : ', with the dimensions of `group_by` and `filter`'}:\n${allMetrics(catalogue, level)}`,
+  },
+  validation: {
+    title: 'Validation',
+    text: () =>
+      [
+        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, JSON Pointer and a hint. Apply all hints, then validate again:',
+        '- ``did you mean X?``: X in place of the name at line and column.',
+        '- ``write `X` ``: X in place of the value at the path. ``write `X` instead of `Y` ``: within that text.',
+        '- ``add `key: value` ``: in the mapping at the path. `remove it`: the key and its value. `one of …`: the allowed values.',
+        'Errors refuse the workflow, warnings do not. The page `/docs/findings` explains each code with an example.',
+      ].join('\n'),
+  },
+  examples: {
+    title: 'Examples',
+    text: () => EXAMPLES.map(({ title, spec }) => `${title}:\n${fenced('yaml', spec)}`).join('\n\n'),
+  },
+}
+
+/** `contact.created|updated, deal.won`. */
+function eventNames(): string {
+  const actions = new Map<string, string[]>()
+  for (const { name } of EVENTS) {
+    const [entity = '', action = ''] = name.split('.')
+    actions.set(entity, [...(actions.get(entity) ?? []), action])
+  }
+  return [...actions].map(([entity, names]) => `${entity}.${names.join('|')}`).join(', ')
+}

@@ -1,0 +1,30 @@
+import type { NodeSpec } from '../language/definition.ts'
+import { pointer } from '../language/problems.ts'
+import type { Lowered } from './lower.ts'
+
+/** A text that a run renders. */
+export interface RenderedText {
+  text: string
+  /** Its JSON Pointer. Few are asked for. */
+  path(): string
+  /** Absent for one of the outputs. */
+  node?: NodeSpec
+  /** The top-level setting of the config that it is in; absent for `when`. */
+  setting?: string
+}
+
+/** Every text that a run renders: of the configs, the `when` and the outputs. */
+export function* renderedTexts({ definition, texts, nodePath }: Lowered): Generator<RenderedText> {
+  for (const node of definition.nodes) {
+    for (const { text, path } of texts.of(node.config))
+      yield {
+        text,
+        path: () => `${nodePath(node.id)}/config${pointer(...path)}`,
+        node,
+        setting: String(path[0]),
+      }
+    if (node.when !== undefined) yield { text: node.when, path: () => `${nodePath(node.id)}/when`, node }
+  }
+  for (const { text, path } of texts.of(definition.outputs))
+    yield { text, path: () => `/outputs${pointer(...path)}` }
+}

@@ -1,0 +1,185 @@
+import type { z } from 'zod'
+import { type ConfigIssue, checkShape } from '../language/config.ts'
+import { type Problem, pointer } from '../language/problems.ts'
+import { flowText, repairHint } from '../language/repair.ts'
+import { keysAt, memberOf, shapeOf } from '../language/shapes.ts'
+import { meantType } from '../nodes/index.ts'
+import { inputName, input as inputSchema, rawEdge, rawNode, specNode } from './schema.ts'
+
+/** Placeholder for a missing node type, which is reported as missing. */
+export const MISSING_TYPE = '?'
+
+/** The problems of the spec except those inside node configs. */
+export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
+  if (!isObject(value))
+    return [{ code: 'schema', message: 'must be a mapping with name and nodes', path: '' }]
+  return [...issuesOf(schema, value), ...standIns(value)]
+}
+
+/** Refuses this placeholder as an authored type. */
+function standIns(value: Record<string, unknown>): Problem[] {
+  if (!isObject(value.nodes)) return []
+  return Object.entries(value.nodes).flatMap(([key, node]): Problem[] =>
+    isObject(node) && node.type === MISSING_TYPE
+      ? [
+          {
+            code: 'unknown_node_type',
+            message: `${MISSING_TYPE} is not a node type`,
+            path: pointer('nodes', key, 'type'),
+          },
+        ]
+      : [],
+  )
+}
+
+/**
+ * The valid parts of a value, so that the other checks can run and all problems are reported at once. Undefined if
+ * nothing can be checked.
+ */
+export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.output<S> | undefined {
+  if (!isObject(value)) return undefined
+  const whole = schema.safeParse(value)
+  if (whole.success) return whole.data
+  const kept = fitting(schema, value)
+  if (isObject(value.nodes) && Object.hasOwn(schema.shape, 'nodes'))
+    kept.nodes = Array.isArray(value.nodes)
+      ? value.nodes.filter(isObject).map((node) => salvaged(rawNode, node))
+      : Object.fromEntries(
+          Object.entries(value.nodes).map(([id, node]) => [
+            id,
+            salvaged(specNode, isObject(node) ? node : {}),
+          ]),
+        )
+  if (value.inputs !== undefined && kept.inputs === undefined)
+    kept.inputs = Object.fromEntries(
+      namedInputs(value.inputs).map(([name, one]) => [
+        name,
+        inputSchema.safeParse(one).success ? one : { type: 'any', default: null },
+      ]),
+    )
+  if (isObject(value.outputs) && kept.outputs === undefined) kept.outputs = { ...value.outputs }
+  if (Array.isArray(value.edges)) kept.edges = value.edges.filter((edge) => rawEdge.safeParse(edge).success)
+  const parsed = schema.safeParse({ name: 'x', ...kept })
+  return parsed.success ? parsed.data : undefined
+}
+
+/** The inputs with names, of a list too. */
+function namedInputs(inputs: unknown): [string, unknown][] {
+  if (!isObject(inputs)) return []
+  if (!Array.isArray(inputs))
+    return Object.entries(inputs).filter(([name]) => inputName.safeParse(name).success)
+  return inputs.flatMap((one): [string, unknown][] => {
+    const name = isObject(one) ? (one.name ?? Object.keys(one)[0]) : one
+    return typeof name === 'string' && inputName.safeParse(name).success ? [[name, undefined]] : []
+  })
+}
+
+/** Values without effect. */
+const NEUTRAL = { retry: {}, on_error: 'fail' }
+
+/** A node's valid members, with the settings that were written beside its `config`. */
+function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = { type: MISSING_TYPE, ...fitting(schema, node) }
+  // What is there, though wrong, is not missing.
+  for (const [name, neutral] of Object.entries(NEUTRAL))
+    if (Object.hasOwn(node, name) && !Object.hasOwn(kept, name)) kept[name] = neutral
+  const moved = misplacedIn(node)
+  if (Object.keys(moved).length === 0) return kept
+  return { ...kept, config: { ...(isObject(node.config) ? node.config : {}), ...moved } }
+}
+
+function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(schema.shape).flatMap(([key, member]) =>
+      Object.hasOwn(value, key) && (member as z.ZodType).safeParse(value[key]).success
+        ? [[key, value[key]]]
+        : [],
+    ),
+  )
+}
+
+function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
+  return checkShape(schema, value).flatMap((issue): Problem[] => {
+    const [first, second] = issue.path
+    const id = first === 'nodes' && second !== undefined ? idOf(value, second) : undefined
+    const node = id === undefined ? {} : { node_id: id }
+    const place = pointer(...issue.path)
+    if (issue.keys)
+      return issue.keys.map((key) => ({
+        code: 'unknown_key',
+        message: `unknown key ${key.slice(0, 100)}`,
+        path: `${place}${pointer(key)}`,
+        atKey: true,
+        ...node,
+        hint: () =>
+          misplacedHint(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
+      }))
+    const name = issue.path.map(String).join('.')
+    const missing = issue.message === 'is missing'
+    // The parts of a trigger depend on each other: the whole of it is corrected.
+    const whole =
+      first === 'trigger'
+        ? hintFor(schema, value, { code: issue.code, message: issue.message, path: ['trigger'] })
+        : undefined
+    return [
+      {
+        code: missing ? 'missing_key' : 'schema',
+        message: `${name} ${issue.message}`.trim(),
+        path: whole === undefined ? place : '/trigger',
+        ...node,
+        hint: () => whole ?? hintFor(schema, value, issue),
+      },
+    ]
+  })
+}
+
+/** The id of the node at a key of `nodes`: in a raw definition the key is an index. */
+function idOf(value: unknown, key: PropertyKey): string | undefined {
+  if (typeof key === 'string') return key
+  const id = memberOf(memberOf(memberOf(value, 'nodes'), key), 'id')
+  return typeof id === 'string' ? id : undefined
+}
+
+/** Of a node, only its own schema is asked: a spec has hundreds of them. */
+function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string | undefined {
+  const [first, second, ...inner] = issue.path
+  const node = memberOf(memberOf(value, 'nodes'), second ?? '')
+  if (first !== 'nodes') return repairHint(schema, withoutNodes(schema, value), issue)
+  if (second === undefined || !isObject(node) || Array.isArray(node)) return repairHint(schema, value, issue)
+  return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
+}
+
+/** Nor are keys that it does not know: there may be thousands, and this is done for each finding. */
+function withoutNodes(schema: z.ZodType, value: unknown): unknown {
+  if (!isObject(value) || !('shape' in schema)) return value
+  const known = Object.keys(schema.shape as object).filter((key) => Object.hasOwn(value, key))
+  return Object.fromEntries(known.map((key) => [key, key === 'nodes' ? {} : value[key]]))
+}
+
+/** The hint for a setting that was written beside `config` instead of within. */
+function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
+  const [first, id, ...rest] = path
+  const node = memberOf(memberOf(value, 'nodes'), id ?? '')
+  if (first !== 'nodes' || rest.length > 0 || !isObject(node)) return undefined
+  const moved = misplacedIn(node)
+  if (!Object.hasOwn(moved, key)) return undefined
+  const whole = flowText({ ...(isObject(node.config) ? node.config : {}), ...moved })
+  return whole.length > 2_000 ? `write ${key} within \`config\`` : `remove it, and write \`config: ${whole}\``
+}
+
+/** The settings of a node's type that are written beside its `config`. */
+function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
+  const type = typeof node.type === 'string' ? meantType(node.type) : undefined
+  const others = Object.entries(node).filter(
+    ([name]) => !Object.hasOwn(specNode.shape, name) && name !== 'id',
+  )
+  if (!type || others.length === 0) return {}
+  const config = isObject(node.config) ? node.config : {}
+  const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
+  return Object.fromEntries(
+    others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)),
+  )
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null

@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { CONCURRENCY_POLICIES } from '../language/definition.ts'
+import { parseDuration } from '../language/duration.ts'
+import { SPEC } from '../shared/limits.ts'
+
+/** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
+
+const name = z.string().trim().min(1).max(200)
+const description = z.string().max(5_000)
+const nodeId = z
+  .string()
+  .max(64)
+  .regex(/^[a-z_][a-z0-9_]*$/, 'must be lower case letters, digits and underscores, such as find_contact')
+  .refine((id) => id !== 'end', '`end` is reserved for `next`: choose another id')
+
+const positive = z
+  .string()
+  .refine((text) => (parseDuration(text) ?? 0) > 0, 'must be a duration above zero, such as 500ms, 30s or 5m')
+  .meta({ examples: ['30s'] })
+const upTo = (most: string) =>
+  positive.refine((text) => (parseDuration(text) ?? 0) <= parseDuration(most)!, `must be at most ${most}`)
+
+const retry = z
+  .strictObject({
+    max_attempts: z.int().min(1).max(100).optional(),
+    initial_interval: upTo('1d').optional(),
+    backoff: z.number().min(1).max(100).optional(),
+    max_interval: upTo('7d').optional(),
+  })
+  .refine(
+    ({ initial_interval, max_interval }) =>
+      max_interval === undefined ||
+      (parseDuration(max_interval) ?? 0) >= (parseDuration(initial_interval ?? '1s') ?? 0),
+    { path: ['max_interval'], message: 'must not be shorter than initial_interval (default 1s)' },
+  )
+  .meta({ examples: [{ max_attempts: 3 }] })
+
+export const trigger = z.union([
+  z.enum(['manual', 'webhook']).transform((type) => ({ type })),
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('manual') }),
+    z.strictObject({ type: z.literal('webhook') }),
+    z.strictObject({
+      type: z.literal('event'),
+      events: z.array(z.string()).min(1),
+      when: z.string().optional(),
+    }),
+    z.strictObject({
+      type: z.literal('schedule'),
+      cron: z.string().min(1),
+      timezone: z.string().default('UTC'),
+    }),
+  ]),
+])
+
+export const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
+export const input = z.union([
+  z.enum(INPUT_TYPES).transform((type) => ({ type })),
+  z.strictObject({
+    type: z.enum(INPUT_TYPES).default('any'),
+    description: description.optional(),
+    required: z.boolean().optional(),
+    default: z.unknown().optional(),
+  }),
+])
+
+/** The members of a node in both forms. */
+const node = {
+  type: z.string().min(1).describe('A node type of the catalogue.'),
+  title: z.string().max(200).optional().describe('Its name on screens; default: the id.'),
+  config: z.record(z.string(), z.unknown()).default({}).describe('The settings of its type.'),
+  retry: retry
+    .optional()
+    .describe(
+      'How an external node is attempted again after an error that may pass: up to `max_attempts` in all.',
+    ),
+  timeout: upTo('1d')
+    .optional()
+    .describe('The time limit of one attempt of an external node; default `30s`.'),
+  on_error: z
+    .enum(['fail', 'continue', 'end'])
+    .optional()
+    .describe(
+      'What to do if the node fails and its `error` handle has no edge: `fail` the run (default), `continue` by the first handle, or `end` this branch (same as `next: {error: end}`).',
+    ),
+  when: z
+    .union([z.string(), z.boolean().transform(String)])
+    .optional()
+    .describe(
+      'A placeholder, such as `{{ inputs.amount > 100 }}`. If it renders false, null or an empty text, the node is skipped, and the run continues by its first handle.',
+    ),
+  join: z
+    .enum(['all', 'any'])
+    .optional()
+    .describe(
+      'When a node with several incoming edges starts: at `all` (default) when each of them is settled and one was taken; at `any` at the first one taken, and later ones are ignored. It is skipped if none is taken.',
+    ),
+}
+
+const targets = z.union([z.string(), z.array(z.string()).min(1)])
+
+export const specNode = z.strictObject({
+  ...node,
+  next: z
+    .union([targets, z.record(z.string(), targets)])
+    .optional()
+    .describe(
+      'An id, a list of ids (in parallel), `end`, or a map from handle to any of these. Without it the node flows to the one written after it, unless some `next` names that one: then the branch ends.',
+    ),
+})
+
+export const rawNode = z.strictObject({ id: nodeId, ...node })
+
+export const rawEdge = z.strictObject({ from: z.string(), handle: z.string().default(''), to: z.string() })
+
+const runsAtOnce = z.int().min(1).max(1_000)
+const concurrency = z
+  .union([
+    runsAtOnce,
+    z.strictObject({
+      policy: z.enum(CONCURRENCY_POLICIES).default('queue'),
+      limit: runsAtOnce.optional(),
+    }),
+  ])
+  .superRefine((value, ctx) => {
+    if (typeof value === 'object' && value.policy === 'allow' && value.limit !== undefined)
+      ctx.addIssue({
+        code: 'custom',
+        path: ['limit'],
+        message: 'has no effect with the policy allow: remove it, or choose queue, skip or cancel_running',
+      })
+  })
+  .describe(
+    'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number, as without the setting. `limit` is 1 by default. Runs that wait count.',
+  )
+
+export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')
+
+const common = {
+  name: name.default('Untitled'),
+  description: description.optional(),
+  trigger: trigger
+    .default({ type: 'manual' })
+    .describe('What starts runs; by default only people and other workflows do.'),
+  inputs: z
+    .record(inputName, input)
+    .default({})
+    .describe('What a run is given, by name: a type, or `{type, description, required, default}`.'),
+  outputs: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('The result of a run, by name: placeholders or plain values.'),
+  settings: z
+    .strictObject({
+      concurrency: concurrency.optional(),
+      timeout: upTo('365d').optional().describe('The time limit of a run, such as `1h`.'),
+      error_workflow: name
+        .optional()
+        .describe(
+          'The name or id of the workflow that each failed run starts, once. Its `trigger` has the failed `run`, the `node` and the `error`.',
+        ),
+    })
+    .default({}),
+}
+
+export const specSchema = z.strictObject({
+  ...common,
+  name: name.describe('The name of the workflow; runs by name need it to be unique.'),
+  nodes: z
+    .record(nodeId, specNode)
+    .refine((nodes) => Object.keys(nodes).length > 0, 'needs at least one node')
+    .refine((nodes) => Object.keys(nodes).length <= SPEC.nodes, `may have at most ${SPEC.nodes} nodes`)
+    .describe(
+      'The steps, by id (lower case letters, digits and underscores), in order; a run starts at the first.',
+    ),
+})
+
+export const definitionSchema = z.strictObject({
+  ...common,
+  nodes: z.array(rawNode).min(1).max(SPEC.nodes),
+  edges: z.array(rawEdge).max(SPEC.edges).default([]),
+})
+
+export type Spec = z.output<typeof specSchema>
+export type SpecNode = z.output<typeof specNode>

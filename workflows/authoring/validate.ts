@@ -1,0 +1,211 @@
+import type { z } from 'zod'
+import type {
+  Definition,
+  Edge,
+  Finding,
+  OutsideReferences,
+  ValidationResult,
+  WorkflowReference,
+} from '../language/definition.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
+import { isWarning } from '../language/finding-codes.ts'
+import { countValues } from '../language/measure.ts'
+import { type Problem, pointer } from '../language/problems.ts'
+import { Texts } from '../language/texts.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { SPEC } from '../shared/limits.ts'
+import { checkCases } from './check-cases.ts'
+import { checkMeaning } from './check-meaning.ts'
+import {
+  checkErrorWorkflow,
+  checkGraph,
+  checkLikelyMistakes,
+  checkNodes,
+  correctTypes,
+} from './check-nodes.ts'
+import { checkReferences } from './check-references.ts'
+import { checkTrigger } from './check-trigger.ts'
+import { checkTypes } from './check-types.ts'
+import { defaultHandle } from './flow.ts'
+import { graphOf } from './graph.ts'
+import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
+import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
+import { type Position, parseYaml } from './parse.ts'
+import { salvage, schemaProblems } from './salvage.ts'
+import { definitionSchema, specSchema } from './schema.ts'
+import { settingReferences } from './setting-references.ts'
+import { withoutVerbatim } from './verbatim.ts'
+
+export interface Validated {
+  result: ValidationResult
+  /** Present if the result is valid. */
+  definition?: Definition
+  references: OutsideReferences
+}
+
+/** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
+export function validateSpec(yamlText: string, catalogue: Catalogue): Validated {
+  const { value, problems, locate } = parseYaml(yamlText)
+  const place: Place = ({ line, column, path, atKey }) =>
+    line && column ? { line, column } : locate(path, atKey)
+  if (problems.some(({ code }) => code === 'yaml_syntax' || code === 'yaml_limit'))
+    return conclude(problems, place)
+
+  const shape = schemaProblems(specSchema, value)
+  const salvaged = salvage(specSchema, value)
+  const ids = Object.keys(salvaged?.nodes ?? {})
+  const types = correctTypes(Object.entries(salvaged?.nodes ?? {}), (index) => pointer('nodes', ids[index]!))
+  const lowered = salvaged && lowerSpec({ ...salvaged, nodes: Object.fromEntries(types.corrected) })
+  const found = [
+    ...problems,
+    ...shape,
+    ...types.problems,
+    ...(lowered ? [...check(lowered, catalogue), ...checkCases(lowered)] : []),
+  ]
+  return conclude(found, place, lowered)
+}
+
+/** Checks a raw definition, `{nodes, edges, trigger, inputs, outputs}`. Never throws. */
+export function validateDefinition(raw: unknown, catalogue: Catalogue): Validated {
+  const limit = beyondLimits(raw)
+  if (limit) return conclude([limit], () => ({}))
+  const shape = schemaProblems(definitionSchema, raw)
+  const salvaged = salvage(definitionSchema, raw)
+  const types = correctTypes(
+    (salvaged?.nodes ?? []).map((node) => [node.id, node] as const),
+    (index) => pointer('nodes', index),
+  )
+  const lowered = salvaged && lowerRaw({ ...salvaged, nodes: types.corrected.map(([, node]) => node) })
+  const found = [
+    ...shape,
+    ...types.problems,
+    ...(lowered ? [...duplicates(lowered), ...check(lowered, catalogue)] : []),
+  ]
+  return conclude(found, () => ({}), lowered)
+}
+
+function beyondLimits(raw: unknown): Problem | undefined {
+  const limit = (message: string): Problem => ({ code: 'schema', message, path: '' })
+  if (countValues(raw, SPEC.values) > SPEC.values)
+    return limit(`a definition may have at most ${SPEC.values} values`)
+  if (Buffer.byteLength(JSON.stringify(raw) ?? '') > SPEC.definitionBytes)
+    return limit(`a definition may have at most ${SPEC.definitionBytes / 1024} KiB as JSON`)
+  return undefined
+}
+
+function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
+  const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
+  const bodies = bodiesOf(lowered.definition)
+  const rendered = withoutVerbatim(lowered)
+  const { problems, read } = checkReferences(rendered, graph, bodies, catalogue)
+  return [
+    ...checkTrigger(lowered.definition),
+    ...checkErrorWorkflow(lowered.definition),
+    ...checkNodes(lowered, catalogue),
+    ...checkGraph(lowered, graph),
+    ...checkBodies(lowered, bodies),
+    ...lowered.warnings,
+    ...problems,
+    ...checkTypes(rendered),
+    ...checkMeaning(rendered),
+    ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
+  ]
+}
+
+/** Without what only follows from another problem, which is reported. */
+function withoutSequels(found: Problem[]): Problem[] {
+  const codes = new Set(found.map(({ code }) => code))
+  const unread = codes.has('unknown_node') || codes.has('unknown_root') || codes.has('placeholder_syntax')
+  const lost = new Set(
+    found.flatMap(({ code, path }) =>
+      ['yaml_alias', 'yaml_tag', 'yaml_value'].includes(code) ? [path] : [],
+    ),
+  )
+  // A handle by another name leads to the body of a loop.
+  const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
+  return found.filter(({ code, path, message }) => {
+    if (code === 'unused_output') return !unread
+    if (code === 'loop_body') return !bodiless
+    if (code === 'root_not_available' && /^(item|index) /.test(message)) return !bodiless
+    if (code === 'unreachable_node') return !codes.has('missing_target')
+    return code.startsWith('yaml_') || !lost.has(path)
+  })
+}
+
+function finding({ atKey: _, hint, ...problem }: Problem, position: Partial<Position>): Finding {
+  const text = typeof hint === 'function' ? hint() : hint
+  return { ...problem, ...(text === undefined ? {} : { hint: text }), ...position }
+}
+
+function lowerRaw(raw: z.output<typeof definitionSchema>): Lowered {
+  const nodes = raw.nodes.map(({ id, ...node }) => nodeSpec(id, node))
+  const byId = new Map(nodes.map((node) => [node.id, node]))
+  const edges = raw.edges.map(({ from, handle, to }): Edge => {
+    const node = byId.get(from)
+    return { from, handle: handle || (node ? defaultHandle(node.type, node.config) : ''), to }
+  })
+  const index = new Map(nodes.map((node, at) => [node.id, at]))
+  const places = new Map(edges.map((edge, at) => [edge, at]))
+  return {
+    definition: { ...common(raw), nodes, edges },
+    texts: new Texts(),
+    ends: [],
+    warnings: [],
+    nodePath: (id) => pointer('nodes', index.get(id) ?? ''),
+    edgePath: (edge) => pointer('edges', places.get(edge) ?? ''),
+  }
+}
+
+function duplicates({ definition }: Lowered): Problem[] {
+  const seen = new Set<string>()
+  return definition.nodes.flatMap(({ id }, index): Problem[] => {
+    if (!seen.has(id)) {
+      seen.add(id)
+      return []
+    }
+    return [
+      {
+        code: 'duplicate_node',
+        message: `duplicate node id ${id}`,
+        path: pointer('nodes', index, 'id'),
+        node_id: id,
+      },
+    ]
+  })
+}
+
+type Place = (at: Pick<Problem, 'path' | 'atKey'> & Partial<Position>) => Partial<Position>
+
+/** The findings that are reported; places and hints are looked for now, for these only. */
+function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated {
+  const errors: Finding[] = []
+  const warnings: Finding[] = []
+  for (const problem of withoutSequels(found)) {
+    const list = isWarning(problem.code) ? warnings : errors
+    if (list.length < SPEC.findings) list.push(finding(problem, place(problem)))
+  }
+  const valid = errors.length === 0
+  const result = { valid, errors, warnings }
+  const placed = <T extends { path: string }>(at: T) => ({ ...at, ...place(at) })
+  const references = {
+    workflows: lowered ? workflowReferences(lowered).map(placed) : [],
+    settings: lowered ? settingReferences(withoutVerbatim(lowered)).slice(0, SPEC.findings).map(placed) : [],
+  }
+  return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
+}
+
+function workflowReferences({ definition, nodePath }: Lowered): WorkflowReference[] {
+  const { error_workflow } = definition.settings
+  const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
+    (findNodeType(type)?.workflows(config) ?? [])
+      .filter(({ workflow }) => !hasPlaceholder(workflow))
+      .map(({ workflow, path }) => ({
+        workflow,
+        node_id: id,
+        path: `${nodePath(id)}/config${pointer(...path)}`,
+      })),
+  )
+  if (error_workflow === undefined) return inNodes
+  return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
+}

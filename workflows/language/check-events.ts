@@ -1,0 +1,86 @@
+import { EVENT_NAME, EVENTS, misspelt } from '../shared/events.ts'
+import { references } from './expressions/references.ts'
+import { hasPlaceholder } from './expressions/template.ts'
+import { nearestName, type Problem, write, writeInstead } from './problems.ts'
+import { flowText } from './repair.ts'
+
+/** A problem of a part of a value; `path` leads to it. */
+type PartProblem = Pick<Problem, 'code' | 'message' | 'hint'> & { path: PropertyKey[] }
+
+const NAMES = EVENTS.map((event) => event.name)
+
+/** Checks the names of events, one or a list; one with a placeholder is not known yet. */
+export function checkEventNames(names: unknown): PartProblem[] {
+  if (Array.isArray(names))
+    return names.flatMap((name, index) =>
+      checkEventNames(name).map((problem) => ({ ...problem, path: [index] })),
+    )
+  if (typeof names !== 'string' || hasPlaceholder(names)) return []
+  if (EVENT_NAME.test(names) && misspelt(names) === undefined) return []
+  return [
+    {
+      code: 'unknown_event',
+      message: `${names.slice(0, 100)} is not an event name: it must have the form <entity>.<action>`,
+      path: [],
+      ...nearestName(names, NAMES),
+    },
+  ]
+}
+
+/** The members of the body of a delivery. */
+const BODY = ['id', 'event', 'created_at', 'data', 'previous']
+
+/** Checks the condition of an endpoint, which reads the body of a delivery. */
+export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
+  if (!hasPlaceholder(when))
+    return [
+      {
+        code: 'placeholder_syntax',
+        message: 'has no placeholder, so that it always holds',
+        hint: 'write {{ data.… }}',
+      },
+    ]
+  try {
+    return references(when).flatMap(({ path: [root] }) => {
+      if (typeof root !== 'string' || BODY.includes(root)) return []
+      const name = root.slice(0, 100)
+      return [
+        {
+          code: 'unknown_root' as const,
+          message: `the body of a delivery has no ${name}: it has ${BODY.join(', ')}`,
+          hint: `did you mean data.${name}?`,
+        },
+      ]
+    })
+  } catch (error) {
+    return [{ code: 'placeholder_syntax', message: (error as Error).message }]
+  }
+}
+
+/** The problem of a `when` without a placeholder. */
+export const alwaysHolds = (when: string) => ({
+  code: 'placeholder_syntax' as const,
+  message: 'when has no placeholder, so that it always holds',
+  hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
+})
+
+/** Checks the filter of a wait, apart from the values of the run that it reads. `members`: those of `event`. */
+export function checkEventWhen(when: string, members: readonly string[]): Omit<PartProblem, 'path'>[] {
+  if (!hasPlaceholder(when)) return [alwaysHolds(when)]
+  try {
+    return references(when).flatMap(({ path: [root, member] }) => {
+      if (root !== 'event' || member === undefined || members.includes(String(member))) return []
+      const name = String(member).slice(0, 100)
+      return [
+        {
+          code: 'unknown_field' as const,
+          message: `an event has no ${name}: it has ${members.join(', ')}`,
+          hint: writeInstead(`event.record.${name}`, `event.${name}`),
+        },
+      ]
+    })
+  } catch {
+    // Reported as placeholder_syntax already.
+    return []
+  }
+}

@@ -1,0 +1,171 @@
+import type { FindingCode } from './finding-codes.ts'
+
+/**
+ * The stages of a workflow: a YAML authoring spec is parsed and compiled to a `Definition` (the "raw definition" on the
+ * wire), and a definition to a `Program`, the compiled definition, which is all that a run needs.
+ */
+
+/** Milliseconds, wherever a name ends in `_ms`. */
+export interface RetryPolicy {
+  max_attempts: number
+  initial_interval_ms: number
+  backoff: number
+  max_interval_ms: number
+}
+
+/** As authored: intervals are durations such as `5s`. Absent members have defaults. */
+export interface RetrySpec {
+  max_attempts?: number
+  initial_interval?: string
+  backoff?: number
+  max_interval?: string
+}
+
+export type Trigger =
+  | { type: 'manual' }
+  | { type: 'event'; events: string[]; when?: string }
+  | { type: 'webhook' }
+  | { type: 'schedule'; cron: string; timezone: string }
+
+export interface InputSpec {
+  type: 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+  description?: string
+  required?: boolean
+  default?: unknown
+}
+
+export type OnError = 'fail' | 'continue' | 'end'
+
+export interface NodeSpec {
+  id: string
+  type: string
+  title?: string
+  config: Record<string, unknown>
+  /** `external` nodes only, as is `timeout`. */
+  retry?: RetrySpec
+  /** The time limit of one attempt: a duration such as `30s`, `5m`. */
+  timeout?: string
+  /**
+   * Applies if `error` has no edge. `fail` (default): an error ends the run. `continue`: the node leaves by its
+   * first handle. `end`: it leaves by `error`, and its branch ends there.
+   */
+  on_error?: OnError
+  /** A placeholder; if it renders false, the node is skipped. */
+  when?: string
+  /** `all` (default): starts when all incoming edges are settled and one was taken. `any`: at the first one taken. */
+  join?: 'all' | 'any'
+}
+
+export interface Edge {
+  from: string
+  handle: string
+  to: string
+}
+
+export interface Definition {
+  name: string
+  description?: string
+  trigger: Trigger
+  inputs: Record<string, InputSpec>
+  /** In order; a run starts at the first. */
+  nodes: NodeSpec[]
+  edges: Edge[]
+  /** The outputs of the run; values are placeholders. */
+  outputs: Record<string, unknown>
+  /** `error_workflow`: the name or id of the workflow that a failed run starts. */
+  settings: { concurrency?: number | ConcurrencySpec; timeout?: string; error_workflow?: string }
+}
+
+/** What one loop does after an item failed. */
+export const ON_ITEM_ERROR = ['stop', 'continue'] as const
+
+/** What becomes of a run above the limit of its workflow. */
+export const CONCURRENCY_POLICIES = ['queue', 'skip', 'cancel_running', 'allow'] as const
+
+export interface ConcurrencySpec {
+  policy: (typeof CONCURRENCY_POLICIES)[number]
+  /** Default: 1. */
+  limit?: number | undefined
+}
+
+export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
+export type EffectClass = (typeof EFFECT_CLASSES)[number]
+
+/** A compiled node: all that is known about it before a run. */
+export interface ProgramNode {
+  id: string
+  type: string
+  title: string
+  effect: EffectClass
+  config: Record<string, unknown>
+  when?: string
+  join: 'all' | 'any'
+  on_error: OnError
+  retry: RetryPolicy
+  /** Of one attempt. */
+  timeout_ms: number
+  /** The handles that have edges, with the nodes they lead to. */
+  next: Record<string, string[]>
+  /** The edges that lead here, as `from:handle`. */
+  incoming: string[]
+  /** The loop whose body it is in, the innermost; absent outside of any. */
+  loop?: string
+  /** Of a loop: whether some placeholder reads the results of its items. */
+  collects?: boolean
+}
+
+/** The version of the interpreter, which only increases. A program says which one it needs. */
+export const ENGINE = 6
+
+export interface Program {
+  /** At most `ENGINE`. */
+  engine: number
+  start: string
+  nodes: Record<string, ProgramNode>
+  outputs: Record<string, unknown>
+  inputs: Record<string, InputSpec>
+  settings: {
+    /** The limit of runs in progress. */
+    concurrency?: number
+    /** What becomes of a run above it; absent: it waits. */
+    on_limit?: 'skip' | 'cancel_running'
+    timeout_ms?: number
+    error_workflow?: string
+  }
+}
+
+/** One finding of validation. `line` and `column` (from 1) only for YAML. */
+export interface Finding {
+  code: FindingCode
+  message: string
+  /** JSON Pointer into the spec or definition. */
+  path: string
+  line?: number
+  column?: number
+  node_id?: string
+  hint?: string
+  source?: 'spec' | 'definition'
+}
+
+/** A place that names another workflow, by its name or id. Whether it exists only the database knows. */
+export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  workflow: string
+}
+
+/** A place that reads a secret or a setting of the organization. */
+export interface SettingReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  root: 'secrets' | 'env'
+  name: string
+}
+
+/** What a definition names that only the database knows. */
+export interface OutsideReferences {
+  workflows: WorkflowReference[]
+  settings: SettingReference[]
+}
+
+export interface ValidationResult {
+  valid: boolean
+  errors: Finding[]
+  warnings: Finding[]
+}

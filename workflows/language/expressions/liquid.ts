@@ -1,0 +1,182 @@
+import { Context, toValue, type Value } from 'liquidjs'
+import { EXPRESSION } from '../../shared/limits.ts'
+import { createTurns } from '../../shared/turns.ts'
+import { NodeError } from '../node-error.ts'
+import { pointer } from '../problems.ts'
+import { readsSecret, Tainted } from './secrets.ts'
+import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
+
+/**
+ * The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`,
+ * `env`; `secrets` only where `renderTainted` renders.
+ */
+export type Scope = Record<string, unknown>
+
+export interface RenderLimits {
+  /** What all filters, operators and ranges may read and allocate together: characters, and items by their cost. */
+  work: number
+  /** For the whole value; looked at after each filter, and within those that go through a list. */
+  milliseconds: number
+  /** Of all rendered text together. */
+  characters: number
+}
+
+const DEFAULTS: RenderLimits = { work: EXPRESSION.work, milliseconds: 500, characters: 2_000_000 }
+
+/** Work of a placeholder itself: it is parsed and looked up. */
+const PLACEHOLDER = 400
+
+/**
+ * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
+ * its type; in a longer text, null is empty and objects and lists are written as JSON. Rendered text is not rendered
+ * again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
+ * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
+ */
+export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
+  return renderDeep(value, '', begin(scope, limits))
+}
+
+/** Work of one placeholder of a text that is rendered again for another item. */
+const REPEATED = 40
+
+/**
+ * Renders a text for each item of a list, which it reads as `item`, with its `index`. All share one limit of work; other
+ * work of the process has its turn in between. Throws NodeError `placeholder_error`.
+ */
+export async function renderEach(text: string, scope: Scope, items: readonly unknown[]): Promise<string[]> {
+  const rendering = begin(scope, {})
+  const { parts } = explained(text, '', () => parseTemplate(text))
+  const turn = createTurns()
+  const rendered: string[] = []
+  for (const [index, item] of items.entries()) {
+    rendered.push(explained(text, '', () => renderParts(parts, { ...scope, item, index }, rendering)))
+    await turn()
+  }
+  return rendered
+}
+
+/** The time limit is for one text, that of work for all. */
+function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
+  const { memoryLimit } = rendering.context
+  const context = Object.assign(new Context(scope, engine.options, { sync: true }), { memoryLimit })
+  const until = Date.now() + DEFAULTS.milliseconds
+  const written = parts.map((part) => {
+    if (typeof part === 'string') return part
+    memoryLimit.use(REPEATED)
+    return textOf(evaluate(part, { ...rendering, context, until }))
+  })
+  const text = written.join('')
+  spend(rendering, text)
+  return text
+}
+
+/** The same, and what came from placeholders that read `secrets`. */
+export function renderTainted(value: unknown, scope: Scope): { rendered: unknown; tainted: Tainted } {
+  const tainted = new Tainted()
+  return { rendered: renderDeep(value, '', { ...begin(scope, {}), tainted }), tainted }
+}
+
+function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
+  const { work, milliseconds, characters } = { ...DEFAULTS, ...limits }
+  // One context for all placeholders, so that they share one limit.
+  const context = new Context(scope, engine.options, { sync: true, memoryLimit: work })
+  return { context, until: Date.now() + milliseconds, characters }
+}
+
+interface Rendering {
+  context: Context
+  until: number
+  /** What is left. */
+  characters: number
+  tainted?: Tainted
+}
+
+function renderDeep(value: unknown, path: string, rendering: Rendering): unknown {
+  if (typeof value === 'string') return hasPlaceholder(value) ? renderText(value, path, rendering) : value
+  if (Array.isArray(value)) return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering))
+  if (typeof value !== 'object' || value === null) return value
+  // fromEntries defines keys; an assignment would call the setter of `__proto__`.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, renderDeep(item, `${path}${pointer(key)}`, rendering)]),
+  )
+}
+
+function renderText(text: string, path: string, rendering: Rendering): unknown {
+  return explained(text, path, () => {
+    const { parts } = parseTemplate(text)
+    const only = parts.length === 1 ? parts[0] : undefined
+    const { tainted } = rendering
+    if (only && typeof only !== 'string') {
+      const value = placeholder(only, rendering)
+      if (tainted && readsSecret(only)) tainted.add(path, [{ secret: value }])
+      return value
+    }
+    let rendered = ''
+    // The same text with a mask in place of each secret.
+    const shown: (string | { secret: unknown })[] = []
+    for (const part of parts) {
+      const written = typeof part === 'string' ? part : textOf(placeholder(part, rendering))
+      spend(rendering, written)
+      rendered += written
+      if (tainted) shown.push(typeof part !== 'string' && readsSecret(part) ? { secret: written } : written)
+    }
+    tainted?.add(path, shown)
+    return rendered
+  })
+}
+
+function spend(rendering: Rendering, written: string): void {
+  rendering.characters -= written.length
+  if (rendering.characters < 0) throw new Error('the rendered text is too large')
+}
+
+/** Throws NodeError `placeholder_error` where `work` throws. */
+export function explained<T>(text: string, path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    // The surrounding text may be secret: report the placeholders only.
+    const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
+    throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
+      details: { path },
+    })
+  }
+}
+
+function placeholder(expression: Value, rendering: Rendering): unknown {
+  rendering.context.memoryLimit.use(PLACEHOLDER)
+  return evaluate(expression, rendering)
+}
+
+function evaluate(expression: Value, { context, until }: Rendering): unknown {
+  const value = toValue(settle(expression.value(context, false), until)) ?? null
+  // JSON would turn it into null.
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')
+  return value
+}
+
+/** LiquidJS's toValueSync, with a check of the time limit at every step. */
+function settle(value: unknown, until: number): unknown {
+  if (!isGenerator(value)) return value
+  let step = value.next()
+  for (;;) {
+    if (Date.now() > until) throw new Error('rendering takes too long')
+    if (step.done) return settle(step.value, until)
+    let settled: unknown
+    try {
+      settled = settle(step.value, until)
+    } catch (error) {
+      step = value.throw(error)
+      continue
+    }
+    step = value.next(settled)
+  }
+}
+
+const isGenerator = (value: unknown): value is Generator<unknown, unknown, unknown> =>
+  typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

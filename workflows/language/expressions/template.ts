@@ -1,0 +1,165 @@
+import { defaultOperators, type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from 'liquidjs'
+import { LRUCache } from 'lru-cache'
+import { EXPRESSION } from '../../shared/limits.ts'
+import { boundedFilter, boundedOperators } from './work.ts'
+
+/** A string with placeholders, parsed: literal text and output expressions in turn. */
+export interface Template {
+  parts: (string | Value)[]
+}
+
+/** A syntax error of a template; `message` is for the author of the workflow. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
+}
+
+/**
+ * Filters that neither parse expressions of their own (`where_exp`), draw
+ * lots (`sample`) nor run patterns whose time is not linear (`strip_html`).
+ */
+export const FILTERS = [
+  ...[
+    'abs',
+    'at_least',
+    'at_most',
+    'ceil',
+    'divided_by',
+    'floor',
+    'minus',
+    'modulo',
+    'plus',
+    'round',
+    'times',
+  ],
+  ...[
+    'append',
+    'capitalize',
+    'downcase',
+    'escape',
+    'escape_once',
+    'lstrip',
+    'newline_to_br',
+    'prepend',
+    'remove',
+  ],
+  ...['remove_first', 'remove_last', 'replace', 'replace_first', 'replace_last', 'rstrip', 'slice', 'split'],
+  ...[
+    'strip',
+    'strip_newlines',
+    'squish',
+    'truncate',
+    'truncatewords',
+    'upcase',
+    'number_of_words',
+    'slugify',
+  ],
+  ...['cgi_escape', 'uri_escape', 'url_decode', 'url_encode', 'xml_escape', 'base64_decode', 'base64_encode'],
+  ...[
+    'compact',
+    'concat',
+    'find',
+    'find_index',
+    'first',
+    'group_by',
+    'has',
+    'join',
+    'last',
+    'map',
+    'pop',
+    'push',
+  ],
+  ...['reject', 'reverse', 'shift', 'size', 'sort', 'sort_natural', 'sum', 'uniq', 'unshift', 'where'],
+  ...['array_to_sentence_string', 'date', 'date_to_xmlschema', 'date_to_rfc822', 'date_to_string'],
+  ...['date_to_long_string', 'default', 'json', 'sha256', 'to_integer'],
+]
+
+/** Whether a string holds anything that is not literal text. */
+export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
+
+/** A Liquid engine that supports output expressions only. */
+function createEngine(): Liquid {
+  const engine = new Liquid({
+    strictVariables: true,
+    strictFilters: true,
+    ownPropertyOnly: true,
+    // Without it, `{{ inputs.name | default: "x" }}` would fail if the input is missing.
+    lenientIf: true,
+    locale: 'en',
+    timezoneOffset: 0,
+    parseLimit: EXPRESSION.template,
+    templates: {},
+    operators: boundedOperators(defaultOperators),
+  })
+  for (const tag of Object.keys(engine.tags)) delete engine.tags[tag]
+  const filters = engine.filters as Record<string, FilterImplOptions>
+  for (const [name, filter] of Object.entries(filters))
+    if (FILTERS.includes(name)) filters[name] = boundedFilter(name, filter)
+    else delete filters[name]
+  return engine
+}
+
+/** Shared by all organizations, because it is stateless: no variables; limits apply to each rendering. */
+export const engine = createEngine()
+
+/** The templates that were parsed last, by text: the body of a loop is rendered for each item. */
+const parsed = new LRUCache<string, Template>({ max: 1_000 })
+/** Characters. Together these take some 10 MB at most. */
+const MAX_PARSED_TEXT = 500
+
+/** Parses a template. Throws TemplateError. */
+export function parseTemplate(text: string): Template {
+  if (!hasPlaceholder(text)) return { parts: [text] }
+  const template = parsed.get(text) ?? parse(text)
+  if (text.length <= MAX_PARSED_TEXT) parsed.set(text, template)
+  return template
+}
+
+function parse(text: string): Template {
+  if (text.length > EXPRESSION.template)
+    throw new TemplateError(`a text with placeholders may have at most ${EXPRESSION.template} characters`)
+  if (bracketDepth(text) > EXPRESSION.brackets) throw new TemplateError('brackets are nested too deeply')
+  try {
+    const parts = engine.parse(text).map((part) => {
+      if (part instanceof Output) return checked(part.value)
+      if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
+      throw new TemplateError('tags such as {% if %} are not supported: use {{ … }} only')
+    })
+    return { parts: parts.filter((part) => part !== '') }
+  } catch (error) {
+    throw new TemplateError(explain(error))
+  }
+}
+
+/** The message for an author, without LiquidJS's position, which counts from the start of the text. */
+export function explain(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const plain = message.replace(/, line:\d+, col:\d+$/, '')
+  const tag = /^tag "(.*)" not found$/.exec(plain)
+  if (tag) return `tags such as {% ${tag[1]} %} are not supported: use {{ … }} only`
+  if (/memory alloc limit/.test(plain))
+    return 'this is too expensive: make its texts and lists smaller, or use fewer filters and placeholders'
+  return plain
+}
+
+/** Refuses `{{ a b }}`, which LiquidJS evaluates to b: exactly one value must remain after all operators. */
+function checked(value: Value): Value {
+  let values = 0
+  for (const token of value.initial.postfix) {
+    if (!TypeGuards.isOperatorToken(token)) values += 1
+    else if (token.operator !== 'not') values -= 1
+  }
+  if (values !== 1) throw new TemplateError('an operator or a filter is missing between two values')
+  if (value.filters.length > EXPRESSION.filters)
+    throw new TemplateError(`a placeholder may have ${EXPRESSION.filters} filters at most`)
+  return value
+}
+
+function bracketDepth(text: string): number {
+  let depth = 0
+  let deepest = 0
+  for (const character of text) {
+    if (character === '[' || character === '(') deepest = Math.max(deepest, ++depth)
+    else if (character === ']' || character === ')') depth = Math.max(0, depth - 1)
+  }
+  return deepest
+}

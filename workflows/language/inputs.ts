@@ -1,0 +1,39 @@
+import type { InputSpec } from './definition.ts'
+
+export interface InputProblem {
+  name: string
+  message: string
+  /** `missing`, `unknown_input`, `type_error`. */
+  type: string
+}
+
+/** Checks the given inputs of a run against the inputs of the workflow, and sets defaults. */
+export function checkInputs(
+  specs: Record<string, InputSpec>,
+  given: Record<string, unknown>,
+): { inputs: Record<string, unknown>; problems: InputProblem[] } {
+  const problems: InputProblem[] = []
+  const inputs: [string, unknown][] = []
+  for (const [name, spec] of Object.entries(specs)) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined
+    if (value === undefined || value === null) {
+      if (spec.default !== undefined) inputs.push([name, spec.default])
+      else if (spec.required) problems.push({ name, message: `Input ${name} is required.`, type: 'missing' })
+      else inputs.push([name, null])
+    } else if (!fits(spec.type, value))
+      problems.push({ name, message: `Input ${name} must be of type ${spec.type}.`, type: 'type_error' })
+    else inputs.push([name, value])
+  }
+  for (const name of Object.keys(given))
+    if (!Object.hasOwn(specs, name))
+      problems.push({ name, message: `The workflow has no input ${name}.`, type: 'unknown_input' })
+  return { inputs: Object.fromEntries(inputs), problems }
+}
+
+/** Whether a value has the type of an input. */
+export function fits(type: InputSpec['type'], value: unknown): boolean {
+  if (type === 'any') return true
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return typeof value === type
+}

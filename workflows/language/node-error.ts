@@ -1,0 +1,21 @@
+/** A failure that the author of a workflow can act on. `retryable: false` ends the attempts at once. */
+export class NodeError extends Error {
+  readonly code: string
+  readonly retryable: boolean
+  readonly details: Record<string, unknown>
+  /** The least delay until the next attempt, which a server asked for. */
+  readonly retryAfterMs: number
+
+  constructor(
+    code: string,
+    message: string,
+    options: { retryable?: boolean; details?: Record<string, unknown>; retryAfterMs?: number } = {},
+  ) {
+    super(message)
+    this.name = 'NodeError'
+    this.code = code
+    this.retryable = options.retryable ?? false
+    this.details = options.details ?? {}
+    this.retryAfterMs = options.retryAfterMs ?? 0
+  }
+}

@@ -1,0 +1,83 @@
+import type { Reference } from './expressions/references.ts'
+import { FILTERS } from './expressions/template.ts'
+import { meantBy, writeInstead } from './problems.ts'
+
+/** The members of a node's result. */
+export const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
+
+type Path = readonly (string | number)[]
+
+/** A path as it is written in a placeholder. */
+const pathText = ([root, ...rest]: Path): string =>
+  rest.reduce<string>(
+    (text, segment) =>
+      typeof segment === 'string' && /^[A-Za-z_][\w-]*$/.test(segment)
+        ? `${text}.${segment}`
+        : `${text}[${typeof segment === 'number' ? segment : JSON.stringify(segment)}]`,
+    String(root),
+  )
+
+/** The hint to write another path; of one with computed segments, its start. */
+const instead = ({ path }: Pick<Reference, 'path'>, better: Path): string =>
+  writeInstead(pathText(better), pathText(path))
+
+/** For a root that is none: a node or an input that was meant, or the nearest root. */
+export function rootHint(
+  reference: Reference,
+  { roots, nodes, inputs }: { roots: readonly string[]; nodes: readonly string[]; inputs: readonly string[] },
+): string | undefined {
+  const [root, ...rest] = reference.path
+  const name = String(root)
+  if (nodes.includes(name)) return instead(reference, ['nodes', name, ...throughOutput(rest)])
+  if (inputs.includes(name)) return instead(reference, ['inputs', ...reference.path])
+  const near = meantBy(name, [...roots, ...nodes, ...inputs])
+  if (near === undefined) return undefined
+  if (roots.includes(near)) return instead(reference, [near, ...rest])
+  return nodes.includes(near)
+    ? instead(reference, ['nodes', near, ...throughOutput(rest)])
+    : instead(reference, ['inputs', near, ...rest])
+}
+
+/** `outputs.x`, `x` and nothing as a path from a node. */
+function throughOutput(path: Path): Path {
+  const [member, ...rest] = path
+  if (member === undefined) return ['output']
+  const near = NODE_MEMBERS.includes(String(member)) ? String(member) : meantBy(String(member), NODE_MEMBERS)
+  return near === undefined ? ['output', ...path] : [near, ...rest]
+}
+
+/** For `nodes.<id>.<member>` with a member that is none. */
+export function memberHint(reference: Reference): string {
+  const [root, id, ...rest] = reference.path
+  return instead(reference, [root!, id!, ...throughOutput(rest)])
+}
+
+/** For a path with a wrong name at `index`. */
+export function nameHint(reference: Reference, index: number, names: readonly string[]): string | undefined {
+  const near = meantBy(String(reference.path[index]), names)
+  if (near === undefined) return undefined
+  return instead(
+    reference,
+    reference.path.map((segment, at) => (at === index ? near : segment)),
+  )
+}
+
+/** For a placeholder that does not parse. */
+export function syntaxHint(message: string): string | undefined {
+  const filter = unknownFilter(message)
+  return filter && writeInstead(filter.meant, filter.written)
+}
+
+/** The text with the filter that was meant; undefined if that is not known. */
+export function withFilter(text: string, message: string): string | undefined {
+  const filter = unknownFilter(message)
+  const corrected =
+    filter && text.replace(new RegExp(`\\|\\s*${filter.written}\\b`, 'g'), `| ${filter.meant}`)
+  return corrected === text ? undefined : corrected
+}
+
+function unknownFilter(message: string): { written: string; meant: string } | undefined {
+  const [, written] = /^undefined filter: (\w+)$/.exec(message) ?? []
+  const meant = written === undefined ? undefined : meantBy(written, FILTERS)
+  return meant === undefined ? undefined : { written: written!, meant }
+}

@@ -1,0 +1,78 @@
+/**
+ * The cron expressions and time zones of schedule triggers. The grammar is the five-field one of Temporal, which fires
+ * the schedules; a test compares the two. cron libraries read other dialects: croner 11 and cron-parser 5 take `L`, which
+ * Temporal refuses, and match a date that fits either day field, where Temporal requires both.
+ */
+
+interface Field {
+  name: string
+  least: number
+  most: number
+  /** The names of its values, in ascending order. */
+  words?: string[]
+}
+
+const FIELDS: Field[] = [
+  { name: 'minute', least: 0, most: 59 },
+  { name: 'hour', least: 0, most: 23 },
+  { name: 'day of the month', least: 1, most: 31 },
+  { name: 'month', least: 1, most: 12, words: 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ') },
+  { name: 'day of the week', least: 0, most: 7, words: 'SUN MON TUE WED THU FRI SAT'.split(' ') },
+]
+
+/** The problems of a cron expression; none if it is valid. */
+export function cronProblems(cron: string): string[] {
+  const parts = cron.trim().split(/\s+/)
+  if (parts.length !== FIELDS.length)
+    return [`must have five fields: ${FIELDS.map(({ name }) => name).join(', ')}`]
+  return FIELDS.flatMap((field, index) => {
+    const part = parts[index]!
+    const { name, least, most } = field
+    if (part.split(',').every((item) => fits(item, field))) return []
+    const forms = `*, ${least} to ${most}, a range (1-5), a step (*/2) or a list of these`
+    return [`has an invalid ${name}, ${part.slice(0, 40)}: use ${forms}`]
+  })
+}
+
+/** The most days that each month has. */
+const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether a valid cron expression names only days of months that do not exist, such as 30 February. */
+export function neverFires(cron: string): boolean {
+  const [, , days = '', months = ''] = cron.trim().split(/\s+/)
+  const first = Math.min(...valuesOf(days, FIELDS[2]!))
+  return valuesOf(months, FIELDS[3]!).every((month) => first > DAYS[month - 1]!)
+}
+
+/** The values that a valid field names, in the order of its list. */
+function valuesOf(part: string, field: Field): number[] {
+  return part.split(',').flatMap((item) => {
+    const [range = '', step] = item.split('/')
+    const [from, to] = range === '*' ? [field.least, field.most] : rangeOf(range, step !== undefined, field)
+    const by = Number(step ?? 1)
+    return Array.from({ length: Math.floor((to - from) / by) + 1 }, (_, index) => from + index * by)
+  })
+}
+
+/** `5` is one value, `5/10` goes from it to the end. */
+function rangeOf(range: string, stepped: boolean, field: Field): [number, number] {
+  const [from = '', to] = range.split('-')
+  const first = numberOf(from, field)
+  if (to !== undefined) return [first, numberOf(to, field)]
+  return [first, stepped ? field.most : first]
+}
+
+/** Checks one item of a list: `*`, a value or a range, with an optional step. */
+function fits(item: string, field: Field): boolean {
+  const [whole, from, to, step] = /^(\*|\d+|[a-z]+)(?:-(\d+|[a-z]+))?(?:\/(\d+))?$/i.exec(item) ?? []
+  if (!whole || !from || (step !== undefined && Number(step) === 0)) return false
+  if (from === '*') return to === undefined
+  const first = numberOf(from, field)
+  const last = to === undefined ? first : numberOf(to, field)
+  return first >= field.least && last <= field.most && first <= last
+}
+
+function numberOf(text: string, { least, words = [] }: Field): number {
+  const index = words.indexOf(text.toUpperCase())
+  return index >= 0 ? least + index : Number(text)
+}

@@ -1,0 +1,68 @@
+import { type Reference, references } from './expressions/references.ts'
+import { hasPlaceholder } from './expressions/template.ts'
+
+/** A text in a value, and the keys and indexes that lead to it. */
+export interface PlacedText {
+  text: string
+  path: PropertyKey[]
+}
+
+/** Every text in a value: in a mapping only the values, not the keys. */
+export function textsIn(value: unknown, path: PropertyKey[] = []): PlacedText[] {
+  const found: PlacedText[] = []
+  collect(value, path, found)
+  return found
+}
+
+function collect(value: unknown, path: PropertyKey[], found: PlacedText[]): void {
+  if (typeof value === 'string') found.push({ text: value, path })
+  else if (Array.isArray(value))
+    for (const [index, item] of value.entries()) collect(item, [...path, index], found)
+  else if (typeof value === 'object' && value !== null)
+    for (const key of Object.keys(value))
+      collect((value as Record<string, unknown>)[key], [...path, key], found)
+}
+
+/**
+ * The texts of one definition and what their placeholders read, for all checks of it: to find and to parse them once
+ * instead of five times halves the time of a validation (`npm run bench -- validate`).
+ */
+export class Texts {
+  private readonly found = new Map<object, readonly PlacedText[]>()
+  private readonly parsed = new Map<string, Reference[] | { error: unknown }>()
+
+  /** Of a config or of the outputs. */
+  of(value: object): readonly PlacedText[] {
+    const known = this.found.get(value)
+    if (known) return known
+    const texts = textsIn(value)
+    this.found.set(value, texts)
+    return texts
+  }
+
+  /** Throws TemplateError. */
+  references(text: string): readonly Reference[] {
+    if (!hasPlaceholder(text)) return []
+    const parsed = this.parsed.get(text) ?? this.parse(text)
+    if ('error' in parsed) throw parsed.error
+    return parsed
+  }
+
+  /** The same, without those of a text that does not parse: `checkReferences` reports it. */
+  readable(text: string): readonly Reference[] {
+    if (!hasPlaceholder(text)) return []
+    const parsed = this.parsed.get(text) ?? this.parse(text)
+    return 'error' in parsed ? [] : parsed
+  }
+
+  private parse(text: string): Reference[] | { error: unknown } {
+    let parsed: Reference[] | { error: unknown }
+    try {
+      parsed = references(text)
+    } catch (error) {
+      parsed = { error }
+    }
+    this.parsed.set(text, parsed)
+    return parsed
+  }
+}

@@ -1,0 +1,35 @@
+import { LOOP } from './limits.ts'
+
+/** The limits of a run and of a segment. */
+export interface Limits {
+  /**
+   * Nodes of one segment; the remainder runs in the next one, so that no segment holds locks for long. A segment of more
+   * nodes would count as slow (`RunCapacity`).
+   */
+  segmentNodes: number
+  /** Milliseconds after which a segment leaves its ready nodes to the next one. */
+  segmentMs: number
+  /** Characters of JSON after which a segment leaves its ready nodes to the next one: it writes them in one statement. */
+  segmentCharacters: number
+  /** Items of a loop that are read from the database at a time: a retry has their nodes with them. */
+  itemsPage: number
+  /** Bytes of one value (a rendered config, an output) as JSON. */
+  valueBytes: number
+  /** Bytes of the outputs of all nodes of a run together, which every segment holds in memory. */
+  runBytes: number
+  /** Items of all loops of a run that are in progress at the same time. */
+  openItems: number
+  /** Characters of a run's details in the Temporal UI. */
+  detailsCharacters: number
+}
+
+export const LIMITS: Limits = {
+  segmentNodes: 100,
+  segmentMs: 500,
+  segmentCharacters: 4 * 1024 * 1024,
+  itemsPage: 50,
+  valueBytes: 1024 * 1024,
+  runBytes: 8 * 1024 * 1024,
+  openItems: LOOP.open,
+  detailsCharacters: 2_000,
+}
