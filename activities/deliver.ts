@@ -65,14 +65,14 @@ async function attempt(
   const parent = traceparent(trace, traces)
   const { result, retryAfter } = await send(http, job, secretsKey, slot.signal, parent).finally(slot.release)
   traces?.record({
-    ...{
-      name: 'deliver',
-      kind: 'client',
-      traceId: job.trace_id,
-      id: trace.spanId!,
-      parent: spanIdOf(job.event.id),
-    },
-    ...{ start, end: Date.now(), failed: !result.succeeded },
+    name: 'deliver',
+    kind: 'client',
+    traceId: job.trace_id,
+    id: trace.spanId!,
+    parent: spanIdOf(job.event.id),
+    start,
+    end: Date.now(),
+    failed: !result.succeeded,
     attributes: {
       'agx.organization_id': organization_id,
       'agx.delivery_id': delivery_id,

@@ -76,7 +76,9 @@ export async function performNode(
     return tell ? narrated(ports[name], safe, tell) : safe
   })
   const context = contextOf({
-    ...{ run: state.run, organization: state.organization, now },
+    run: state.run,
+    organization: state.organization,
+    now,
     node: { id: node.id, attempt, path },
     signal: host.signal,
     scope,

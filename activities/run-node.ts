@@ -201,7 +201,13 @@ async function attemptNode(
   return withDeadline(node.timeout_ms, cancelled, async (signal, isOver, hold) => {
     const work = performNode(deps, {
       hold,
-      ...{ node, state, attempt, signal, tx: undefined, timeoutMs: node.timeout_ms, now: startedAt },
+      node,
+      state,
+      attempt,
+      signal,
+      tx: undefined,
+      timeoutMs: node.timeout_ms,
+      now: startedAt,
       scope: scopeOf(state, frame),
       path: frame.path,
       secrets,

@@ -74,9 +74,20 @@ export async function beginWaits(
     if (wait.type !== 'decision') return []
     const { title, message, assignees, expires_at } = wait
     const approval = {
-      ...{ id, run_id, node_id, workflow_id: workflow_id!, workflow_name },
-      ...{ title, message, assignees, requested_at: new Date(), expires_at },
-      ...{ status: 'waiting' as const, comment: null, answered_by: null, answered_at: null },
+      id,
+      run_id,
+      node_id,
+      workflow_id: workflow_id!,
+      workflow_name,
+      title,
+      message,
+      assignees,
+      requested_at: new Date(),
+      expires_at,
+      status: 'waiting' as const,
+      comment: null,
+      answered_by: null,
+      answered_at: null,
     }
     const link = approvalLink({ organization_id: tx.organizationId, run_id, id })
     return [approvalEvent('approval.requested', approval, link)]

@@ -51,7 +51,11 @@ async function main(): Promise<void> {
   const compute = new Compute()
   const stopping = new AbortController()
   const app = createApp({
-    ...{ config, db, log, secretsKey: secretsKey(config), runEnds },
+    config,
+    db,
+    log,
+    secretsKey: secretsKey(config),
+    runEnds,
     compute,
     knownWorkflows: new KnownWorkflows(),
     streams: new StreamSlots(),

@@ -8,8 +8,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ADVISORY = {
-  ...{ id: 1, title: 'Everything is possible', url: 'https://example.com/1' },
-  ...{ severity: 'high', vulnerable_versions: '*' },
+  id: 1,
+  title: 'Everything is possible',
+  url: 'https://example.com/1',
+  severity: 'high',
+  vulnerable_versions: '*',
 }
 
 describe('npm run audit', function () {
@@ -43,7 +46,8 @@ describe('npm run audit', function () {
           cwd: fileURLToPath(new URL('../', import.meta.url)),
           env: {
             ...process.env,
-            ...{ NODE_V8_COVERAGE: '', npm_config_cache: cache },
+            NODE_V8_COVERAGE: '',
+            npm_config_cache: cache,
             npm_config_registry: `http://127.0.0.1:${port}`,
           },
         },

@@ -60,7 +60,8 @@ describe('/metrics', function () {
     const run = await fetch(`${api.url}/v1/workflows/${body.workflow_id}/run`, {
       method: 'POST',
       headers: {
-        ...{ authorization: `Bearer ${setUp.key}`, 'content-type': 'application/json' },
+        authorization: `Bearer ${setUp.key}`,
+        'content-type': 'application/json',
         prefer: 'wait=20',
       },
       body: '{"confirm": true}',

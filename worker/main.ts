@@ -67,7 +67,11 @@ async function main(): Promise<void> {
   metrics.collectProcess()
   const stopping = new AbortController()
   const health = await serveHealth({
-    ...{ db, log, namespace: config.TEMPORAL_NAMESPACE, host: config.HOST, port: config.WORKER_PORT },
+    db,
+    log,
+    namespace: config.TEMPORAL_NAMESPACE,
+    host: config.HOST,
+    port: config.WORKER_PORT,
     stopping: stopping.signal,
     metricsToken: config.METRICS_TOKEN,
     // The metrics of the SDK are served by the SDK itself, on this machine only.
@@ -90,12 +94,18 @@ async function main(): Promise<void> {
   const code = new CodeRunner()
   const mailer = createMailer(config)
   const effects = createEffects({
-    ...{ db, http: http.call, code, mailer },
+    db,
+    http: http.call,
+    code,
+    mailer,
     rates: new RateSource(http.call, config.EXCHANGE_RATES_URL),
   })
   const capacity = new RunCapacity(MOST_RUNS)
   const activities = createActivities({
-    ...{ db, log, effects, secretsKey: key },
+    db,
+    log,
+    effects,
+    secretsKey: key,
     publicUrl: config.PUBLIC_URL,
     traces,
     recordDelay: (ms) => capacity.recordDelay(ms),

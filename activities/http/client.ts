@@ -66,7 +66,12 @@ export function createHttp(options: HttpOptions): HttpClient {
         const { method, url, headers, body } = hop
         const sent = body === undefined ? {} : { body }
         const result = await exchange({
-          ...{ method, url, headers, ...sent, signal, timeoutMs: left },
+          method,
+          url,
+          headers,
+          ...sent,
+          signal,
+          timeoutMs: left,
           keepBytes: maxBodyBytes,
         })
         const location = isRedirect(result.status) ? result.headers.location : undefined

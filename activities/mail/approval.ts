@@ -17,8 +17,10 @@ export function mailApproval(
   signal: AbortSignal,
 ): Promise<MailOutcome> {
   const message = {
-    ...{ key: `approval mail ${id}`, address },
-    ...{ subject: `${PREFIXES[event]}${approval.title}`, text: textOf(approval) },
+    key: `approval mail ${id}`,
+    address,
+    subject: `${PREFIXES[event]}${approval.title}`,
+    text: textOf(approval),
   }
   return attemptMail(mailer, message, signal)
 }

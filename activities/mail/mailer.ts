@@ -37,14 +37,20 @@ export function createMailer(settings: {
       const messageId = messageIdOf(key, from)
       const message = {
         from: { ...from, name: oneLine(fromName || from.name) },
-        ...{ to, cc, bcc, messageId, signal, subject: oneLine(subject) },
+        to,
+        cc,
+        bcc,
+        messageId,
+        signal,
+        subject: oneLine(subject),
         ...(replyTo && { replyTo }),
         ...(text && { text }),
         ...(html && { html }),
         // So that no answering machine answers a workflow (RFC 3834).
         headers: { 'Auto-Submitted': 'auto-generated' },
         // The texts are a tenant's: they name no files and URLs to attach.
-        ...{ disableFileAccess: true, disableUrlAccess: true },
+        disableFileAccess: true,
+        disableUrlAccess: true,
       }
       const reply = (error: NodemailerError) => redactor.text(replyOf(error))
       const sent = await transport.sendMail(message).catch((error: NodemailerError) => {

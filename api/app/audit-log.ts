@@ -54,9 +54,11 @@ function present(entry: AuditEntry) {
   const { id, action, details, created_at } = entry
   return {
     object: 'audit_entry',
-    ...{ id, action },
+    id,
+    action,
     actor: { type: entry.actor_type, id: entry.actor_id, name: entry.actor_name },
     target: { id: entry.target_id, name: entry.target_name },
-    ...{ details, created_at },
+    details,
+    created_at,
   }
 }

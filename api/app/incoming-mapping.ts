@@ -130,7 +130,10 @@ export const incomingMappingRoutes: AppRoute[] = [
         target_entity,
       )
       return {
-        ...{ object: 'incoming_mapping_proposal', webhook_id: id, target_entity, ...proposal },
+        object: 'incoming_mapping_proposal',
+        webhook_id: id,
+        target_entity,
+        ...proposal,
         field_mapping: { mode: 'manual', rules: proposed.map(({ rule }) => rule) },
         reasons: proposed.map(toReason),
       }

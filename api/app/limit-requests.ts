@@ -30,7 +30,8 @@ const ofUser = ({ id }: Caller) =>
 export const limitAddress = (ctx: Koa.Context, deps: AppDeps, windows: LimitWindows): Promise<void> =>
   limitIn(ctx, windows, NIL, [
     {
-      ...{ policy: 'address', limit: MAX_PUBLIC_REQUESTS },
+      policy: 'address',
+      limit: MAX_PUBLIC_REQUESTS,
       subject: `public ${subnetOf(clientIp(ctx.req, deps.config.TRUSTED_PROXIES))}`,
     },
   ])

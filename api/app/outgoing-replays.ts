@@ -89,7 +89,10 @@ webhook at a time. With \`dry_run\` the response only has the number of events.`
       }),
   }),
   ...replayRoutes<Replay>({
-    ...{ webhooks: '/webhooks/outgoing', tag, name: 'Replay', noun: 'a replay' },
+    webhooks: '/webhooks/outgoing',
+    tag,
+    name: 'Replay',
+    noun: 'a replay',
     schema: replaySchema,
     descriptions: {
       get: 'Its progress. Replays are kept as long as deliveries.',
@@ -97,7 +100,9 @@ webhook at a time. With \`dry_run\` the response only has the number of events.`
       resume: 'Continues a paused replay after its last delivery.',
       stop: 'Creates no further deliveries. Those so far are sent.',
     },
-    ...{ getReplay, setReplayStatus, present: (replay) => present(replay) },
+    getReplay,
+    setReplayStatus,
+    present: (replay) => present(replay),
   }),
 ]
 

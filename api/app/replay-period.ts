@@ -7,7 +7,9 @@ export function periodOf({ since, until }: { since: string; until?: string | und
   const loc = ['body', until ? 'until' : 'since']
   throw invalid([
     {
-      ...{ loc, type: 'empty_period', msg: until ? 'is not after since' : 'is in the future' },
+      loc,
+      type: 'empty_period',
+      msg: until ? 'is not after since' : 'is in the future',
       hint: 'since must be before until, which is now by default',
     },
   ])

@@ -75,7 +75,8 @@ export async function runOnce(
   }
 
   const stored = (status: number, body: string): StoredAnswer => ({
-    ...{ status, body },
+    status,
+    body,
     headers: request.handlerHeaders,
     scopes: [...request.requiredScopes],
   })

@@ -97,9 +97,12 @@ export function pageByName<T extends { name: string }>(
   const has_more = rest.length > data.length
   return {
     data,
-    ...{ limit: query.limit, offset, has_more },
+    limit: query.limit,
+    offset,
+    has_more,
     // The items have no ids.
     next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NIL }) : null,
-    ...{ total: all.length, total_is_estimate: false },
+    total: all.length,
+    total_is_estimate: false,
   }
 }

@@ -130,7 +130,9 @@ function examplesOf(status: string): Record<string, { value: object }> {
 function exampleOf(type: ErrorType, [message, details]: [message: string, details?: ErrorDetails]): object {
   const error = { type, message, request_id: '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10', ...details }
   const issue = {
-    ...{ loc: ['body', 'emial'], msg: 'unknown field', type: 'unrecognized_key' },
+    loc: ['body', 'emial'],
+    msg: 'unknown field',
+    type: 'unrecognized_key',
     hint: 'did you mean email?',
   }
   return type === 'validation_error' ? { error, detail: [issue] } : { error }

@@ -19,7 +19,8 @@ interface Counted {
 export const limitKey = (ctx: Koa.Context, caller: KeyCaller, windows: LimitWindows): Promise<void> =>
   limitIn(ctx, windows, caller.organization.id, [
     {
-      ...{ policy: 'key', subject: `key:${caller.id}` },
+      policy: 'key',
+      subject: `key:${caller.id}`,
       limit: limitOf(subscriptionOf(caller), 'requests_per_minute_per_key'),
     },
     ofOrganization(caller),
@@ -27,7 +28,8 @@ export const limitKey = (ctx: Koa.Context, caller: KeyCaller, windows: LimitWind
 
 /** The window of all requests of the organization to the operations of /v1. */
 export const ofOrganization = (caller: Subscribed): Counted => ({
-  ...{ policy: 'organization', subject: 'organization' },
+  policy: 'organization',
+  subject: 'organization',
   limit: limitOf(subscriptionOf(caller), 'requests_per_minute'),
 })
 

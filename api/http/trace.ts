@@ -36,7 +36,11 @@ export function traceRequest(ctx: Koa.Context, traces: Traces): (milliseconds: n
       parent: parse(ctx.req.headers.traceparent)?.parent,
       // The route, not the path and query: those contain ids, tokens and search terms.
       name: route ? `${method} ${route}` : method,
-      ...{ kind: 'server', id: spanId, start: end - milliseconds, end, failed: status >= 500 },
+      kind: 'server',
+      id: spanId,
+      start: end - milliseconds,
+      end,
+      failed: status >= 500,
       attributes: {
         'http.request.method': method,
         'http.route': route,

@@ -82,7 +82,9 @@ async function perform(tx: Tenant, all: Accepted[], end: () => void): Promise<ob
   end()
   await insertLogs(tx, done.map(logOf))
   return done.map(({ answer, message, warnings }) => ({
-    ...{ success: true, message, ...answer },
+    success: true,
+    message,
+    ...answer,
     ...(warnings.length > 0 ? { warnings } : {}),
   }))
 }
@@ -108,6 +110,8 @@ async function earlierAnswers(tx: Tenant, all: Accepted[]): Promise<Map<Accepted
 
 const logOf = ({ call, answer: { action, record_id }, message, log }: Done): NewLog => ({
   ...baseLog(call),
-  ...{ action: LOG_ACTION_OF[action], record_id, message },
+  action: LOG_ACTION_OF[action],
+  record_id,
+  message,
   ...log,
 })

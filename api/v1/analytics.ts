@@ -59,8 +59,12 @@ const metric = z
 /** All metrics on one page. */
 const CATALOGUE: Page<z.input<typeof metric>> = {
   data: METRICS.map((one) => ({ object: 'metric', ...describeMetric(one) }) as z.input<typeof metric>),
-  ...{ limit: METRICS.length, offset: 0, has_more: false, next_cursor: null },
-  ...{ total: METRICS.length, total_is_estimate: false },
+  limit: METRICS.length,
+  offset: 0,
+  has_more: false,
+  next_cursor: null,
+  total: METRICS.length,
+  total_is_estimate: false,
 }
 
 const dashboard = z
@@ -131,9 +135,12 @@ function dashboardRoute(one: Dashboard): Route {
     handler: async ({ query, tenant }) => {
       const results = await tenant((tx) => queryAll(tx, dashboardQueries(one, query), { part: 'query' }))
       return {
-        ...{ object: 'dashboard', name, title },
+        object: 'dashboard',
+        name,
+        title,
         charts: charts.map((chart, index) => ({
-          ...{ name: chart.name, title: chart.title },
+          name: chart.name,
+          title: chart.title,
           ...results[index]!,
         })),
       }

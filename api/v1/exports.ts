@@ -195,8 +195,20 @@ function present(row: ExportRow): z.input<typeof exportSchema> {
   const done = status === 'completed' || status === 'expired'
   return {
     object: 'export',
-    ...{ id, entity, query, fields, bom, status, columns, rows, bytes, error },
-    ...{ created_by, created_at, started_at, ended_at },
+    id,
+    entity,
+    query,
+    fields,
+    bom,
+    status,
+    columns,
+    rows,
+    bytes,
+    error,
+    created_by,
+    created_at,
+    started_at,
+    ended_at,
     expires_at: done && ended_at ? new Date(ended_at.getTime() + EXPORT_DAYS * 86_400_000) : null,
   }
 }

@@ -154,7 +154,9 @@ export async function testNode(
       organization: caller.organization,
     })
     return preview.answer({
-      ...{ node_type, effect, warnings },
+      node_type,
+      effect,
+      warnings,
       config: masked(config) as WantedTest['config'],
       inputs: maskSecrets(inputs) as WantedTest['inputs'],
       ...(calls ? { calls } : {}),

@@ -104,7 +104,9 @@ function present(type: NodeType) {
   return {
     object: 'node_type' as const,
     node_type: type.type,
-    ...{ category, title, description },
+    category,
+    title,
+    description,
     effect: type.effectClass(example.config),
     output_handles: type.handles(example.config),
   }

@@ -94,7 +94,10 @@ export const objectSchemaRoutes: Route[] = [
         const records = `/v1/objects/${entity}`
         return {
           object: 'object_type',
-          ...{ entity, singular, description, field_count: fields.length },
+          entity,
+          singular,
+          description,
+          field_count: fields.length,
           paths: { records, schema: `${records}/schema` },
           permissions: {
             read: allows(caller.scopes, `${entity}:read`),

@@ -100,7 +100,15 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
     .transform((query): RecordQuery => {
       const { limit, offset, cursor, sort, q, match, fields } = query
       return {
-        ...{ limit, offset, cursor, sort, q, match, fields, order: query.order, count: query.count },
+        limit,
+        offset,
+        cursor,
+        sort,
+        q,
+        match,
+        fields,
+        order: query.order,
+        count: query.count,
         filters: validFilters(parseFilters(kind, query, isFilter)),
       }
     }) as unknown as z.ZodType<RecordQuery>

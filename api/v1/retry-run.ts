@@ -109,8 +109,15 @@ function previewOf(
   config: ApiConfig,
 ) {
   return preview.answer({
-    ...{ run_id: run.id, workflow_id: workflow.id, name: workflow.name, version: workflow.version },
-    ...{ from_node, reused, nodes: previewNodes(workflow.plan, again), loops, inputs },
+    run_id: run.id,
+    workflow_id: workflow.id,
+    name: workflow.name,
+    version: workflow.version,
+    from_node,
+    reused,
+    nodes: previewNodes(workflow.plan, again),
+    loops,
+    inputs,
     warnings: warningsOf(workflow.plan, again, config),
   })
 }

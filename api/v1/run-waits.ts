@@ -78,7 +78,10 @@ export function presentWait(
   const { created_at, expires_at } = times
   const key = { organization_id: organizationId, run_id: runId, id }
   return {
-    ...{ path, node_id, type, name },
+    path,
+    node_id,
+    type,
+    name,
     events: topics?.map((topic) => topic.split(':')[0]!) ?? null,
     record_id: type === 'event' ? subject_id : null,
     when: filter,
@@ -96,7 +99,8 @@ export function presentWait(
             mails: mails.map(({ approval_id: _, ...mail }) => mail),
           }
         : null,
-    ...{ created_at, expires_at },
+    created_at,
+    expires_at,
   }
 }
 

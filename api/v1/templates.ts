@@ -177,5 +177,8 @@ function matches({ id, name, description, category, nodeTypes }: Template, searc
 const presentSummary = ({ id, name, description, category, requires }: Template) => ({
   object: 'template' as const,
   template_id: id,
-  ...{ name, description, category, requires },
+  name,
+  description,
+  category,
+  requires,
 })

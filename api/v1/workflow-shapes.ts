@@ -76,7 +76,13 @@ export function presentSummary(row: WorkflowSummary) {
   return {
     object: 'workflow' as const,
     workflow_id: id,
-    ...{ name, description, status, active: status === 'active', version, active_version, trigger },
+    name,
+    description,
+    status,
+    active: status === 'active',
+    version,
+    active_version,
+    trigger,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   }

@@ -50,7 +50,11 @@ export async function insertAccountMail(
 ): Promise<void> {
   const id = uuidv7()
   await trx('account_mails').insert({
-    ...{ organization_id: organizationId, id, kind, address, invitation_id: invitation_id ?? null },
+    organization_id: organizationId,
+    id,
+    kind,
+    address,
+    invitation_id: invitation_id ?? null,
     details: JSON.stringify(details),
     sealed: token === undefined ? null : seal(key, token, ownerOfMail(organizationId, id)),
   })
@@ -74,7 +78,10 @@ export async function mailOwners(
   if (owners.length === 0) return
   await trx('account_mails').insert(
     owners.map(({ address, organization_name }) => ({
-      ...{ organization_id, id: uuidv7(), kind, address },
+      organization_id,
+      id: uuidv7(),
+      kind,
+      address,
       details: JSON.stringify({ organization_name, ...details }),
     })),
   )

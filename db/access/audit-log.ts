@@ -53,8 +53,14 @@ export async function recordChange(tx: Audited, action: AuditAction, change: Cha
          when 'key' then (select name from api_keys where organization_id = :organization_id and id = :actor) end,
        :target, :name, :details)`,
     {
-      ...{ organization_id: tx.organizationId, entry: uuidv7(), action, type, actor: id },
-      ...{ target: change.id, name: change.name, details: JSON.stringify(change.details ?? {}) },
+      organization_id: tx.organizationId,
+      entry: uuidv7(),
+      action,
+      type,
+      actor: id,
+      target: change.id,
+      name: change.name,
+      details: JSON.stringify(change.details ?? {}),
     },
   )
 }

@@ -67,7 +67,11 @@ export async function createInvitation(
     .trx('invitations')
     .insert({
       organization_id: tx.organizationId,
-      ...{ id: uuidv7(), email, role, token_hash: hash, invited_by: tx.actor.id },
+      id: uuidv7(),
+      email,
+      role,
+      token_hash: hash,
+      invited_by: tx.actor.id,
       expires_at: tx.trx.raw('now() + make_interval(days => ?)', [INVITATION_DAYS]),
     })
     .returning<Invitation[]>(COLUMNS)

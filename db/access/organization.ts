@@ -72,7 +72,8 @@ export async function updateOrganization(
   fields.push(...Object.keys(env ?? {}).map((of) => `env.${of}`))
   if (fields.length > 0)
     await recordChange(tx, 'organization.updated', {
-      ...{ id: organization.id, name: organization.name },
+      id: organization.id,
+      name: organization.name,
       details: { fields },
     })
   return organization

@@ -48,8 +48,11 @@ async function insertReset(
   const { token, hash } = newLinkToken()
   const [row] = await trx('password_resets')
     .insert({
-      ...{ organization_id: organizationId, user_id: id, token_hash: hash },
-      ...{ created_by: createdBy, mailed: mailKey !== undefined },
+      organization_id: organizationId,
+      user_id: id,
+      token_hash: hash,
+      created_by: createdBy,
+      mailed: mailKey !== undefined,
       expires_at: trx.raw('now() + make_interval(hours => ?)', [RESET_HOURS]),
     })
     .onConflict(['organization_id', 'user_id'])
@@ -59,7 +62,10 @@ async function insertReset(
   const details = { expires_at: expires_at.toISOString() }
   if (mailKey)
     await insertAccountMail({ trx, organizationId }, mailKey, {
-      ...{ kind: 'password_reset' as const, address: email, token, details },
+      kind: 'password_reset' as const,
+      address: email,
+      token,
+      details,
     })
   return { token, expires_at }
 }

@@ -47,7 +47,8 @@ export async function changePlan(
     )
   await tx.trx('organizations').where({ id: tx.organizationId }).update({ plan })
   await recordChange(tx, 'organization.plan_changed', {
-    ...{ id: tx.organizationId, name },
+    id: tx.organizationId,
+    name,
     details: { from: before.plan, to: plan },
   })
   await releaseWithinQuota(tx.trx, tx.organizationId)

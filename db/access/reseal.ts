@@ -30,8 +30,12 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // Node tests that have not ended.
   {
-    ...{ table: 'runs', column: 'node', key: 'id', where: "kind = 'node_test'" },
-    ...{ value: "node ->> 'sealed'", changed: "jsonb_set(node, '{sealed}', to_jsonb(fresh))" },
+    table: 'runs',
+    column: 'node',
+    key: 'id',
+    where: "kind = 'node_test'",
+    value: "node ->> 'sealed'",
+    changed: "jsonb_set(node, '{sealed}', to_jsonb(fresh))",
   },
 ]
 

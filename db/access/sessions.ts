@@ -55,7 +55,8 @@ export async function openSession(
   })
   const tx = ownChange(system, organizationId, userId)
   await recordChange(tx, 'session.created', {
-    ...{ id, name: client.ip ?? 'unknown address' },
+    id,
+    name: client.ip ?? 'unknown address',
     details: { user_agent: client.userAgent },
   })
   return { token, expires_at }

@@ -53,7 +53,11 @@ export async function requestSignUp(system: Knex, key: SecretsKey, signUp: SignU
     }
     const [{ expires_at }] = await trx('sign_ups')
       .insert({
-        ...{ token_hash: hash, email, name, organization_name, password_hash },
+        token_hash: hash,
+        email,
+        name,
+        organization_name,
+        password_hash,
         expires_at: trx.raw('now() + make_interval(hours => ?)', [SIGN_UP_HOURS]),
       })
       .returning('expires_at')
@@ -149,7 +153,8 @@ async function createOwned(
   await trx('memberships').insert({ organization_id: organizationId, user_id: userId, role: 'owner' })
   const tx = { trx, organizationId, actor: { type: 'user' as const, id: userId } }
   await recordChange(tx, 'organization.created', {
-    ...{ id: organizationId, name: organization_name },
+    id: organizationId,
+    name: organization_name,
     details: { plan },
   })
   return { userId, organizationId }

@@ -91,7 +91,8 @@ function resultOf(plan: Plan, cells: Cell[], organization: Organization, now: Da
   if (answer.rows.length > 2 * ANALYTICS.rows)
     throw invalid([
       {
-        ...{ loc: ['body', 'filter'], type: 'too_many_rows' },
+        loc: ['body', 'filter'],
+        type: 'too_many_rows',
         msg: `the answer has ${answer.rows.length} rows, since it has many currencies`,
         hint: 'filter by currency, or take a longer interval',
       },
@@ -99,10 +100,13 @@ function resultOf(plan: Plan, cells: Cell[], organization: Organization, now: Da
   const { retention } = metric.source
   const kept = retention && new Date(now.getTime() - organization[retention] * 86_400_000)
   return {
-    ...{ metric: metric.name, unit: metric.unit },
+    metric: metric.name,
+    unit: metric.unit,
     from: from === null ? null : new Date(from).toISOString(),
     to: new Date(to).toISOString(),
-    ...{ time_zone: timezone, interval, group_by: groupBy },
+    time_zone: timezone,
+    interval,
+    group_by: groupBy,
     kept_since: kept?.toISOString() ?? null,
     ...answer,
   }

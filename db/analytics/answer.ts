@@ -32,7 +32,9 @@ export function answerOf(plan: Plan, cells: Cell[], currency: string) {
     if (cell.bucket === 0) continue
     const key = `${cell.place} ${cell.currency}`
     const group: Group = groups.get(key) ?? {
-      ...{ place: cell.place, currency: cell.currency, buckets: new Map() },
+      place: cell.place,
+      currency: cell.currency,
+      buckets: new Map(),
       values: [cell.d1, cell.d2].slice(0, groupBy.length),
     }
     groups.set(key, group)

@@ -54,7 +54,9 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
       events: events.length - left.length,
       more: left.length > 0 || events.length === limit,
       cut: left.length > 0,
-      ...{ problems, runs, deliveries: await createDeliveries(trx, subscriptions) },
+      problems,
+      runs,
+      deliveries: await createDeliveries(trx, subscriptions),
     }
   })
   // After the commit: NOTIFY locks the whole database until its transaction ends.

@@ -46,7 +46,9 @@ async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
   const columns = row.columns ?? (await exportColumns(tx, entity, fields))
   const page = await listRecords(tx, entity, {
     ...list_query,
-    ...{ limit: rowsOfNextPiece(row), offset: 0, count: 'none' },
+    limit: rowsOfNextPiece(row),
+    offset: 0,
+    count: 'none',
     cursor: row.cursor ?? undefined,
   })
   const cells = await cellsOf(tx, entity, columns)

@@ -15,7 +15,11 @@ export const wasStarted = ({ starts }: ImportRow): boolean => starts > 0
 export const progressAtStart = ({ start }: Pick<ImportFile, 'start'>) => ({
   next_byte: start.byte,
   next_line: start.line,
-  ...{ rows_read: 0, rows_created: 0, rows_updated: 0, rows_skipped: 0, rows_failed: 0 },
+  rows_read: 0,
+  rows_created: 0,
+  rows_updated: 0,
+  rows_skipped: 0,
+  rows_failed: 0,
   error: null,
   started_at: null,
   ended_at: null,

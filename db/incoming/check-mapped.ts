@@ -91,7 +91,9 @@ function leaveOut(mapped: Mapped, issues: Issue[]): Mapped {
   return {
     ...others,
     ...(company === undefined ? {} : { company_name: company }),
-    ...{ fields, sources, warnings: [...warnings] },
+    fields,
+    sources,
+    warnings: [...warnings],
     ...(unmapped.size > 0 ? { unmapped: [...unmapped] } : {}),
   }
 }

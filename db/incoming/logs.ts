@@ -110,7 +110,9 @@ export const insertLog = (tx: Tenant, log: NewLog, id?: string): Promise<void> =
  */
 export async function insertLogs(tx: Tenant, logs: (NewLog & { id?: string })[]): Promise<void> {
   const rows = logs.map((log) => ({
-    ...{ organization_id: tx.organizationId, id: uuidv7(), ...log },
+    organization_id: tx.organizationId,
+    id: uuidv7(),
+    ...log,
     // The form in which PostgreSQL reads bytea from JSON.
     fingerprint: log.fingerprint && `\\x${log.fingerprint.toString('hex')}`,
   }))

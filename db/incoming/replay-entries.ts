@@ -68,7 +68,10 @@ const PERIOD = `
 const ENTRIES = `${PERIOD} and ${REPLAY_PROBLEM} is null`
 
 const keysOf = (tx: Tenant, webhookId: string, { include, since, until }: Period) => ({
-  ...{ organizationId: tx.organizationId, webhookId, since, until },
+  organizationId: tx.organizationId,
+  webhookId,
+  since,
+  until,
   ...Object.fromEntries(REPLAY_INCLUDES.map((one) => [one, include.includes(one)])),
 })
 

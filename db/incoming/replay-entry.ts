@@ -136,8 +136,14 @@ async function earlierOutcome(
 }
 
 const skipped = (message: string, record_id: string | null): Outcome => ({
-  ...{ outcome: 'skipped', message, record_id, run_id: null, error: null, details: {} },
-  ...{ warnings: [], mapped_data: null },
+  outcome: 'skipped',
+  message,
+  record_id,
+  run_id: null,
+  error: null,
+  details: {},
+  warnings: [],
+  mapped_data: null,
 })
 
 /** Writes a payload in a savepoint: of one that fails nothing remains. */
@@ -162,8 +168,13 @@ async function tryPayload(
       return applyMapped(own, webhook, payload, shown, onto)
     })
     return {
-      ...{ outcome: done.action, message: `${entity} ${done.action}`, error: null, details: {} },
-      ...{ record_id: done.record.id, run_id: done.runId, warnings: done.warnings },
+      outcome: done.action,
+      message: `${entity} ${done.action}`,
+      error: null,
+      details: {},
+      record_id: done.record.id,
+      run_id: done.runId,
+      warnings: done.warnings,
       mapped_data: { entity, ...shown },
       changes: withChanges ? await changesOf(tx, done.record.id) : {},
     }
@@ -172,8 +183,15 @@ async function tryPayload(
     if (!failure) throw error
     const { code, message, details = {} } = failure
     return {
-      ...{ outcome: 'failed', message, error: code, details, record_id: null, run_id: null, changes: {} },
-      ...{ warnings: shown?.warnings ?? [], mapped_data: shown ? { entity, ...shown } : null },
+      outcome: 'failed',
+      message,
+      error: code,
+      details,
+      record_id: null,
+      run_id: null,
+      changes: {},
+      warnings: shown?.warnings ?? [],
+      mapped_data: shown ? { entity, ...shown } : null,
     }
   }
 }
@@ -226,10 +244,20 @@ function logOf(
   const { fingerprint, has_delivery_id } = entry
   const isFailed = outcome.outcome === 'failed'
   return {
-    ...{ webhook_id: webhook.id, source_ip, headers, content_type, payload, payload_truncated, payload_size },
+    webhook_id: webhook.id,
+    source_ip,
+    headers,
+    content_type,
+    payload,
+    payload_truncated,
+    payload_size,
     // The entry keeps it.
     payload_rest: null,
-    ...{ verified: true, fingerprint, has_delivery_id, replay_of: entry.id, replay_id: replayId },
+    verified: true,
+    fingerprint,
+    has_delivery_id,
+    replay_of: entry.id,
+    replay_id: replayId,
     status: isFailed ? 'Failed' : 'Success',
     action: isFailed ? null : LOG_ACTION_OF[outcome.outcome as keyof typeof LOG_ACTION_OF],
     http_status: isFailed ? (REFUSALS[outcome.error as keyof typeof REFUSALS] ?? 400) : 200,
@@ -238,6 +266,8 @@ function logOf(
     message: outcome.message,
     error_details: isFailed ? outcome.details : undefined,
     mapped_data: outcome.mapped_data,
-    ...{ record_id: outcome.record_id, run_id: outcome.run_id, warnings: outcome.warnings },
+    record_id: outcome.record_id,
+    run_id: outcome.run_id,
+    warnings: outcome.warnings,
   }
 }

@@ -125,8 +125,13 @@ export async function replayOne(
   if (outcome === QUOTA_EXCEEDED) throw new AppError('quota_exceeded', QUOTA)
   if (!outcome) throw notFound('log entry')
   await insertReplay(tx, id, webhook.id, {
-    ...{ log_id: logId, include: [], total: 1, [outcome.outcome]: 1, ...drafted(draft) },
-    ...{ status: 'completed', ended_at: tx.trx.fn.now() },
+    log_id: logId,
+    include: [],
+    total: 1,
+    [outcome.outcome]: 1,
+    ...drafted(draft),
+    status: 'completed',
+    ended_at: tx.trx.fn.now(),
   })
   return { id, outcome }
 }

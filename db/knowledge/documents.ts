@@ -69,8 +69,13 @@ export async function addDocument(
   const [row] = await tx
     .trx('knowledge_documents')
     .insert({
-      ...{ organization_id: tx.organizationId, id, collection_id: collectionId, ...values },
-      ...{ passages: passages.length, created_by: actor, updated_by: actor },
+      organization_id: tx.organizationId,
+      id,
+      collection_id: collectionId,
+      ...values,
+      passages: passages.length,
+      created_by: actor,
+      updated_by: actor,
     })
     .onConflict(
       tx.trx.raw('(organization_id, collection_id, external_id) where external_id is not null') as never,

@@ -40,7 +40,11 @@ export async function writePassages(
        ${searchOf('cast(:language as regconfig)', ':title', ':tags', 'p')}
      from jsonb_to_recordset(cast(:passages as jsonb)) as p (position integer, heading text, text text)`,
     {
-      ...{ organizationId: tx.organizationId, id, collection_id, language, title },
+      organizationId: tx.organizationId,
+      id,
+      collection_id,
+      language,
+      title,
       tags: tags.join(' | '),
       passages: JSON.stringify(passages.map((passage, position) => ({ position, ...passage }))),
     },

@@ -71,9 +71,12 @@ export async function searchPassages(
   const has_more = found.length > data.length
   return {
     data,
-    ...{ limit: page.limit, offset, has_more },
+    limit: page.limit,
+    offset,
+    has_more,
     next_cursor: has_more ? encodeCursor(hash, { value: String(offset + data.length), id: NIL }) : null,
-    ...{ total: null, total_is_estimate: false },
+    total: null,
+    total_is_estimate: false,
   }
 }
 

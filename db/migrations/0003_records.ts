@@ -78,7 +78,8 @@ export async function up(knex: Knex): Promise<void> {
   await sortIndex(knex, 'deals', 'expected_close_date')
   await sortIndex(knex, 'tasks', 'due_at', { counted: ['owner_id', ...OF_TASKS, 'completed_at'] })
   await sortIndex(knex, 'activities', 'occurred_at', {
-    ...{ nullable: false, counted: ['owner_id', ...OF_ACTIVITIES, 'duration_seconds'] },
+    nullable: false,
+    counted: ['owner_id', ...OF_ACTIVITIES, 'duration_seconds'],
   })
   await knex.raw(`
     create index contacts_email on contacts (organization_id, email_lower) where deleted_at is null;

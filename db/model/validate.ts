@@ -38,7 +38,10 @@ function withRawInput(issue: z.core.$ZodIssue, query: unknown): z.core.$ZodIssue
   const sent = (query as Record<string, unknown>)[String(issue.path[0])]
   if (Array.isArray(sent) && ['invalid_type', 'invalid_value', 'invalid_union'].includes(issue.code))
     return {
-      ...{ code: 'custom', path: issue.path, input: sent, params: { type: 'repeated' } },
+      code: 'custom',
+      path: issue.path,
+      input: sent,
+      params: { type: 'repeated' },
       message: `was sent ${sent.length} times, but accepts one value`,
     }
   return typeof issue.input === 'number' ? ({ ...issue, input: sent } as z.core.$ZodIssue) : issue

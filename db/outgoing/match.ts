@@ -25,7 +25,11 @@ export async function createDeliveries(trx: Knex, subscriptions: Subscription[])
     let granted = await chargeDeliveries(trx, organizationId, rows.filter((row) => row.active).length)
     for (const { event_id, subject_id, webhook_id, active } of rows)
       deliveries.push({
-        ...{ organization_id: organizationId, event_id, subject_id, webhook_id, active },
+        organization_id: organizationId,
+        event_id,
+        subject_id,
+        webhook_id,
+        active,
         charged: active && granted-- > 0,
       })
   }

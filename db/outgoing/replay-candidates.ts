@@ -56,7 +56,10 @@ const LAST_DELIVERY = `
     order by d.generation desc limit 1) d on true`
 
 const keysOf = (tx: Tenant, webhookId: string, { include, since, until }: Period) => ({
-  ...{ organizationId: tx.organizationId, webhookId, since, until },
+  organizationId: tx.organizationId,
+  webhookId,
+  since,
+  until,
   failed: include.includes('failed'),
   missed: include.includes('missed'),
 })
@@ -95,8 +98,13 @@ export async function readCandidates(
   const { selected, since } = await selectByCondition(
     tx.trx,
     wanted.map(({ event_id, subject_id, generation }) => ({
-      ...{ event_id, subject_id, generation, when },
-      ...{ organization_id: tx.organizationId, webhook_id: webhookId, active: true },
+      event_id,
+      subject_id,
+      generation,
+      when,
+      organization_id: tx.organizationId,
+      webhook_id: webhookId,
+      active: true,
     })),
   )
   const read = since === undefined ? rows : rows.filter(({ event_id }) => event_id < since)

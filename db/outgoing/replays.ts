@@ -80,7 +80,11 @@ export async function advanceReplay(tx: Tenant, id: string): Promise<void> {
   const queued = await insertDeliveries(
     tx.trx,
     candidates.map(({ event_id, subject_id, generation }, place) => ({
-      ...{ organization_id, webhook_id: replay.webhook_id, event_id, subject_id, generation },
+      organization_id,
+      webhook_id: replay.webhook_id,
+      event_id,
+      subject_id,
+      generation,
       active: true,
       charged: place < granted,
     })),

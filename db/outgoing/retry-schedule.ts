@@ -49,8 +49,10 @@ export async function followSchedule(
        changes = d.changes + case when d.status = 'delivering' and m.next < m.previous then 1 else 0 end
      from moved m where d.organization_id = :organizationId and d.id = m.id`,
     {
-      ...{ organizationId: tx.organizationId, webhookId },
-      ...{ from: delaysOf(change.from), to: delaysOf(change.to) },
+      organizationId: tx.organizationId,
+      webhookId,
+      from: delaysOf(change.from),
+      to: delaysOf(change.to),
     },
   )
   if (rowCount > 0) tx.wake('agx_delivery_changes')

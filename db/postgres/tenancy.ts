@@ -55,7 +55,10 @@ export const tenantOf = (
   actor: Actor,
   wakes: Wakes,
 ): Tenant => ({
-  ...{ ...transaction, organizationId, actor, gathers: false },
+  ...transaction,
+  organizationId,
+  actor,
+  gathers: false,
   wake: (channel, payload) => wakes.add(channel, payload),
 })
 

@@ -23,11 +23,9 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
   const registers = [registry]
 
   new Gauge({
-    ...{
-      name: 'agx_db_connections',
-      help: 'Connections of each pool, and callers that wait for one.',
-      registers,
-    },
+    name: 'agx_db_connections',
+    help: 'Connections of each pool, and callers that wait for one.',
+    registers,
     labelNames: ['pool', 'state'],
     collect() {
       for (const [pool, { used, idle, waiting }] of Object.entries(deps.db.poolUse()))
@@ -35,7 +33,9 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
     },
   })
   new Counter({
-    ...{ name: 'agx_log_lines_dropped_total', help: 'Log lines that could not be written.', registers },
+    name: 'agx_log_lines_dropped_total',
+    help: 'Log lines that could not be written.',
+    registers,
     collect() {
       this.reset()
       this.inc(deps.log.dropped)
@@ -45,20 +45,28 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
 
   return {
     httpRequests: new Histogram({
-      ...{ name: 'agx_http_request_duration_seconds', help: 'Requests to the API, by route.', registers },
+      name: 'agx_http_request_duration_seconds',
+      help: 'Requests to the API, by route.',
+      registers,
       labelNames: ['method', 'route', 'status'] as const,
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     }),
     runsEnded: new Counter({
-      ...{ name: 'agx_runs_ended_total', help: 'Runs that ended, by end status.', registers },
+      name: 'agx_runs_ended_total',
+      help: 'Runs that ended, by end status.',
+      registers,
       labelNames: ['status'] as const,
     }),
     deliveryAttempts: new Counter({
-      ...{ name: 'agx_delivery_attempts_total', help: 'Attempts of deliveries, by outcome.', registers },
+      name: 'agx_delivery_attempts_total',
+      help: 'Attempts of deliveries, by outcome.',
+      registers,
       labelNames: ['outcome'] as const,
     }),
     activities: new Histogram({
-      ...{ name: 'agx_activity_duration_seconds', help: 'Activities, by type and outcome.', registers },
+      name: 'agx_activity_duration_seconds',
+      help: 'Activities, by type and outcome.',
+      registers,
       labelNames: ['type', 'outcome'] as const,
       buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300],
     }),
@@ -76,7 +84,9 @@ function registerQueues(db: Database, registers: Registry[]): void {
     return last.rows
   }
   new Gauge({
-    ...{ name: 'agx_queue_rows', help: 'Rows of each queue, by status; counted up to 100,000.', registers },
+    name: 'agx_queue_rows',
+    help: 'Rows of each queue, by status; counted up to 100,000.',
+    registers,
     labelNames: ['queue', 'status'],
     async collect() {
       this.reset()
@@ -84,7 +94,8 @@ function registerQueues(db: Database, registers: Registry[]): void {
     },
   })
   new Gauge({
-    ...{ name: 'agx_queue_lag_seconds', registers },
+    name: 'agx_queue_lag_seconds',
+    registers,
     help: 'Age of the oldest queued row that no relay has claimed; it may wait for a free slot.',
     labelNames: ['queue'],
     async collect() {

@@ -65,7 +65,11 @@ export async function recordAttempt(
        ${cleared ? `, ${cleared} = case when :again then ${cleared} end` : ''}
      where organization_id = :organizationId and id = :id and ended_at is null`,
     {
-      ...{ organizationId: tx.organizationId, id: mail.id, problem, again, sent: outcome.status === 'sent' },
+      organizationId: tx.organizationId,
+      id: mail.id,
+      problem,
+      again,
+      sent: outcome.status === 'sent',
       delay: Math.min(5 * 4 ** (mail.attempts - 1), 3_600),
     },
   )

@@ -51,7 +51,10 @@ export function replaysIn<Replay extends { status: ReplayStatus }>(sort: Sort) {
 
   const insertReplay = (tx: Tenant, id: string, webhookId: string, values: object) =>
     tx.trx(table).insert({
-      ...{ organization_id: tx.organizationId, id, webhook_id: webhookId, ...values },
+      organization_id: tx.organizationId,
+      id,
+      webhook_id: webhookId,
+      ...values,
       created_by: JSON.stringify(tx.actor),
     })
 

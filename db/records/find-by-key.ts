@@ -30,7 +30,8 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
   if (custom !== undefined) return finderByCustomField(tx, entity, custom)
   const isLowered = by === 'email' || by === 'name'
   return {
-    ...{ entity, by },
+    entity,
+    by,
     keyOf(fields) {
       const value = upsertKey(by, fields)
       return isLowered ? value?.toLowerCase() : value
@@ -57,7 +58,8 @@ async function finderByCustomField(tx: Tenant, entity: EntityName, name: string)
       },
     ])
   return {
-    ...{ entity, by },
+    entity,
+    by,
     keyOf(fields) {
       const value = upsertKey(by, fields)
       const reading = value === undefined ? undefined : readValue(definition, value)

@@ -47,7 +47,11 @@ export async function listRecords(
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
   const words = query.q === undefined ? [] : searchPatterns(query.q)
   const listing = {
-    ...{ kind, key, order, position, offset },
+    kind,
+    key,
+    order,
+    position,
+    offset,
     limit: limit + 1,
     among: {
       sql: 'organization_id = ? and deleted_at is null',

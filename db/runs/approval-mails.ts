@@ -26,7 +26,8 @@ export async function insertMails(
       id: uuidv7(),
       run_id: approval.run_id,
       approval_id: approval.id,
-      ...{ event, address },
+      event,
+      address,
     })),
   )
   if (rows.length === 0) return

@@ -66,7 +66,15 @@ function present(row: Row): Approval {
   const { id, run_id, node_id, workflow_id, workflow_name, settings, answer, expires_at } = row
   const { title, message, assignees } = settings
   return {
-    ...{ id, run_id, node_id, workflow_id, workflow_name, title, message, assignees, expires_at },
+    id,
+    run_id,
+    node_id,
+    workflow_id,
+    workflow_name,
+    title,
+    message,
+    assignees,
+    expires_at,
     status: row.answered_at === null ? 'waiting' : (answer?.decision ?? 'closed'),
     comment: answer?.comment ?? null,
     answered_by: row.answered_by,

@@ -66,7 +66,10 @@ export async function createBatch(tx: Tenant, { action, filter, options }: Batch
   const { organizationId: organization_id } = tx
   const id = uuidv7()
   await tx.trx('run_batches').insert({
-    ...{ organization_id, id, action, total: ids.length },
+    organization_id,
+    id,
+    action,
+    total: ids.length,
     filter: JSON.stringify(filter),
     options: JSON.stringify(options),
     created_by: JSON.stringify(tx.actor),

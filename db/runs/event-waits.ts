@@ -126,7 +126,12 @@ async function noteProblem(trx: Knex, wait: WaitKey, eventId: string, error: Nod
 async function answer(trx: Knex, answers: (WaitKey & { event_id: string })[]): Promise<number> {
   if (answers.length === 0) return 0
   const rows = answers.map(({ organization_id, run_id, path, node_id, id, event_id }) => ({
-    ...{ organization_id, run_id, path, node_id, id, event_id },
+    organization_id,
+    run_id,
+    path,
+    node_id,
+    id,
+    event_id,
   }))
   const { rowCount } = await trx.raw<{ rowCount: number }>(
     `update run_waits w set answer = ${EVENT}, answered_at = now(), due_at = null, lease_until = null, notified_at = null

@@ -145,7 +145,10 @@ export async function createRetry(
        starts_with = coalesce(:startsWith, starts_with)
      where organization_id = :organizationId and id = :id`,
     {
-      ...{ organizationId, id, priority, first: run.retry_of ?? run.id },
+      organizationId,
+      id,
+      priority,
+      first: run.retry_of ?? run.id,
       retry: JSON.stringify({ run_id: run.id, from_node, ...(items && { items }) }),
       startsWith: from_node === null ? null : workflow.plan.nodes[from_node]!.title,
     },

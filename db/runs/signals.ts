@@ -38,13 +38,11 @@ export async function sendSignal(
   const [taken] = rows
   if (!taken) await requireRoom(tx, runId)
   await tx.trx('run_signals').insert({
-    ...{
-      ...key,
-      id: uuidv7(),
-      name,
-      payload: JSON.stringify(payload ?? null),
-      actor: JSON.stringify(tx.actor),
-    },
+    ...key,
+    id: uuidv7(),
+    name,
+    payload: JSON.stringify(payload ?? null),
+    actor: JSON.stringify(tx.actor),
     ...(taken
       ? { consumed_at: tx.trx.fn.now(), consumed_path: taken.path, consumed_node_id: taken.node_id }
       : {}),

@@ -88,7 +88,9 @@ type NodeOf = NodeAt & { run_id: string }
 /** The row of an external node, as long as the node is running. */
 const runningNode = (tx: Tenant, { run_id, path = '', node }: NodeOf) =>
   tx.trx('run_nodes').where({
-    ...{ organization_id: tx.organizationId, run_id, path },
+    organization_id: tx.organizationId,
+    run_id,
+    path,
     node_id: node,
     status: 'running',
   })

@@ -94,7 +94,14 @@ function addProblem(problems: Map<string, FoundProblem>, match: Match, message: 
   const count = (problems.get(key)?.count ?? 0) + 1
   const at = new Date().toISOString()
   problems.set(key, {
-    ...{ organization_id, workflow_id, position, version, event, event_id, count, at },
+    organization_id,
+    workflow_id,
+    position,
+    version,
+    event,
+    event_id,
+    count,
+    at,
     message: `when: ${message}`,
   })
 }

@@ -190,7 +190,10 @@ export async function listIterations(
   const has_more = found.length > limit
   const last = has_more && data.at(-1)
   return {
-    ...{ data, limit, offset, has_more },
+    data,
+    limit,
+    offset,
+    has_more,
     next_cursor: last ? encodeCursor(hash, { value: String(last.index), id: run_id }) : null,
     ...(await totalOfRows(tx.trx, rows, count)),
   }

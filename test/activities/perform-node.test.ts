@@ -20,15 +20,13 @@ describe('one attempt of a node', () => {
     const { outcome } = await performNode(
       { effects, log },
       {
-        ...{
-          state: runFacts,
-          scope,
-          tx: undefined,
-          attempt: 1,
-          hold: () => () => {},
-          timeoutMs: 1_000,
-          now: new Date(),
-        },
+        state: runFacts,
+        scope,
+        tx: undefined,
+        attempt: 1,
+        hold: () => () => {},
+        timeoutMs: 1_000,
+        now: new Date(),
         node: { id: 'it', type, config, effect: findNodeType(type)!.effectClass(config) },
         path: '',
         signal: new AbortController().signal,

@@ -82,8 +82,13 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
 ]
 /** Parameters that are names within the resource of another one, each with a value. */
 const NAMES: Record<string, string> = {
-  ...{ entity: 'contacts', target: 'companies', name: 'tier', node_type: 'delay', node_id: 'pause' },
-  ...{ template_id: 'deal-won-onboarding', token: 'none' },
+  entity: 'contacts',
+  target: 'companies',
+  name: 'tier',
+  node_type: 'delay',
+  node_id: 'pause',
+  template_id: 'deal-won-onboarding',
+  token: 'none',
 }
 
 /** Of operations that require a query. */
@@ -189,7 +194,8 @@ describe('every route', function () {
         const send = (headers: Record<string, string>, key: string | null = null) =>
           suite.api.request(method, `/app/v1${path}`, {
             ...(isOfRecords ? bodyOf(route, { headers }) : {}),
-            ...{ key, headers },
+            key,
+            headers,
           })
         for (const [i, role] of MEMBER_ROLES.entries()) {
           const headers = sessions[i]!
@@ -274,7 +280,9 @@ describe('every route', function () {
           const sent = statements.take().filter((text) => !ASIDE.test(text))
           read += sent.length
           return {
-            ...{ status, type, sent },
+            status,
+            type,
+            sent,
             text: Object.values(given).reduce((rest, id) => rest.replaceAll(id, ''), text),
           }
         }

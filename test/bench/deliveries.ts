@@ -33,7 +33,10 @@ export async function benchDeliveries(
   const receiver = await startDeliveryReceiver()
   const post = await ownerSession(stack)
   await post('/webhooks/outgoing', {
-    ...{ name: 'Bench', url: receiver.url, events: ['bench.done'], concurrency: CONCURRENCY },
+    name: 'Bench',
+    url: receiver.url,
+    events: ['bench.done'],
+    concurrency: CONCURRENCY,
   })
   const floor = await startChild('./floor-deliveries.ts', [stack.temporalAddress, receiver.url], FLAGS.worker)
   const ours = () => deliver(db, organizationId, receiver, EVENTS)

@@ -28,24 +28,30 @@ async function record(kept: Statement[]): Promise<void> {
   await recorded.tenant(organizationId, actor, async (tx) => {
     const { record } = await applyMapped(tx, webhook, body, mapped)
     await insertLog(tx, {
-      ...{ webhook_id: webhookId, source_ip: '127.0.0.1', status: 'Success', action: 'Created' },
-      ...{
-        http_status: 200,
-        payload_size: 600,
-        response_time_ms: 1,
-        error: null,
-        message: 'contact created',
-      },
-      ...{ record_id: record.id, run_id: null, warnings: [], replay_of: null, replay_id: null },
-      ...{ headers: { host: 'x' }, content_type: 'application/json', payload: JSON.stringify(body) },
-      ...{
-        payload_truncated: false,
-        payload_rest: null,
-        mapped_data: mapped,
-        error_details: undefined,
-        verified: true,
-      },
-      ...{ fingerprint: Buffer.alloc(32), has_delivery_id: false },
+      webhook_id: webhookId,
+      source_ip: '127.0.0.1',
+      status: 'Success',
+      action: 'Created',
+      http_status: 200,
+      payload_size: 600,
+      response_time_ms: 1,
+      error: null,
+      message: 'contact created',
+      record_id: record.id,
+      run_id: null,
+      warnings: [],
+      replay_of: null,
+      replay_id: null,
+      headers: { host: 'x' },
+      content_type: 'application/json',
+      payload: JSON.stringify(body),
+      payload_truncated: false,
+      payload_rest: null,
+      mapped_data: mapped,
+      error_details: undefined,
+      verified: true,
+      fingerprint: Buffer.alloc(32),
+      has_delivery_id: false,
     })
   })
   recorded.stop()

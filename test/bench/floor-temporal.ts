@@ -40,7 +40,9 @@ export async function startFloor(address: string, work: () => Promise<void>, tim
   const client = new Client({ connection })
   const once = () =>
     client.workflow.execute('floor', {
-      ...{ taskQueue, workflowId: `floor:${uuidv7()}`, requestEagerStart: true },
+      taskQueue,
+      workflowId: `floor:${uuidv7()}`,
+      requestEagerStart: true,
       args: [times],
     })
   await once()

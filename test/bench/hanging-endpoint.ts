@@ -39,8 +39,11 @@ export async function benchHangingEndpoint(
     )
   for (let number = 0; number < ENDPOINTS; number++)
     await post('/webhooks/outgoing', {
-      ...{ name: `Bench ${number}`, url: `${receiver.url}/${number}`, events: [`bench.to_${number}`] },
-      ...{ concurrency: 100, timeout_ms: 15_000 },
+      name: `Bench ${number}`,
+      url: `${receiver.url}/${number}`,
+      events: [`bench.to_${number}`],
+      concurrency: 100,
+      timeout_ms: 15_000,
     })
   const turn = async (): Promise<Latencies> => {
     receiver.times.length = 0

@@ -118,8 +118,14 @@ async function insert(
   ]
   const by = { type: 'system', id: null }
   const rows = records.map((record) => ({
-    ...{ organization_id: organizationId, version: 1, created_by: by, updated_by: by, tags: [] },
-    ...{ custom_fields: {}, ...record, search_text: searchTextOf(kind, record) },
+    organization_id: organizationId,
+    version: 1,
+    created_by: by,
+    updated_by: by,
+    tags: [],
+    custom_fields: {},
+    ...record,
+    search_text: searchTextOf(kind, record),
   }))
   await client.query(
     `insert into ${entity} (${columns.join(', ')})

@@ -82,13 +82,15 @@ const BUILDER = new RegExp(
 /** The statements of a source file that may change the status of one of the tables. */
 function statusWrites(source: string): { table: string; text: string }[] {
   const updates = [...source.matchAll(UPDATE)].map(([text, table = '', set = '']) => ({
-    ...{ table, text },
+    table,
+    text,
     writes: /(?:^|,|\n)\s*status\s*=/.test(set),
   }))
   const builders = [...source.matchAll(BUILDER)].map(([text, named, any, chain = '']) => {
     const [, values] = /\.(?:update|merge)\(([\s\S]*)/.exec(chain) ?? []
     return {
-      ...{ table: named ?? any ?? '', text },
+      table: named ?? any ?? '',
+      text,
       writes: values !== undefined && /\bstatus\b|\.\.\.|^\s*[a-z]\w*\)|^\)/.test(values),
     }
   })

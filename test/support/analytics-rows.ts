@@ -27,21 +27,33 @@ export function analyticsRows(organizationId: string, now: number, count: number
   const webhooks = users.map(() => randomUUID())
   const user = () => oneOf(...users, null)
   const record = (created: number) => ({
-    ...{ organization_id: organizationId, id: uuidv7({ msecs: created }), owner_id: user() },
-    ...{ tags: [], custom_fields: {}, version: 1, created_by: {}, updated_by: {}, search_text: '' },
-    ...{ created_at: time(created), updated_at: time(created) },
+    organization_id: organizationId,
+    id: uuidv7({ msecs: created }),
+    owner_id: user(),
+    tags: [],
+    custom_fields: {},
+    version: 1,
+    created_by: {},
+    updated_by: {},
+    search_text: '',
+    created_at: time(created),
+    updated_at: time(created),
     deleted_at: random() < 0.1 ? time(now) : null,
   })
   const lifecycle = () => oneOf('lead', 'customer', null)
   return {
     contacts: many(() => ({
       ...record(moment()),
-      ...{ do_not_contact: false, lead_status: oneOf('new', 'open', null) },
-      ...{ lifecycle_stage: lifecycle(), lead_source: oneOf('web', 'Web', 'fair', null) },
+      do_not_contact: false,
+      lead_status: oneOf('new', 'open', null),
+      lifecycle_stage: lifecycle(),
+      lead_source: oneOf('web', 'Web', 'fair', null),
     })),
     companies: many(() => ({
       ...record(moment()),
-      ...{ name: 'C', type: oneOf('customer', 'vendor', null), lifecycle_stage: lifecycle() },
+      name: 'C',
+      type: oneOf('customer', 'vendor', null),
+      lifecycle_stage: lifecycle(),
       industry: oneOf('software', null),
     })),
     deals: many(() => {
@@ -50,14 +62,15 @@ export function analyticsRows(organizationId: string, now: number, count: number
       const amount = random() < 0.1 ? null : (int(1e8) / 100).toFixed(2)
       return {
         ...record(created),
-        ...{
-          name: 'D',
-          amount,
-          currency: amount === null && random() < 0.5 ? null : oneOf('EUR', 'USD', 'CHF'),
-        },
-        ...{ pipeline: oneOf('default', 'partners'), stage, probability: int(101) },
+        name: 'D',
+        amount,
+        currency: amount === null && random() < 0.5 ? null : oneOf('EUR', 'USD', 'CHF'),
+        pipeline: oneOf('default', 'partners'),
+        stage,
+        probability: int(101),
         closed_at: stage === 'won' || stage === 'lost' ? time(after(created)) : null,
-        ...{ source: oneOf('web', null), deal_type: oneOf('renewal', 'new_business', null) },
+        source: oneOf('web', null),
+        deal_type: oneOf('renewal', 'new_business', null),
       }
     }),
     tasks: many(() => {
@@ -65,7 +78,10 @@ export function analyticsRows(organizationId: string, now: number, count: number
       const status = oneOf('todo', 'in_progress', 'waiting', 'done', 'done', 'cancelled')
       return {
         ...record(created),
-        ...{ title: 'T', status, priority: oneOf('low', 'high'), type: oneOf('call', 'todo') },
+        title: 'T',
+        status,
+        priority: oneOf('low', 'high'),
+        type: oneOf('call', 'todo'),
         due_at: random() < 0.3 ? null : time(after(created)),
         completed_at: status === 'done' ? time(after(created)) : null,
         assignee_id: user(),
@@ -73,14 +89,19 @@ export function analyticsRows(organizationId: string, now: number, count: number
     }),
     notes: many(() => ({
       ...record(moment()),
-      ...{ body: 'N', format: oneOf('text', 'markdown'), pinned: false, author_id: user() },
+      body: 'N',
+      format: oneOf('text', 'markdown'),
+      pinned: false,
+      author_id: user(),
     })),
     activities: many(() => {
       const created = moment()
       return {
         ...record(created),
-        ...{ type: oneOf('call', 'email', 'meeting'), status: oneOf('planned', 'completed') },
-        ...{ occurred_at: time(after(created)), duration_seconds: oneOf(null, int(4_000)) },
+        type: oneOf('call', 'email', 'meeting'),
+        status: oneOf('planned', 'completed'),
+        occurred_at: time(after(created)),
+        duration_seconds: oneOf(null, int(4_000)),
         direction: oneOf('inbound', 'outbound', null),
       }
     }),
@@ -90,10 +111,17 @@ export function analyticsRows(organizationId: string, now: number, count: number
       const started = created + int(5_000)
       const isTest = random() < 0.1
       return {
-        ...{ organization_id: organizationId, id: uuidv7({ msecs: created }), status },
-        ...{ kind: isTest ? 'node_test' : 'run', workflow_name: 'W', trigger: {}, inputs: {} },
-        ...{ workflow_id: isTest ? null : oneOf(...users), workflow_version: isTest ? null : 1 },
-        ...{ created_at: time(created), started_at: status === 'queued' ? null : time(started) },
+        organization_id: organizationId,
+        id: uuidv7({ msecs: created }),
+        status,
+        kind: isTest ? 'node_test' : 'run',
+        workflow_name: 'W',
+        trigger: {},
+        inputs: {},
+        workflow_id: isTest ? null : oneOf(...users),
+        workflow_version: isTest ? null : 1,
+        created_at: time(created),
+        started_at: status === 'queued' ? null : time(started),
         ended_at: ['queued', 'running', 'paused'].includes(status)
           ? null
           : time(started + Math.floor(random() ** 6 * 5 * 24 * HOUR)),
@@ -103,17 +131,17 @@ export function analyticsRows(organizationId: string, now: number, count: number
       const created = moment()
       const status = oneOf('Success', 'Success', 'Success', 'Failed', 'Blocked')
       return {
-        ...{
-          organization_id: organizationId,
-          webhook_id: oneOf(...webhooks),
-          id: uuidv7({ msecs: created }),
-        },
-        ...{ created_at: time(created), source_ip: '192.0.2.1', status, http_status: 200, payload_size: 1 },
-        ...{
-          response_time_ms: random() ** 4 * 900,
-          headers: {},
-          requests: status === 'Blocked' ? 1 + int(50) : 1,
-        },
+        organization_id: organizationId,
+        webhook_id: oneOf(...webhooks),
+        id: uuidv7({ msecs: created }),
+        created_at: time(created),
+        source_ip: '192.0.2.1',
+        status,
+        http_status: 200,
+        payload_size: 1,
+        response_time_ms: random() ** 4 * 900,
+        headers: {},
+        requests: status === 'Blocked' ? 1 + int(50) : 1,
         action: status === 'Success' ? oneOf('Created', 'Updated', 'Skipped') : null,
         error: status === 'Success' ? null : oneOf('invalid_secret', 'rate_limited'),
       }
@@ -123,13 +151,15 @@ export function analyticsRows(organizationId: string, now: number, count: number
       const status = oneOf('held', 'queued', 'delivering', 'succeeded', 'succeeded', 'succeeded', 'failed')
       const isDone = status === 'succeeded' || status === 'failed'
       return {
-        ...{
-          organization_id: organizationId,
-          webhook_id: oneOf(...webhooks),
-          id: uuidv7({ msecs: created }),
-        },
-        ...{ event_id: randomUUID(), status, test: random() < 0.1, attempts: isDone ? 1 + int(4) : 0 },
-        ...{ created_at: time(created), started_at: isDone ? time(created) : null },
+        organization_id: organizationId,
+        webhook_id: oneOf(...webhooks),
+        id: uuidv7({ msecs: created }),
+        event_id: randomUUID(),
+        status,
+        test: random() < 0.1,
+        attempts: isDone ? 1 + int(4) : 0,
+        created_at: time(created),
+        started_at: isDone ? time(created) : null,
         ended_at: isDone ? time(created + Math.floor(random() ** 5 * 24 * HOUR)) : null,
       }
     }),

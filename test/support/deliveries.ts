@@ -27,13 +27,21 @@ export async function startDeliveries() {
   }
 
   return {
-    ...{ db, api, app, receiver, get },
+    db,
+    api,
+    app,
+    receiver,
+    get,
 
     /** An endpoint that subscribes to its own event; it retries twice, one second apart. */
     async createWebhook(values: object = {}) {
       const event = `test.e${randomUUID().slice(0, 8)}`
       const { status, body } = await app('POST', '/webhooks/outgoing', {
-        ...{ name: 'Receiver', url: receiver.url, events: [event], retry_schedule: [1, 1], ...values },
+        name: 'Receiver',
+        url: receiver.url,
+        events: [event],
+        retry_schedule: [1, 1],
+        ...values,
       })
       assert.equal(status, 201, JSON.stringify(body))
       return { ...body, event: body.events[0] } as { id: string; secret: string; event: string }

@@ -76,7 +76,10 @@ for (const [name, { answers, retry_schedule, meanwhile }] of Object.entries(case
   receiver.behave(...answers)
   const event = `test.${name.replaceAll('-', '_')}`
   const { body } = await app('POST', '/webhooks/outgoing', {
-    ...{ name, url: receiver.url, events: [event], retry_schedule },
+    name,
+    url: receiver.url,
+    events: [event],
+    retry_schedule,
   })
   await db.tenant(api.organizationId, testActor, (tx) =>
     insertEvents(tx, [{ name: event, data: { id: name } }]),

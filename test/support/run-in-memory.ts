@@ -29,7 +29,12 @@ export function runOf(
   options: { limits?: Partial<Limits>; msPerNode?: number } = {},
 ) {
   const program = compile({
-    ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, edges: [], outputs: {}, settings: {} },
+    name: 'Test',
+    trigger: { type: 'manual' },
+    inputs: {},
+    edges: [],
+    outputs: {},
+    settings: {},
     ...definition,
   })
   const limits = { ...LIMITS, ...options.limits }

@@ -87,8 +87,12 @@ function createSchemas(): void {
       execFileSync(programs.sql, args, {
         env: {
           ...process.env,
-          ...{ SQL_PLUGIN: PLUGIN, SQL_HOST: hostname, SQL_PORT: port, SQL_DATABASE: database },
-          ...{ SQL_USER: username, SQL_PASSWORD: password },
+          SQL_PLUGIN: PLUGIN,
+          SQL_HOST: hostname,
+          SQL_PORT: port,
+          SQL_DATABASE: database,
+          SQL_USER: username,
+          SQL_PASSWORD: password,
         },
         // Its log; an error has it.
         stdio: 'pipe',
@@ -104,8 +108,14 @@ async function configure(): Promise<number> {
   const ports = await Promise.all(SERVICES.flatMap(() => [quietPort(), quietPort()]))
   const store = (databaseName: string) => ({
     sql: {
-      ...{ pluginName: PLUGIN, databaseName, connectAddr: host, connectProtocol: 'tcp' },
-      ...{ user: username, password, maxConns: 20, maxIdleConns: 20 },
+      pluginName: PLUGIN,
+      databaseName,
+      connectAddr: host,
+      connectProtocol: 'tcp',
+      user: username,
+      password,
+      maxConns: 20,
+      maxIdleConns: 20,
     },
   })
   const services = SERVICES.map((name, n) => {
@@ -121,17 +131,23 @@ async function configure(): Promise<number> {
     JSON.stringify({
       log: { stdout: true, level: 'error' },
       persistence: {
-        ...{ defaultStore: 'store', visibilityStore: 'visibility', numHistoryShards: 4 },
+        defaultStore: 'store',
+        visibilityStore: 'visibility',
+        numHistoryShards: 4,
         datastores: { store: store('temporal'), visibility: store('temporal_visibility') },
       },
       global: { membership: { maxJoinDuration: '30s', broadcastAddress: '127.0.0.1' } },
       services: Object.fromEntries(services),
       clusterMetadata: {
-        ...{ enableGlobalNamespace: false, failoverVersionIncrement: 10 },
-        ...{ masterClusterName: 'active', currentClusterName: 'active' },
+        enableGlobalNamespace: false,
+        failoverVersionIncrement: 10,
+        masterClusterName: 'active',
+        currentClusterName: 'active',
         clusterInformation: {
           active: {
-            ...{ enabled: true, initialFailoverVersion: 1, rpcName: 'frontend' },
+            enabled: true,
+            initialFailoverVersion: 1,
+            rpcName: 'frontend',
             rpcAddress: `127.0.0.1:${ports[0]}`,
           },
         },

@@ -80,7 +80,10 @@ export async function startWorker(
     publicUrl: PUBLIC_URL,
     nodeTestMs: effects.nodeTestMs,
     effects: createEffects({
-      ...{ db, http: effects.http ?? unused, mailer: effects.mailer, code },
+      db,
+      http: effects.http ?? unused,
+      mailer: effects.mailer,
+      code,
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
@@ -106,8 +109,14 @@ export async function startWorker(
     client,
     log,
     queues: allQueues({
-      ...{ db, taskQueue, log, capacity },
-      ...{ mailer: effects.mailer, publicUrl: PUBLIC_URL, approvalLink: linkOf, secretsKey },
+      db,
+      taskQueue,
+      log,
+      capacity,
+      mailer: effects.mailer,
+      publicUrl: PUBLIC_URL,
+      approvalLink: linkOf,
+      secretsKey,
     }),
   })
   await relay.start()

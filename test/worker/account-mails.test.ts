@@ -204,7 +204,9 @@ describe('the mails of accounts', function () {
   it('tell the owners that the service has deactivated an outgoing webhook, as the audit log does', async () => {
     receiver.behave(410)
     const { body } = await owner('POST', '/webhooks/outgoing', {
-      ...{ name: 'Billing', url: 'https://example.com/', events: ['test.gone'] },
+      name: 'Billing',
+      url: 'https://example.com/',
+      events: ['test.gone'],
     })
     await db.system('outgoing_webhooks').where({ id: body.id }).update({ url: receiver.url })
     const before = smtp.received.length

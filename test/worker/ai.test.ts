@@ -98,7 +98,11 @@ describe('a prompt to a language model', () => {
     const more = { system: 'Be short.', messages, temperature: 0, max_tokens: 50 }
     const { row } = await ask(more, chat('Hello.'))
     deepEqual(row.output, {
-      ...{ text: 'Hello.', data: null, model: 'local-1', finish_reason: 'stop', tool_calls: [] },
+      text: 'Hello.',
+      data: null,
+      model: 'local-1',
+      finish_reason: 'stop',
+      tool_calls: [],
       usage: { input_tokens: 12, output_tokens: 3 },
     })
     const [{ headers, body }] = asked as [Asked]
@@ -218,8 +222,11 @@ describe('a prompt to a language model', () => {
         chat('{"urgency":"high","score":3}'),
       )
       deepEqual(row.output, {
-        ...{ text: '{"urgency":"high","score":3}', data: { urgency: 'high', score: 3 }, model: 'local-1' },
-        ...{ finish_reason: 'stop', usage: { input_tokens: 36, output_tokens: 9 } },
+        text: '{"urgency":"high","score":3}',
+        data: { urgency: 'high', score: 3 },
+        model: 'local-1',
+        finish_reason: 'stop',
+        usage: { input_tokens: 36, output_tokens: 9 },
         tool_calls: [
           { tool: 'search_records', arguments: search, error: null },
           { tool: 'get_record', arguments: { entity: 'contacts', id: ada.id }, error: null },

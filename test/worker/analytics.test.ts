@@ -37,12 +37,10 @@ describe('analytics in workflows', () => {
     })
     const { status, outputs } = await run(
       {
-        ...{
-          metric: 'deals.value',
-          group_by: ['stage'],
-          last: '{{ inputs.period }}',
-          time_zone: 'Europe/Zurich',
-        },
+        metric: 'deals.value',
+        group_by: ['stage'],
+        last: '{{ inputs.period }}',
+        time_zone: 'Europe/Zurich',
         filter: { stage: ['{{ inputs.stage }}', 'lead'] },
       },
       { period: '7d', stage: 'won' },

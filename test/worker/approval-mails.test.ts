@@ -89,7 +89,10 @@ describe('the mails of an approval', function () {
         sent: sent_at !== null,
       })),
       ['Ann@example.com', 'bob@example.com'].map((address) => ({
-        ...{ event: 'approval.requested', address, problem: null, sent: true },
+        event: 'approval.requested',
+        address,
+        problem: null,
+        sent: true,
       })),
     )
     deepEqual([(await answer(pathIn(ann!))).status, (await answer(pathIn(bob!))).status], [200, 409])

@@ -81,13 +81,20 @@ describe('a deploy of the next version of the worker', function () {
     on.db.tenant(on.api.organizationId, testActor, async (tx) => {
       const set: NodeSpec = { id: 'set', type: 'set_fields', config: { fields: { value: 1 } } }
       const definition: Definition = {
-        ...{ name: 'Next', trigger: { type: 'manual' }, inputs: {}, outputs: {}, settings: {} },
+        name: 'Next',
+        trigger: { type: 'manual' },
+        inputs: {},
+        outputs: {},
+        settings: {},
         ...shape(pause, [set]),
       }
       const plan = compile(definition)
       plan.nodes.set!.type = NEXT.nodeType
       const { id, name } = await createWorkflow(tx, {
-        ...{ name: 'Next', description: null, spec: null, definition },
+        name: 'Next',
+        description: null,
+        spec: null,
+        definition,
         plan: { ...plan, engine: NEXT.engine as typeof plan.engine },
       })
       const workflow = { id, version: 1, name }
@@ -185,10 +192,13 @@ describe('a deploy of the next version of the worker', function () {
     await on.db.system('organizations').where({ id: on.api.organizationId }).update({ limits })
     const id = await queue('10ms')
     await client.workflow.start('run', {
-      ...{ taskQueue, workflowId: `run:${id}` },
+      taskQueue,
+      workflowId: `run:${id}`,
       args: [
         {
-          ...{ organization_id: on.api.organizationId, run_id: id, starts_with: 'before' },
+          organization_id: on.api.organizationId,
+          run_id: id,
+          starts_with: 'before',
           engine: RUN_WORKFLOW_VERSION + 1,
         },
       ],

@@ -113,7 +113,9 @@ describe('runs while something is broken', () => {
   })
 
   const call = (retry?: NodeSpec['retry']): NodeSpec => ({
-    ...{ id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } },
+    id: 'call',
+    type: 'api_request',
+    config: { method: 'POST', url: 'https://example.com/' },
     ...(retry && { retry }),
   })
 

@@ -27,7 +27,8 @@ describe('the knowledge base in workflows', () => {
     return queueRun(suite.db, suite.api.organizationId, { nodes, edges, outputs })
   }
   const add = (config: object, id = 'add'): NodeSpec => ({
-    ...{ id, type: 'knowledge_add' },
+    id,
+    type: 'knowledge_add',
     config: { title: 'Note', body: 'A note', ...config },
   })
   const documentsIn = (collection_id: string) =>
@@ -43,13 +44,17 @@ describe('the knowledge base in workflows', () => {
   it('is searched for the context of a prompt', async () => {
     const id = await collection('Help center', [
       {
-        ...{ title: 'Payments', body: '# Refunds\n\nRefunds take five business days.', format: 'markdown' },
-        ...{ tags: ['billing'], source_url: 'https://help.example.com/payments' },
+        title: 'Payments',
+        body: '# Refunds\n\nRefunds take five business days.',
+        format: 'markdown',
+        tags: ['billing'],
+        source_url: 'https://help.example.com/payments',
       },
       { title: 'Shipping', body: 'Parcels travel three days.' },
     ])
     const search = (config: object, name: string): NodeSpec => ({
-      ...{ id: name, type: 'knowledge_search' },
+      id: name,
+      type: 'knowledge_search',
       config: { q: 'How long do refunds take?', ...config },
     })
     const run = await untilRun(
@@ -60,7 +65,8 @@ describe('the knowledge base in workflows', () => {
           search({ collection: id, q: 'unicorn' }, 'none'),
           search({ q: '???' }, 'wordless'),
           {
-            ...{ id: 'prompt', type: 'set_fields' },
+            id: 'prompt',
+            type: 'set_fields',
             config: { fields: { text: 'Answer from these passages:\n{{ nodes.find.output.text }}' } },
           },
         ],
@@ -81,8 +87,12 @@ describe('the knowledge base in workflows', () => {
     }
     const [{ document_id: _, score, ...passage } = {}] = find.passages
     deepEqual(passage, {
-      ...{ collection_id: id, title: 'Payments', heading: 'Refunds', match: 'any', tags: ['billing'] },
-      ...{ text: 'Refunds\n\nRefunds take five business days.' },
+      collection_id: id,
+      title: 'Payments',
+      heading: 'Refunds',
+      match: 'any',
+      tags: ['billing'],
+      text: 'Refunds\n\nRefunds take five business days.',
       source_url: 'https://help.example.com/payments',
     })
     ok((score as number) > 0 && (score as number) < 0.5)

@@ -64,8 +64,11 @@ describe('long loops', function () {
   it('continue as new when their history is long, and repeat no call', async () => {
     const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
     const definition = {
-      ...{ nodes: [each({ concurrency: 50 }), call], edges: [edge('each', 'call', 'item')] },
-      ...{ inputs, outputs, settings: { timeout: '1h' } },
+      nodes: [each({ concurrency: 50 }), call],
+      edges: [edge('each', 'call', 'item')],
+      inputs,
+      outputs,
+      settings: { timeout: '1h' },
     }
     const id = await queueRun(db, organizationId, definition, { items: numbers(1_500) })
     const run = await untilRun(db, id, undefined, 200_000)

@@ -109,7 +109,9 @@ describe('loops', function () {
     const taken = randomUUID()
     const mark = (id: string, config: Record<string, unknown>) => ({ ...save('unused'), id, config })
     const create = (name: string, more = {}) => ({
-      ...{ operation: 'create', entity: 'companies', fields: { name, ...more } },
+      operation: 'create',
+      entity: 'companies',
+      fields: { name, ...more },
     })
     const id = await queueRun(
       db,

@@ -45,7 +45,11 @@ describe('nodes that send messages', () => {
 
   const run = async (node: Omit<NodeSpec, 'id'>) => {
     const definition: Definition = {
-      ...{ name: 'Send', trigger: { type: 'manual' }, inputs: {}, edges: [], settings: {} },
+      name: 'Send',
+      trigger: { type: 'manual' },
+      inputs: {},
+      edges: [],
+      settings: {},
       nodes: [{ id: 'send', ...node }],
       outputs: { it: '{{ nodes.send.output }}' },
     }
@@ -55,12 +59,10 @@ describe('nodes that send messages', () => {
     run({
       type: 'send_webhook',
       config: {
-        ...{
-          url: `${url}/hook`,
-          secret: '{{ secrets.signing }}',
-          event: 'order.ready',
-          data: { total: '9.50' },
-        },
+        url: `${url}/hook`,
+        secret: '{{ secrets.signing }}',
+        event: 'order.ready',
+        data: { total: '9.50' },
         ...config,
       },
       ...node,

@@ -59,7 +59,9 @@ describe('an operator in Temporal', function () {
       (event) => event.workflowTaskCompletedEventAttributes,
     )!
     const { runId } = await service().resetWorkflowExecution({
-      ...{ namespace: 'default', reason: 'test', requestId: randomUUID() },
+      namespace: 'default',
+      reason: 'test',
+      requestId: randomUUID(),
       workflowExecution: { workflowId },
       workflowTaskFinishEventId: first.eventId!,
     })
@@ -161,7 +163,9 @@ describe('an operator in Temporal', function () {
     const workflowId = `node-test:${id}`
     const { raw } = await worker.client.workflow.getHandle(workflowId).describe()
     await service().respondActivityTaskFailedById({
-      ...{ namespace: 'default', workflowId, activityId: raw.pendingActivities![0]!.activityId! },
+      namespace: 'default',
+      workflowId,
+      activityId: raw.pendingActivities![0]!.activityId!,
       failure: { message: 'heartbeat timeout' },
     })
     await until(async () => {

@@ -42,7 +42,10 @@ describe('an operator in Temporal', function () {
     const id = await suite.db.tenant(suite.organizationId, testActor, (tx) =>
       createRun(tx, {
         workflow: { id: workflow_id, version: 1, name: 'Test' },
-        ...{ trigger: { type: 'api' }, inputs: {}, record_id, chain: CHAIN_START },
+        trigger: { type: 'api' },
+        inputs: {},
+        record_id,
+        chain: CHAIN_START,
       }),
     )
     const query = [
@@ -123,7 +126,9 @@ describe('an operator in Temporal', function () {
     }
     const { client, taskQueue } = suite.worker
     await client.workflow.start('run', {
-      ...{ taskQueue, workflowId: `run:${id}`, args: [input] },
+      taskQueue,
+      workflowId: `run:${id}`,
+      args: [input],
       // A task that fails again is left to its timeout.
       workflowTaskTimeout: '1 second',
     })

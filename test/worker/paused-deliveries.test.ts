@@ -11,8 +11,10 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
 
   const sweep = () => new Sweep({ db: on.db, client: on.worker.client, log: testLog }).once('0 seconds')
   const target = (id: string) => ({
-    ...{ namespace: 'default', execution: { workflowId: `delivery:${id}` } },
-    ...{ type: 'deliverUntilDone', identity: 'test' },
+    namespace: 'default',
+    execution: { workflowId: `delivery:${id}` },
+    type: 'deliverUntilDone',
+    identity: 'test',
   })
   /** The row is written before Temporal knows the activity of the retries. */
   const pause = (id: string) =>

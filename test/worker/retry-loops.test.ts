@@ -21,7 +21,9 @@ const PATHS = '{{ nodes.each.output.items | map: "output" }}'
 const flat = (config: Record<string, unknown> = {}): PartialDefinition => ({
   nodes: [
     node('each', 'for_each', {
-      ...{ items: '{{ inputs.items }}', concurrency: 2, output: '{{ nodes.call.output.body.path }}' },
+      items: '{{ inputs.items }}',
+      concurrency: 2,
+      output: '{{ nodes.call.output.body.path }}',
       ...config,
     }),
     save('{{ run.id }} {{ item }}'),
@@ -37,7 +39,8 @@ const flat = (config: Record<string, unknown> = {}): PartialDefinition => ({
 const nested: PartialDefinition = {
   nodes: [
     node('each', 'for_each', {
-      ...{ items: '{{ inputs.items }}', concurrency: 2 },
+      items: '{{ inputs.items }}',
+      concurrency: 2,
       output: '{{ nodes.inner.output.items | map: "output" }}',
     }),
     node('inner', 'for_each', { items: '{{ item }}', output: '{{ nodes.call.output.body.path }}' }),

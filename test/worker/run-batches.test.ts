@@ -47,7 +47,8 @@ describe('batches of runs', function () {
       .update({ status: 'failed', ended_at: new Date(), error: { code: 'x', message: 'x' } })
     const id = await tenant((tx) =>
       createBatch(tx, {
-        ...{ action: 'retry', filter: { workflow_id, status: ['failed'] } },
+        action: 'retry',
+        filter: { workflow_id, status: ['failed'] },
         options: { from_start: true, version: 'same' },
       }),
     )

@@ -175,7 +175,9 @@ describe('runs that schedules start', function () {
       return row.synced === row.revision
     })
     assert.deepEqual((await describe(paused))?.state, {
-      ...{ paused: true, note: 'maintenance', remainingActions: undefined },
+      paused: true,
+      note: 'maintenance',
+      remainingActions: undefined,
     })
   })
 

@@ -112,7 +112,9 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     ).run_id
     runs['retry in loop'] = (
       await api('POST', `/runs/${runs['failed in loop']}/retry`, {
-        ...{ from_node: 'call', items: ['each:2'], confirm: true },
+        from_node: 'call',
+        items: ['each:2'],
+        confirm: true,
       })
     ).run_id
     await contact({ first_name: 'chain-start', last_name: 'one' })
@@ -137,7 +139,9 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     await Promise.all([
       api('POST', `/runs/${runs.approval}/signal`, { approval_id: first.approval.id, decision: 'approved' }),
       api('POST', '/run-batches', {
-        ...{ action: 'retry', filter: { workflow_id: workflows.bulk }, confirm: true },
+        action: 'retry',
+        filter: { workflow_id: workflows.bulk },
+        confirm: true,
       }).then(({ batch_id }) => {
         runs.batch = batch_id
       }),
@@ -163,7 +167,8 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     await signal(later.run_id)
     const second = await asked(runs.approval!, 'second')
     await api('POST', `/runs/${runs.approval}/signal`, {
-      ...{ approval_id: second.approval.id, decision: 'rejected' },
+      approval_id: second.approval.id,
+      decision: 'rejected',
     })
     await untilStatus(runs.pause!, 'paused')
     assert.deepEqual(await contactsOf(runs.pause!), ['before'])

@@ -45,11 +45,9 @@ describe('the spans of a request', function () {
     db = connect({ url: stack.databaseUrl })
     const app = await ownerSession(stack)
     await app('/webhooks/outgoing', {
-      ...{
-        name: 'T',
-        url: `${receiver.url}/path-with-token`,
-        events: ['contact.created', 'contact.greeted'],
-      },
+      name: 'T',
+      url: `${receiver.url}/path-with-token`,
+      events: ['contact.created', 'contact.greeted'],
       headers: { 'X-Own': SECRET },
     })
     const spec = `name: Greet

@@ -183,7 +183,8 @@ describe('the templates', function () {
     'no-show-recovery': async (o) => {
       const contact = await o.create('contacts', { ...ADA, email: o.address('ada') })
       const meeting = await o.create('activities', {
-        ...{ type: 'meeting', status: 'planned' },
+        type: 'meeting',
+        status: 'planned',
         associations: [{ object: 'contacts', id: contact.id }],
       })
       await o.records.update('activities', String(meeting.id), { status: 'no_show' })
@@ -233,7 +234,8 @@ describe('the templates', function () {
       const { id } = await o.create('contacts', ADA)
       const collection = await o.request('POST', '/knowledge/collections', { name: 'Help' })
       await o.request('POST', `/knowledge/collections/${collection.id}/documents`, {
-        ...{ title: 'Delivery', body: 'Engines are delivered in May.' },
+        title: 'Delivery',
+        body: 'Engines are delivered in May.',
       })
       await o.run({ contact_id: id, message: 'Where is my engine?' })
       match(JSON.stringify(calls.at(-1)?.body), /\[1\] Delivery.{1,4}Engines are delivered in May\./)
@@ -255,7 +257,8 @@ describe('the templates', function () {
     'satisfaction-survey': async (o) => {
       const contact = await o.create('contacts', { ...ADA, email: o.address('ada') })
       const task = await o.create('tasks', {
-        ...{ title: 'Broken engine', tags: ['support'] },
+        title: 'Broken engine',
+        tags: ['support'],
         associations: [{ object: 'contacts', id: contact.id }],
       })
       await o.records.update('tasks', String(task.id), { status: 'done' })

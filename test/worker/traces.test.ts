@@ -105,7 +105,10 @@ nodes:
 
   it('cannot be replaced by a header of the webhook', async () => {
     const { status, body } = await on.app('POST', '/webhooks/outgoing', {
-      ...{ name: 'T', url: on.receiver.url, events: ['*'], headers: { traceparent: 'x' } },
+      name: 'T',
+      url: on.receiver.url,
+      events: ['*'],
+      headers: { traceparent: 'x' },
     })
     assert.deepEqual([status, body.detail[0].msg], [422, 'is set by the service'])
   })

@@ -94,7 +94,9 @@ describe('runs with loops', function () {
 
   it('wait for an event in each item, and leave by `timeout` where none comes', async () => {
     const wait = node('wait', 'wait_for_event', {
-      ...{ event: 'invoice.paid', when: '{{ event.data.n == item }}', timeout: '3s' },
+      event: 'invoice.paid',
+      when: '{{ event.data.n == item }}',
+      timeout: '3s',
     })
     const id = await run({
       nodes: [each([1, 2, 3], { output: '{{ nodes.wait.output.data.n }}' }), wait],

@@ -61,7 +61,11 @@ function startDelivery(startWorkflow: StartWorkflow, client: Client, row: Claime
     taskTimeout: '30 seconds',
     args: [
       {
-        ...{ organization_id, delivery_id: id, summary, release: row.releases, failing: row.failing },
+        organization_id,
+        delivery_id: id,
+        summary,
+        release: row.releases,
+        failing: row.failing,
         engine: DELIVER_ENGINE,
       },
     ],

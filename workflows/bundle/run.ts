@@ -69,7 +69,10 @@ async function loop(
   for (let segment = first; ; segment++) {
     const happened = inbox.splice(0)
     const answer = await advance(ready, {
-      ...{ organization_id, run_id, segment, happened },
+      organization_id,
+      run_id,
+      segment,
+      happened,
       ...(resume && segment === first && { resume }),
       ...(drain && { drain }),
     })
@@ -182,7 +185,10 @@ async function end(
   // Failed in Temporal too, for its filters and alerts; benign: it is the author's error, and no fault of the worker.
   if (engine >= 2 && error)
     throw ApplicationFailure.create({
-      ...{ type: error.code, message: error.message, nonRetryable: true, category: 'BENIGN' },
+      type: error.code,
+      message: error.message,
+      nonRetryable: true,
+      category: 'BENIGN',
     })
   if (status !== 'cancelled') return { status }
   // Cancelled before its first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.

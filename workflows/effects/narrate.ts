@@ -31,7 +31,8 @@ export function redacted<Api extends object>(port: Port<Api>, api: Api, redactor
       if (!(error instanceof NodeError)) throw error
       const { code, message, retryable, details, retryAfterMs } = error
       throw new NodeError(code, redactor.text(message), {
-        ...{ retryable, retryAfterMs },
+        retryable,
+        retryAfterMs,
         details: redactor.value(details),
       })
     }

@@ -116,7 +116,11 @@ class Segment {
     this.rows = new Rows(state, input.segment, host.clock)
     this.awake = new Set(this.rows.frames.values())
     this.loops = new Loops({
-      ...{ program, rows: this.rows, facts: state, limits: host.limits, host: host.loops },
+      program,
+      rows: this.rows,
+      facts: state,
+      limits: host.limits,
+      host: host.loops,
       commands: this.commands,
       fail: (row, node, error) => this.fail(row, node, error),
       wake: (frame) => this.awake.add(frame),
@@ -188,7 +192,11 @@ class Segment {
       ...this.personState(),
     }
     return {
-      ...{ answer, waits, end, paused, nodes: [...rows.changed] },
+      answer,
+      waits,
+      end,
+      paused,
+      nodes: [...rows.changed],
       loops: [...rows.changedLoops.values()],
       iterations: [...rows.changedIterations],
       sleepsUntil: end || paused ? null : this.sleepsUntil(),

@@ -22,11 +22,15 @@ const CONDITION =
   'a: {type: condition, config: {conditions: [{left: "{{ run.id }}", operator: eq, right: x}]}, next: {"true": b, "false": c}}'
 
 const error = (meaning: string, mend: string, example?: CodeEntry['example']) => ({
-  ...{ severity: 'error' as const, meaning, mend },
+  severity: 'error' as const,
+  meaning,
+  mend,
   ...(example && { example }),
 })
 const warning = (meaning: string, mend: string, example?: CodeEntry['example']) => ({
-  ...{ severity: 'warning' as const, meaning, mend },
+  severity: 'warning' as const,
+  meaning,
+  mend,
   ...(example && { example }),
 })
 

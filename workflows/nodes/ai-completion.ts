@@ -54,7 +54,8 @@ export function requestOf(
       ...(api_key ? { Authorization: `Bearer ${api_key}` } : {}),
     },
     body: {
-      ...{ model, messages },
+      model,
+      messages,
       ...(temperature === undefined ? {} : { temperature }),
       ...(max_tokens === undefined ? {} : { [limit]: max_tokens }),
       ...(output_schema ? { response_format: formatOf(output_schema) } : {}),
@@ -86,7 +87,8 @@ export function refused({ status, headers, body }: HttpResponse): NodeError {
   // The account has no money left: to wait does not help.
   const retryable = isTransientStatus(status) && error.code !== 'insufficient_quota'
   return new NodeError('ai_failed', `The endpoint answered ${status}${said}`, {
-    ...{ retryable, details },
+    retryable,
+    details,
     ...(retryable ? { retryAfterMs: retryAfterMs(headers) } : {}),
   })
 }
@@ -135,7 +137,9 @@ export function read({ body }: HttpResponse, wanted: string): Answer & { asked: 
       `The model refused to answer: ${(message.refusal ?? 'content filter').slice(0, 500)}`,
     )
   return {
-    ...{ text: message.content ?? '', model, finish_reason },
+    text: message.content ?? '',
+    model,
+    finish_reason,
     asked: (message.tool_calls ?? []).map((call) => ({ type: 'function', ...call })),
     usage: usage ? { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens } : null,
   }

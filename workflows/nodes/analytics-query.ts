@@ -20,19 +20,29 @@ export const analyticsQueryNode = defineNode({
     catalogue
       .checkAnalytics(config, (value) => typeof value === 'string' && hasPlaceholder(value))
       .map(({ path, message, isName, hint }) => ({
-        ...{ code: isName ? 'unknown_field' : 'invalid_value', message, path },
+        code: isName ? 'unknown_field' : 'invalid_value',
+        message,
+        path,
         ...(hint !== undefined && { hint }),
       })),
   example: {
     config: { metric: 'deals.won_value', group_by: ['owner_id'], last: '{{ inputs.period }}' },
     inputs: { inputs: { period: '7d' } },
     output: {
-      ...{ metric: 'deals.won_value', unit: 'money', interval: null, group_by: ['owner_id'] },
-      ...{ from: '2026-01-24T09:30:00.000Z', to: '2026-01-31T09:30:00.000Z', time_zone: 'UTC' },
+      metric: 'deals.won_value',
+      unit: 'money',
+      interval: null,
+      group_by: ['owner_id'],
+      from: '2026-01-24T09:30:00.000Z',
+      to: '2026-01-31T09:30:00.000Z',
+      time_zone: 'UTC',
       kept_since: null,
       rows: [
         {
-          ...{ bucket: null, other: false, currency: 'EUR', value: '1250.00' },
+          bucket: null,
+          other: false,
+          currency: 'EUR',
+          value: '1250.00',
           group: { owner_id: '019a0000-0000-7000-8000-000000000001' },
         },
       ],

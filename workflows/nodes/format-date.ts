@@ -52,8 +52,12 @@ export const formatDate = defineNode({
       .describe('The time zone of the result, and of a value without an offset: `{{ org.timezone }}`.'),
     add: z
       .strictObject({
-        ...{ years: amount(1_000), months: amount(10_000), weeks: amount(50_000), days: amount(400_000) },
-        ...{ hours: amount(1_000_000), minutes: amount(10_000_000) },
+        years: amount(1_000),
+        months: amount(10_000),
+        weeks: amount(50_000),
+        days: amount(400_000),
+        hours: amount(1_000_000),
+        minutes: amount(10_000_000),
       })
       .optional()
       .describe(

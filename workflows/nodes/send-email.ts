@@ -98,7 +98,11 @@ export const sendEmail = defineNode({
       output: await mail.send({
         key: idempotencyKey,
         ...recipients,
-        ...{ replyTo: parseMailbox(reply_to), fromName: from_name, subject, text, html },
+        replyTo: parseMailbox(reply_to),
+        fromName: from_name,
+        subject,
+        text,
+        html,
       }),
     }
   },

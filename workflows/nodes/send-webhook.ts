@@ -58,7 +58,10 @@ export const sendWebhook = defineNode({
     const id = `msg_${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`
     const body = JSON.stringify({ id, event, created_at: now.toISOString(), data })
     const response = await http.request({
-      ...{ method: 'POST', url, body, follow_redirects: false },
+      method: 'POST',
+      url,
+      body,
+      follow_redirects: false,
       headers: {
         ...texts(headers),
         'content-type': 'application/json',

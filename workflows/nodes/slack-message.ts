@@ -67,7 +67,9 @@ export const slackMessage = defineNode({
   async run({ webhook_url, text, blocks, mentions }, { http }) {
     const message = { text, ...(blocks === undefined ? {} : { blocks }) }
     const response = await http.request({
-      ...{ method: 'POST', url: webhook_url, follow_redirects: false },
+      method: 'POST',
+      url: webhook_url,
+      follow_redirects: false,
       body: mentions ? message : (withoutMentions(message) as typeof message),
     })
     if (response.status < 200 || response.status > 299) throw slackError(response)

@@ -116,5 +116,11 @@ export const waitForEvent = defineNode({
 })
 
 const NO_EVENT = {
-  ...{ id: null, name: null, created_at: null, record: null, data: null, previous: null, changed: null },
+  id: null,
+  name: null,
+  created_at: null,
+  record: null,
+  data: null,
+  previous: null,
+  changed: null,
 }

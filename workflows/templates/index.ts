@@ -113,7 +113,12 @@ function read(id: string, category: TemplateCategory, custom_fields: NeededField
   const effects = nodeTypes.flatMap((type) => findNodeType(type)?.effects ?? [])
   const service_settings = unique(effects.flatMap((effect) => ports[effect].settings ?? []))
   return {
-    ...{ id, category, spec, nodeTypes, name: definition.name, description: definition.description ?? '' },
+    id,
+    category,
+    spec,
+    nodeTypes,
+    name: definition.name,
+    description: definition.description ?? '',
     requires: { secrets: named('secrets'), env: named('env'), custom_fields, service_settings },
   }
 }

@@ -21,7 +21,9 @@ export interface Dashboard {
 }
 
 const chart = (name: string, title: string, metric: string, more: Partial<Chart> = {}): Chart => ({
-  ...{ name, title, metric },
+  name,
+  title,
+  metric,
   ...more,
 })
 const overTime = { over_time: true } as const
@@ -112,7 +114,9 @@ export const dashboardQueries = ({ charts }: Dashboard, period: DashboardPeriod)
   const { interval = 'day', ...times } = period
   return charts.map(({ metric, group_by, over_time }) =>
     analyticsQuery.parse({
-      ...{ metric, group_by, ...(over_time && { interval }) },
+      metric,
+      group_by,
+      ...(over_time && { interval }),
       ...(findMetric(metric)!.present ? { time_zone: times.time_zone } : times),
     }),
   )

@@ -48,7 +48,9 @@ export function planQuery(query: AnalyticsQuery, context: QueryContext, part = '
   if (plan && problems.length === 0) return plan
   throw invalid(
     problems.map(({ path, message, type, hint }) => ({
-      ...{ loc: [part, ...path], msg: message, type },
+      loc: [part, ...path],
+      msg: message,
+      type,
       ...(hint && { hint }),
     })),
   )
@@ -79,7 +81,9 @@ export function queryProblems(
       ),
       interval: INTERVALS.find((one) => one === interval),
       time_zone: zone !== undefined && isTimezone(zone) ? zone : undefined,
-      ...{ from: text(query.from), to: text(query.to), last: text(query.last) },
+      from: text(query.from),
+      to: text(query.to),
+      last: text(query.last),
       limit: typeof limit === 'number' ? limit : undefined,
     },
     context,
@@ -101,7 +105,8 @@ function read(query: Given, context: QueryContext): { plan?: Plan; problems: Que
     if (!dimensions) return undefined
     if (Object.hasOwn(dimensions, name)) return dimensions[name]
     problems.push({
-      ...{ path, type: 'unknown_dimension' },
+      path,
+      type: 'unknown_dimension',
       message: `${metric.name} has no dimension ${name.slice(0, 100)}`,
       hint: choice(name, Object.keys(dimensions)),
     })
@@ -137,7 +142,8 @@ function read(query: Given, context: QueryContext): { plan?: Plan; problems: Que
       : bucketStarts(from, to, interval, timezone, ANALYTICS.buckets)
   if (interval !== null && !buckets) {
     problems.push({
-      ...{ path: ['interval'], type: 'invalid_value' },
+      path: ['interval'],
+      type: 'invalid_value',
       message: `the period has more than ${ANALYTICS.buckets.toLocaleString('en')} ${interval}s`,
       hint: 'take a longer interval, or a shorter period',
     })
@@ -147,7 +153,8 @@ function read(query: Given, context: QueryContext): { plan?: Plan; problems: Que
   const limit = query.limit ?? Math.min(ANALYTICS.defaultGroups, groups)
   if (groupBy.length > 0 && limit > groups)
     problems.push({
-      ...{ path: ['limit'], type: 'invalid_value' },
+      path: ['limit'],
+      type: 'invalid_value',
       message: `${buckets?.length} ${interval}s of ${limit} groups are more than ${ANALYTICS.rows.toLocaleString('en')} rows`,
       hint: `take at most ${groups} groups, a longer interval, or a shorter period`,
     })
@@ -160,7 +167,8 @@ function unknownMetric(name: string): QueryProblem {
   const [table] = name.split('.')
   const near = METRIC_NAMES.filter((known) => known.split('.')[0] === table)
   return {
-    ...{ path: ['metric'], type: 'unknown_metric' },
+    path: ['metric'],
+    type: 'unknown_metric',
     message: `there is no metric ${name.slice(0, 100)}`,
     hint: meant ? `did you mean ${meant}?` : `one of ${(near.length > 0 ? near : METRIC_NAMES).join(', ')}`,
   }

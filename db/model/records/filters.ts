@@ -95,7 +95,9 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   const parts = takes === 'list' || takes === 'two' ? splitCsv(value) : [value]
   if (!parts)
     return {
-      ...{ loc, type: 'invalid_value', input: value },
+      loc,
+      type: 'invalid_value',
+      input: value,
       msg: 'has an unclosed double quote, or no comma after a closing one',
       hint: 'enclose a value with a comma in double quotes, and double the quotes inside: "Smith, Ltd",Acme',
     }

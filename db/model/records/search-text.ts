@@ -5,8 +5,17 @@ const MAX_LENGTH = 160_000
 
 /** Letters that Unicode does not decompose into a letter and an accent. */
 const FOLDED: Record<string, string> = {
-  ...{ ł: 'l', ø: 'o', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't', ı: 'i' },
-  ...{ æ: 'ae', œ: 'oe', ß: 'ss', þ: 'th' },
+  ł: 'l',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ħ: 'h',
+  ŧ: 't',
+  ı: 'i',
+  æ: 'ae',
+  œ: 'oe',
+  ß: 'ss',
+  þ: 'th',
   // Lower-casing a sigma at the end of a word gives ς, and the end of a word depends on the context.
   ς: 'σ',
 }

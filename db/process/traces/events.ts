@@ -26,7 +26,11 @@ export function traceEvents(
     if (parent && cause === spans.runId)
       spans.add(
         {
-          ...{ name, kind: 'producer', id: spanIdOf(id), start: now, end: now },
+          name,
+          kind: 'producer',
+          id: spanIdOf(id),
+          start: now,
+          end: now,
           attributes: { 'agx.organization_id': tx.organizationId, 'agx.event_id': id },
         },
         span === undefined ? parent : { ...parent, parent: span },

@@ -60,7 +60,10 @@ export function openTelemetry(process: string, settings: TraceSettings, log: Log
         span.parent === undefined
           ? ROOT_CONTEXT
           : trace.setSpanContext(ROOT_CONTEXT, {
-              ...{ traceId, spanId: span.parent, isRemote: true, traceFlags: TraceFlags.SAMPLED },
+              traceId,
+              spanId: span.parent,
+              isRemote: true,
+              traceFlags: TraceFlags.SAMPLED,
             }),
       )
       if (span.failed) started.setStatus({ code: SpanStatusCode.ERROR })

@@ -33,7 +33,10 @@ export function traceRun(tx: Tenant, run: Run, status: EndStatus): void {
   if (!tx.spans || !run.trace_id || run.trigger.type === 'node_test') return
   tx.spans.add(
     {
-      ...{ name: 'run', kind: 'internal', id: spanIdOf(run.id), failed: status === 'failed' },
+      name: 'run',
+      kind: 'internal',
+      id: spanIdOf(run.id),
+      failed: status === 'failed',
       start: Date.parse(run.started_at ?? run.created_at),
       end: Date.now(),
       attributes: {
@@ -64,7 +67,11 @@ export function traceNode(
   { start, end, failed, calls }: { start: number; end: number; failed: boolean; calls: boolean },
 ): void {
   belowRun(tx, run).spans?.add({
-    ...{ name: `node ${node.node_type}`, kind: calls ? 'client' : 'internal', start, end, failed },
+    name: `node ${node.node_type}`,
+    kind: calls ? 'client' : 'internal',
+    start,
+    end,
+    failed,
     id: nodeSpanId(run.id, node.path, node.node_id, node.attempt),
     attributes: {
       'agx.organization_id': tx.organizationId,
@@ -87,7 +94,11 @@ export function traceQueued(tx: Tenant, runId: string, traceId: string, trace?: 
   const now = Date.now()
   spans.add(
     {
-      ...{ name: 'queue run', kind: 'producer', id: queuedSpanId(runId), start: now, end: now },
+      name: 'queue run',
+      kind: 'producer',
+      id: queuedSpanId(runId),
+      start: now,
+      end: now,
       attributes: { 'agx.organization_id': tx.organizationId, 'agx.run_id': runId },
     },
     // A retry has the trace of the run that led to the first one.

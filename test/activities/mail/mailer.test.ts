@@ -12,7 +12,10 @@ const NEVER = new AbortController().signal
 const mailTo = (...addresses: string[]): MailMessage => ({
   key: 'run:node',
   to: addresses.map((address) => parseMailbox(address)!),
-  ...{ cc: [], bcc: [], subject: 'Hello', text: 'Hello.' },
+  cc: [],
+  bcc: [],
+  subject: 'Hello',
+  text: 'Hello.',
 })
 
 describe('the mailer', () => {

@@ -90,16 +90,26 @@ describe('the audit log', function () {
       api.request(method, `/app${path}`, { key: null, ...(body === undefined ? {} : { body }) })
 
     await createUser(db.system, {
-      ...{ email: 'ada@example.com', password: PASSWORD, name: 'Ada', organizationId, role: 'owner' },
+      email: 'ada@example.com',
+      password: PASSWORD,
+      name: 'Ada',
+      organizationId,
+      role: 'owner',
     })
     await change('signUp', 'organization.created', { app: publicly, isNew: true })
     const signUp = newLinkToken()
     await db.system('sign_ups').insert({
-      ...{ token_hash: signUp.hash, email: 'bob@example.com', name: 'Bob', organization_name: 'Of Bob' },
-      ...{ password_hash: await hashPassword(PASSWORD), expires_at: new Date(Date.now() + 60_000) },
+      token_hash: signUp.hash,
+      email: 'bob@example.com',
+      name: 'Bob',
+      organization_name: 'Of Bob',
+      password_hash: await hashPassword(PASSWORD),
+      expires_at: new Date(Date.now() + 60_000),
     })
     await change('confirmSignUp', 'organization.created', {
-      ...{ app: publicly, isNew: true, params: { token: signUp.token } },
+      app: publicly,
+      isNew: true,
+      params: { token: signUp.token },
     })
     await change('signIn', 'session.created', { app: publicly })
     await change('endSession', 'session.ended', {
@@ -107,7 +117,8 @@ describe('the audit log', function () {
     })
     await change('signOut', 'session.ended', { app: await signIn(db, api) })
     await change('switchOrganization', 'session.switched', {
-      ...{ app: await signIn(db, api), body: { organization_id: organizationId } },
+      app: await signIn(db, api),
+      body: { organization_id: organizationId },
     })
 
     const invited = await change('createInvitation', 'invitation.created')
@@ -121,7 +132,8 @@ describe('the audit log', function () {
     await change('requestPasswordReset', 'password_reset.requested', { app: publicly })
     const reset = await change('createPasswordReset', 'password_reset.created', { params })
     await change('resetPassword', 'member.password_changed', {
-      ...{ app: publicly, params: { token: reset.body.token } },
+      app: publicly,
+      params: { token: reset.body.token },
     })
     await change('removeMember', 'member.removed', { params })
 

@@ -242,8 +242,14 @@ describe('/app/webhooks/incoming', function () {
     const elsewhere = await createOrganization(test.db)
     await test.db.system('incoming_webhooks').insert({
       ...(await test.db.system('incoming_webhooks').where({ id: webhook.id }).first('secret_sealed')),
-      ...{ organization_id: elsewhere, id: crypto.randomUUID(), name: 'Theirs', rate_limit: 1 },
-      ...{ verification: '{}', target_entity: 'Contact', field_mapping: '{}', deduplication: '{}' },
+      organization_id: elsewhere,
+      id: crypto.randomUUID(),
+      name: 'Theirs',
+      rate_limit: 1,
+      verification: '{}',
+      target_entity: 'Contact',
+      field_mapping: '{}',
+      deduplication: '{}',
     })
     const theirs = await test.db.system('incoming_webhooks').where({ organization_id: elsewhere }).first('id')
     assert.equal(await call(admin, 'GET', pathOf(theirs)), 404)

@@ -88,7 +88,9 @@ describe('invitations', function () {
   it('limit guesses of the password of an account', async () => {
     const ada = { email: 'guess@example.com', name: 'Ada', password: PASSWORD }
     await createUser(suite.db.system, {
-      ...{ ...ada, organizationId: await createOrganization(suite.db), role: 'owner' },
+      ...ada,
+      organizationId: await createOrganization(suite.db),
+      role: 'owner',
     })
     const { body } = await invite(ada.email)
     const answers = await Promise.all(

@@ -38,7 +38,9 @@ describe('/app/organization/plan', function () {
   }
   const use = (subject: string, used: number) =>
     suite.db.system('limit_months').insert({
-      ...{ organization_id: suite.api.organizationId, subject, used },
+      organization_id: suite.api.organizationId,
+      subject,
+      used,
       window_start: suite.db.system.raw(`date_trunc('month', now(), 'UTC')`),
       ends_at: suite.db.system.raw(`date_trunc('month', now(), 'UTC') + interval '1 month'`),
     })
@@ -76,7 +78,9 @@ describe('/app/organization/plan', function () {
     await use('outgoing', 999)
     const receive = () =>
       api.request('POST', new URL(url).pathname, {
-        ...{ key: null, body: { email: 'ada@example.com' }, headers: { 'X-Webhook-Secret': secret } },
+        key: null,
+        body: { email: 'ada@example.com' },
+        headers: { 'X-Webhook-Secret': secret },
       })
     assert.deepEqual((await receive()).body.error, 'quota_exceeded')
     await db.tenant(api.organizationId, testActor, (tx) =>

@@ -21,7 +21,11 @@ describe('a flood of sign-ins', function () {
   before(async () => {
     const { organizationId } = suite.api
     await createUser(suite.db.system, {
-      ...{ email: EMAIL, name: 'Ada', password: PASSWORD, organizationId, role: 'owner' },
+      email: EMAIL,
+      name: 'Ada',
+      password: PASSWORD,
+      organizationId,
+      role: 'owner',
     })
   })
   beforeEach(() => suite.db.system('limit_windows').delete())

@@ -53,10 +53,13 @@ describe('sign-up', function () {
       'X-CSRF-Token': session.body.csrf_token,
     }
     const key = await open.request('POST', '/app/keys', {
-      ...{ key: null, headers, body: { name: 'First', scopes: ['contacts:write'] } },
+      key: null,
+      headers,
+      body: { name: 'First', scopes: ['contacts:write'] },
     })
     const created = await open.request('POST', '/v1/objects/contacts', {
-      ...{ key: key.body.key, body: { email: 'grace@example.com' } },
+      key: key.body.key,
+      body: { email: 'grace@example.com' },
     })
     assert.equal(created.status, 201)
     const log = await open.request('GET', '/app/audit-log?action=organization.created', {

@@ -17,7 +17,8 @@ describe('CORS', () => {
 
   const preflight = async (api: TestApi, path: string, Origin = PAGE) => {
     const headers = {
-      ...{ Origin, 'Access-Control-Request-Method': 'PATCH' },
+      Origin,
+      'Access-Control-Request-Method': 'PATCH',
       'Access-Control-Request-Headers': 'authorization,content-type,idempotency-key,if-match',
     }
     const response = await fetch(api.url + path, { method: 'OPTIONS', headers })

@@ -11,8 +11,14 @@ const answer = (status: number, body: object, type = 'application/json; charset=
   body,
 })
 const list = (record: object) => ({
-  ...{ object: 'list', data: [record], limit: 50, offset: 0, has_more: false },
-  ...{ next_cursor: null, total: 1, total_is_estimate: false },
+  object: 'list',
+  data: [record],
+  limit: 50,
+  offset: 0,
+  has_more: false,
+  next_cursor: null,
+  total: 1,
+  total_is_estimate: false,
 })
 
 describe('the check of answers against the document', () => {

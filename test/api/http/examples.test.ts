@@ -176,8 +176,11 @@ describe('the example responses of the document', function () {
     const { db, api } = suite
     const { organizationId } = api
     const userId = await createUser(db.system, {
-      ...{ email: 'ada@example.com', password: 'correct horse battery staple', name: 'Ada Lovelace' },
-      ...{ organizationId, role: 'owner' },
+      email: 'ada@example.com',
+      password: 'correct horse battery staple',
+      name: 'Ada Lovelace',
+      organizationId,
+      role: 'owner',
     })
     await example('signIn')
     await example('listSessions', { query: '?limit=1' })
@@ -207,7 +210,10 @@ describe('the example responses of the document', function () {
     // As if the service sent mails.
     const { token, hash } = newLinkToken()
     await suite.db.system('sign_ups').insert({
-      ...{ token_hash: hash, email: 'grace@acme.example', name: 'Grace Hopper', organization_name: 'Acme' },
+      token_hash: hash,
+      email: 'grace@acme.example',
+      name: 'Grace Hopper',
+      organization_name: 'Acme',
       password_hash: await hashPassword('correct horse battery staple'),
       expires_at: new Date(Date.now() + 60_000),
     })

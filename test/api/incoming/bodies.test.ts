@@ -58,7 +58,8 @@ describe('payloads of incoming webhooks, and their log', function () {
     })
     const zipped = gzipSync('<lead><name>Ada L</name><email>zip@example.com</email></lead>')
     const headers = {
-      ...{ 'Content-Type': 'application/xml', 'Content-Encoding': 'gzip' },
+      'Content-Type': 'application/xml',
+      'Content-Encoding': 'gzip',
       'X-Sign': createHmac('sha256', secret).update(zipped).digest('hex'),
     }
     const { status, body } = await test.send(webhook, zipped, headers)

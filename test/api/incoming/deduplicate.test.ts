@@ -77,7 +77,9 @@ describe('deduplication of incoming webhooks', function () {
         last_name: 'Lovelace',
         tags: ['vip', 'form'],
         address: { ...contact.address, city: 'Bern' },
-        ...{ version: 0, updated_at: '', updated_by: null },
+        version: 0,
+        updated_at: '',
+        updated_by: null,
       },
     )
     assert.equal(after.updated_by.type, 'webhook')

@@ -85,7 +85,9 @@ function samples(): Sample[] {
   const events: { name: string; examples: object[] }[] = JSON.parse(readFileSync(file, 'utf8'))
   const github = events.flatMap(({ name, examples }) =>
     examples.slice(0, 2).map((example) => ({
-      ...{ name: `GitHub ${name}`, type: json, headers: { 'X-GitHub-Event': name } },
+      name: `GitHub ${name}`,
+      type: json,
+      headers: { 'X-GitHub-Event': name },
       body: Buffer.from(JSON.stringify(example)),
     })),
   )

@@ -86,8 +86,15 @@ describe('/v1/analytics', () => {
   it('refuses what it cannot answer, all at once, each with what to write instead', async () => {
     const id = '019a0000-0000-7000-8000-000000000001'
     const { status, body } = await query({
-      ...{ metric: 'deals.won_vale', group_by: ['stage'], filter: { stage: 'won' }, colour: 1 },
-      ...{ from: 'yesterday', to: '2026-13-01', interval: 'dayly', time_zone: 'Mars', limit: 0 },
+      metric: 'deals.won_vale',
+      group_by: ['stage'],
+      filter: { stage: 'won' },
+      colour: 1,
+      from: 'yesterday',
+      to: '2026-13-01',
+      interval: 'dayly',
+      time_zone: 'Mars',
+      limit: 0,
     })
     assert.equal(status, 422)
     const at = (detail: { loc: string[] }[]) => detail.map(({ loc }) => loc.slice(1).join('.')).sort()

@@ -131,9 +131,17 @@ describe('/v1/custom-fields', () => {
     const { body } = await api.request('GET', '/v1/objects/contacts/schema')
     assert.deepEqual(body.custom_fields, [
       {
-        ...{ name: 'tier', type: 'select', label: 'tier', description: null },
-        ...{ required: true, unique: false, options: ['gold', 'silver'], default: 'gold' },
-        ...{ searchable: true, sortable: true, operators: ['eq', 'ne', 'in', 'nin', 'is_null'] },
+        name: 'tier',
+        type: 'select',
+        label: 'tier',
+        description: null,
+        required: true,
+        unique: false,
+        options: ['gold', 'silver'],
+        default: 'gold',
+        searchable: true,
+        sortable: true,
+        operators: ['eq', 'ne', 'in', 'nin', 'is_null'],
       },
     ])
     assert.deepEqual((await api.request('GET', '/v1/objects/companies/schema')).body.custom_fields, [])

@@ -48,7 +48,11 @@ describe('the knowledge base', () => {
       const { id, created_at: _, updated_at: __, created_by, updated_by, ...rest } = created.body
       deepEqual(rest, {
         object: 'knowledge_collection',
-        ...{ name: 'Help center', description: 'Answers', language: 'english', documents: 0, version: 1 },
+        name: 'Help center',
+        description: 'Answers',
+        language: 'english',
+        documents: 0,
+        version: 1,
       })
       deepEqual([created_by.type, updated_by], ['key', created_by])
       await made('POST', `${COLLECTIONS}/${id}/documents`, { title: 'A', body: 'a' })
@@ -130,8 +134,12 @@ describe('the knowledge base', () => {
     it('are added, read, changed and deleted, and the next search knows it', async () => {
       const id = await collection()
       const document = {
-        ...{ title: 'Payments', body: '# Refunds\n\nRefunds take five days.', format: 'markdown' },
-        ...{ tags: ['billing', 'billing'], source_url: 'https://help.example.com/a', external_id: 'p-1' },
+        title: 'Payments',
+        body: '# Refunds\n\nRefunds take five days.',
+        format: 'markdown',
+        tags: ['billing', 'billing'],
+        source_url: 'https://help.example.com/a',
+        external_id: 'p-1',
       }
       const added = await send('POST', `${COLLECTIONS}/${id}/documents`, document)
       equal(added.status, 201)
@@ -194,7 +202,12 @@ describe('the knowledge base', () => {
       const path = `${COLLECTIONS}/${id}/documents`
       const problems = invalid(
         await send('POST', path, {
-          ...{ title: '', body: '', format: 'pdf', tags: [''], source_url: 'javascript:alert(1)', text: 'x' },
+          title: '',
+          body: '',
+          format: 'pdf',
+          tags: [''],
+          source_url: 'javascript:alert(1)',
+          text: 'x',
         }),
       )
       deepEqual(Object.keys(problems).sort(), ['body', 'format', 'source_url', 'tags.0', 'text', 'title'])
@@ -223,14 +236,17 @@ describe('the knowledge base', () => {
     before(async () => {
       id = await collection([
         {
-          ...{ title: 'Payments', format: 'markdown', tags: ['billing', 'customers'] },
+          title: 'Payments',
+          format: 'markdown',
+          tags: ['billing', 'customers'],
           body: '# Refunds\n\nA refund takes five business days.\n\n# Invoices\n\nInvoices are sent by email.',
         },
         { title: 'Refunds', body: 'How we pay money back.', tags: ['billing'] },
         { title: 'Shipping', body: 'Parcels travel three days. A refund of the fee is possible.' },
         { title: 'Code', body: 'if (a < b && c > d) { <script>alert("fox")</script> }' },
         {
-          ...{ title: 'Page', format: 'html' },
+          title: 'Page',
+          format: 'html',
           body: '<h1>Team</h1><p>Our <b>lem</b>urs &amp; bears</p><script>var hidden = "badger"</script><style>.otter{}</style>',
         },
       ])

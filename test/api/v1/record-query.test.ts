@@ -61,16 +61,16 @@ describe('the query of a list of records', () => {
 
   it('reports all issues of controls and filters', () => {
     const wrong = {
-      ...{
-        limit: '0',
-        sort: 'nope',
-        order: 'up',
-        fields: 'nope',
-        nope: '1',
-        tags: 'vip',
-        lead_status: 'hot',
-      },
-      ...{ created_at: 'soon', 'version[gte]': ['x', '1'], 'custom_fields.tier[nope]': 'gold' },
+      limit: '0',
+      sort: 'nope',
+      order: 'up',
+      fields: 'nope',
+      nope: '1',
+      tags: 'vip',
+      lead_status: 'hot',
+      created_at: 'soon',
+      'version[gte]': ['x', '1'],
+      'custom_fields.tier[nope]': 'gold',
     }
     assert.deepEqual(
       issues(wrong)

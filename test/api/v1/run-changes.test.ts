@@ -30,7 +30,8 @@ describe('changes of runs', () => {
       .system('runs')
       .where({ id })
       .update({
-        ...{ status, ended_at: new Date() },
+        status,
+        ended_at: new Date(),
         error: { code: 'connection_refused', message },
       })
   const call = async (method: string, path: string, body?: unknown, status = 200) => {

@@ -103,7 +103,10 @@ describe('sample outputs', function () {
       .where({ name: 'Sampled' })
     await suite.db.system('workflow_samples').insert(
       Array.from({ length: SAMPLE.count }, (_, index) => ({
-        ...{ organization_id, workflow_id, node_id: `n${index}`, output: '{}' },
+        organization_id,
+        workflow_id,
+        node_id: `n${index}`,
+        output: '{}',
       })),
     )
     const { error } = await call('PUT', `${path}/samples/find`, { output: 1 }, 409)

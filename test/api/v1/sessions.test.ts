@@ -62,7 +62,8 @@ describe('/app/v1, the operations of /v1 for sessions', function () {
     const { id } = (await app('POST', '/v1/imports', { entity: 'contacts' })).body
     const headers = await headersOf(suite.db, suite.api, userId)
     const file = await suite.api.request('PUT', `/app/v1/imports/${id}/file`, {
-      ...{ key: null, body: 'Email\r\nada@example.com\r\n' },
+      key: null,
+      body: 'Email\r\nada@example.com\r\n',
       headers: { ...headers, 'Content-Type': 'text/csv' },
     })
     assert.deepEqual([file.status, file.body.file.rows], [200, 1], JSON.stringify(file.body))
@@ -73,7 +74,8 @@ describe('/app/v1, the operations of /v1 for sessions', function () {
     const { db, api } = suite
     const send = async (headers: Record<string, string>, path = '/app/v1/objects/contacts') =>
       api.request('POST', path, {
-        ...{ key: path.startsWith('/app') ? null : api.key, body: { first_name: 'Once' } },
+        key: path.startsWith('/app') ? null : api.key,
+        body: { first_name: 'Once' },
         headers: { ...headers, 'Idempotency-Key': 'once' },
       })
     const first = await send(await headersOf(db, api, userId))
@@ -90,7 +92,8 @@ describe('/app/v1, the operations of /v1 for sessions', function () {
 
     const create = async () =>
       api.request('POST', '/app/v1/workflows', {
-        ...{ key: null, body: { spec: SPEC } },
+        key: null,
+        body: { spec: SPEC },
         headers: { ...(await headersOf(db, api, other)), 'Idempotency-Key': 'author' },
       })
     assert.deepEqual([(await create()).status, (await create()).status], [201, 201])

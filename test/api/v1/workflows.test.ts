@@ -65,7 +65,8 @@ describe('workflows over HTTP', () => {
         message: 'there is no workflow "On error" yet',
         hint: 'create it, or write the exact name or the id of another workflow',
         path: '/settings/error_workflow',
-        ...{ line: 2, column: 28 },
+        line: 2,
+        column: 28,
       }
       deepEqual(await warnings('On error'), [unknown])
       deepEqual(await warnings('On error', ''), [unknown], 'as when it is saved')
@@ -113,7 +114,8 @@ describe('workflows over HTTP', () => {
         hint: 'did you mean acme_token?',
         path: '/nodes/a/config/headers/A',
         node_id: 'a',
-        ...{ line: 9, column: 20 },
+        line: 9,
+        column: 20,
       })
       deepEqual([atUrl.code, atUrl.hint, atUrl.line], ['unknown_env', 'did you mean base_url?', 8])
       deepEqual([atWhen.code, atWhen.path], ['unknown_env', '/trigger/when'])

@@ -71,7 +71,9 @@ describe('a rotation of SECRETS_KEY', function () {
     const rotate = (path: string) => app('POST', `${path}/rotate-secret`, { overlap_hours: 24 })
     const { body: rotated } = await rotate(`/webhooks/incoming/${incoming.id}`)
     const { body: outgoing } = await app('POST', '/webhooks/outgoing', {
-      ...{ name: 'Out', url: 'https://example.com/', events: ['contact.*'] },
+      name: 'Out',
+      url: 'https://example.com/',
+      events: ['contact.*'],
       headers: { 'X-Token': 'header value' },
     })
     const { body: sending } = await rotate(`/webhooks/outgoing/${outgoing.id}`)
@@ -85,7 +87,9 @@ describe('a rotation of SECRETS_KEY', function () {
     const assertServes = async (api: TestApi) => {
       for (const secret of [incoming.secret, rotated.secret]) {
         const { status } = await api.request('POST', `/webhooks/incoming/${incoming.id}`, {
-          ...{ key: null, body: { email: 'ada@example.com' }, headers: { 'X-Webhook-Secret': secret } },
+          key: null,
+          body: { email: 'ada@example.com' },
+          headers: { 'X-Webhook-Secret': secret },
         })
         assert.equal(status, 200)
       }
@@ -172,7 +176,9 @@ describe('a rotation of SECRETS_KEY', function () {
         cwd: ROOT,
         env: {
           ...process.env,
-          ...{ NODE_ENV: 'test', DATABASE_URL: db.url, SECRETS_KEY: base64(fresh) },
+          NODE_ENV: 'test',
+          DATABASE_URL: db.url,
+          SECRETS_KEY: base64(fresh),
           SECRETS_KEYS_TO_OPEN: further.map(base64).join(','),
         },
       })

@@ -55,7 +55,8 @@ const requests = { table: 'incoming_logs', at: created }
 const sent = { table: 'deliveries', at: created }
 const isSent = ({ test, status }: Row) => !test && ['succeeded', 'failed'].includes(status)
 const due = {
-  ...{ table: 'tasks', at: ({ due_at }: Row) => due_at },
+  table: 'tasks',
+  at: ({ due_at }: Row) => due_at,
   counts: ({ status, due_at }: Row, now: number) => status !== 'cancelled' && Date.parse(due_at) <= now,
 }
 const isDone = ({ status }: Row) => status === 'done'
@@ -78,11 +79,15 @@ const PROMISED: Record<string, Promise> = {
   'deals.value': { table: 'deals', at: created, counts: priced, value: (rows) => money(cents(rows)) },
   'deals.open': { table: 'deals', at: created, counts: isOpen, value: count },
   'deals.open_value': {
-    ...{ table: 'deals', at: created, counts: (row) => isOpen(row) && priced(row) },
+    table: 'deals',
+    at: created,
+    counts: (row) => isOpen(row) && priced(row),
     value: (rows) => money(cents(rows)),
   },
   'deals.weighted_value': {
-    ...{ table: 'deals', at: created, counts: (row) => isOpen(row) && priced(row) },
+    table: 'deals',
+    at: created,
+    counts: (row) => isOpen(row) && priced(row),
     value: (rows) => money(cents(rows, (amount, { probability }) => amount * BigInt(probability))),
   },
   'deals.won': { ...closed, counts: isWon, value: count },
@@ -92,7 +97,8 @@ const PROMISED: Record<string, Promise> = {
     value: (rows) => money(cents(rows)),
   },
   'deals.won_average': {
-    ...{ ...closed, counts: (row) => isWon(row) && priced(row) },
+    ...closed,
+    counts: (row) => isWon(row) && priced(row),
     value(rows) {
       if (rows.length === 0) return null
       const [sum, count] = [cents(rows, (amount) => amount), BigInt(rows.length)]
@@ -101,7 +107,8 @@ const PROMISED: Record<string, Promise> = {
   },
   'deals.lost': { ...closed, counts: ({ stage }) => stage === 'lost', value: count },
   'deals.lost_value': {
-    ...{ ...closed, counts: (row) => row.stage === 'lost' && priced(row) },
+    ...closed,
+    counts: (row) => row.stage === 'lost' && priced(row),
     value: (rows) => money(cents(rows)),
   },
   'deals.win_rate': { ...closed, value: rate(isWon) },
@@ -126,11 +133,13 @@ const PROMISED: Record<string, Promise> = {
   'runs.duration_p95': { ...took, value: percentile(0.95, between('started_at', 'ended_at')) },
   'requests.count': { ...requests, value: sum((row) => row.requests) },
   'requests.success_rate': {
-    ...{ ...requests, counts: ({ status }) => status !== 'Blocked' },
+    ...requests,
+    counts: ({ status }) => status !== 'Blocked',
     value: rate(({ status }) => status === 'Success'),
   },
   'requests.response_time_p95': {
-    ...{ ...requests, counts: ({ status }) => status === 'Success' },
+    ...requests,
+    counts: ({ status }) => status === 'Success',
     value: percentile(0.95, (row) => row.response_time_ms),
   },
   'deliveries.count': { ...sent, counts: ({ test }) => !test, value: count },
@@ -138,7 +147,8 @@ const PROMISED: Record<string, Promise> = {
   'deliveries.attempts': { ...sent, counts: ({ test }) => !test, value: sum((row) => row.attempts) },
   'deliveries.attempts_average': { ...sent, counts: isSent, value: average((row) => row.attempts) },
   'deliveries.duration_p95': {
-    ...{ ...sent, counts: (row) => isSent(row) && row.status === 'succeeded' },
+    ...sent,
+    counts: (row) => isSent(row) && row.status === 'succeeded',
     value: percentile(0.95, between('started_at', 'ended_at')),
   },
 }

@@ -23,8 +23,12 @@ describe('the match of events and endpoints', function () {
   it('creates the deliveries of a full batch of events, whatever the number of endpoints', async () => {
     const organization_id = await createOrganization(db)
     const endpoint = () => ({
-      ...{ organization_id, id: randomUUID(), name: 'Test', url: 'https://example.com/' },
-      ...{ events: ['test.*'], secret_sealed: 'sealed' },
+      organization_id,
+      id: randomUUID(),
+      name: 'Test',
+      url: 'https://example.com/',
+      events: ['test.*'],
+      secret_sealed: 'sealed',
     })
     await db.system('outgoing_webhooks').insert(Array.from({ length: ENDPOINTS }, endpoint))
     const event = () => ({ name: 'test.done', data: {} })

@@ -208,7 +208,8 @@ describe('the match of events and triggers', function () {
     const parent = await tenant((tx) =>
       createRun(tx, {
         workflow: { id: loop, version: 1, name: 'Nothing' },
-        ...{ trigger: { type: 'event' }, inputs: {} },
+        trigger: { type: 'event' },
+        inputs: {},
         chain: { depth: CHAIN_DEPTH, cause: CHAIN_START.cause },
       }),
     )

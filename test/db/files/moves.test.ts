@@ -59,7 +59,8 @@ describe('the moves of imports and exports', function () {
         .system(table)
         .insert({ ...key, ...values, entity: 'contacts', status, created_by: {}, starts: 1 })
       return {
-        ...{ ...key, starts: 1 },
+        ...key,
+        starts: 1,
         row: () => row().first(),
         set: (values) => row().update(values),
         status: async () => (await row().first('status')).status,

@@ -33,11 +33,12 @@ describe('the retention of imports and exports', () => {
     }
     await receiveFile(tenant, row, file())
     await db.system('import_errors').insert({
-      ...{
-        organization_id: (await db.system('imports').first('organization_id')).organization_id,
-        import_id: row.id,
-      },
-      ...{ row_number: 1, line: 2, issues: '[]', cells: '[]' },
+      organization_id: (await db.system('imports').first('organization_id')).organization_id,
+      import_id: row.id,
+      row_number: 1,
+      line: 2,
+      issues: '[]',
+      cells: '[]',
     })
     // A piece of an aborted upload.
     await db.system.raw(

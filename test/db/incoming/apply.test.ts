@@ -105,8 +105,12 @@ function webhookWith(deduplication: IncomingWebhook['deduplication']): IncomingW
   const { action, by } = deduplication
   const isKey = (field: string) => action !== 'Create Anyway' && by === field
   return {
-    ...{ id: randomUUID(), name: 'Form', target_entity: 'Contact', deduplication },
-    ...{ workflow_id: null, workflow_inputs: {} },
+    id: randomUUID(),
+    name: 'Form',
+    target_entity: 'Contact',
+    deduplication,
+    workflow_id: null,
+    workflow_inputs: {},
     field_mapping: {
       mode: 'manual',
       rules: [

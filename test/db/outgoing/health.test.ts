@@ -18,7 +18,11 @@ describe('the health of an endpoint', function () {
     db = await createTestDatabase()
     organization_id = await createOrganization(db)
     await db.system('outgoing_webhooks').insert({
-      ...{ organization_id, id, name: 'Test', url: 'https://example.com/', events: ['test.done'] },
+      organization_id,
+      id,
+      name: 'Test',
+      url: 'https://example.com/',
+      events: ['test.done'],
       secret_sealed: 'sealed',
     })
   })

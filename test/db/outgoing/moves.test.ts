@@ -49,19 +49,27 @@ describe('the moves of deliveries', function () {
     const endpoint = { organization_id, id: webhook_id }
     await db.system('outgoing_webhooks').insert({
       ...endpoint,
-      ...{ name: 'Test', url: 'https://example.com/', events: ['*'], secret_sealed: 'sealed' },
+      name: 'Test',
+      url: 'https://example.com/',
+      events: ['*'],
+      secret_sealed: 'sealed',
     })
     await db
       .system('events')
       .insert({ organization_id, id: event_id, name: 'test.done', data: {}, actor: testActor })
     await db.system('deliveries').insert({
       ...key,
-      ...{ webhook_id, event_id, status },
+      webhook_id,
+      event_id,
+      status,
       held_for: status === 'held' ? 'endpoint' : null,
       ended_at: ['succeeded', 'failed', 'cancelled'].includes(status) ? new Date() : null,
     })
     return {
-      ...{ organization_id, webhook_id, id, releases: 0 },
+      organization_id,
+      webhook_id,
+      id,
+      releases: 0,
       set: (values) => row().update(values),
       setEndpoint: (values) => db.system('outgoing_webhooks').where(endpoint).update(values),
       setQuota: (outgoing_per_month) =>
@@ -92,8 +100,12 @@ describe('the moves of deliveries', function () {
         { id: delivery.id, webhookId: delivery.webhook_id },
         1,
         {
-          ...{ succeeded, http_status: succeeded ? 204 : 500, duration_ms: 1, response_headers: null },
-          ...{ response_body: null, error: succeeded ? null : 'the receiver answered 500' },
+          succeeded,
+          http_status: succeeded ? 204 : 500,
+          duration_ms: 1,
+          response_headers: null,
+          response_body: null,
+          error: succeeded ? null : 'the receiver answered 500',
         },
         next,
       ),

@@ -20,8 +20,12 @@ describe('the queue of deliveries', () => {
   it('gives a delivery whose start failed again after a second', async () => {
     const organization_id = await createOrganization(db)
     await db.system('outgoing_webhooks').insert({
-      ...{ organization_id, id: randomUUID(), name: 'Test', url: 'https://example.com/' },
-      ...{ events: ['test.*'], secret_sealed: 'sealed' },
+      organization_id,
+      id: randomUUID(),
+      name: 'Test',
+      url: 'https://example.com/',
+      events: ['test.*'],
+      secret_sealed: 'sealed',
     })
     await db.tenant(organization_id, testActor, (tx) => insertEvents(tx, [{ name: 'test.done', data: {} }]))
     await matchEvents(db.system)

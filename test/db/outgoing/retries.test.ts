@@ -28,8 +28,13 @@ describe('due retries', function () {
   async function createEndpoint(concurrency: number): Promise<string> {
     const id = randomUUID()
     await db.system('outgoing_webhooks').insert({
-      ...{ organization_id, id, name: 'Test', url: 'https://example.com/', events: ['test.done'] },
-      ...{ secret_sealed: 'sealed', concurrency },
+      organization_id,
+      id,
+      name: 'Test',
+      url: 'https://example.com/',
+      events: ['test.done'],
+      secret_sealed: 'sealed',
+      concurrency,
     })
     return id
   }

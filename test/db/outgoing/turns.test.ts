@@ -25,8 +25,14 @@ describe('the turns of endpoints and organizations', function () {
     const id = randomUUID()
     const event = `test.e${id.slice(0, 8)}`
     await db.system('outgoing_webhooks').insert({
-      ...{ organization_id, id, name: 'Test', url: 'https://example.com/', events: [event] },
-      ...{ secret_sealed: 'sealed', concurrency: 100, ...values },
+      organization_id,
+      id,
+      name: 'Test',
+      url: 'https://example.com/',
+      events: [event],
+      secret_sealed: 'sealed',
+      concurrency: 100,
+      ...values,
     })
     return { organization_id, id, event }
   }

@@ -93,7 +93,10 @@ describe('lists by custom fields with definitions', () => {
           let cursor: string | undefined
           do {
             const page = await records.list('companies', {
-              ...{ sort: `custom_fields.a_${type}`, order, limit: 5, cursor },
+              sort: `custom_fields.a_${type}`,
+              order,
+              limit: 5,
+              cursor,
             })
             seen.push(...page.data.map(({ id }) => id))
             cursor = page.next_cursor ?? undefined

@@ -66,13 +66,11 @@ describe('organizations', () => {
       mine.tenant(async (tx) => {
         const other = await theirs.tenant(async ({ organizationId }) => organizationId)
         await tx.trx('associations').insert({
-          ...{
-            organization_id: other,
-            a_entity: 'companies',
-            a_id: company,
-            b_entity: 'contacts',
-            b_id: company,
-          },
+          organization_id: other,
+          a_entity: 'companies',
+          a_id: company,
+          b_entity: 'contacts',
+          b_id: company,
         })
       }),
       /row-level security/,

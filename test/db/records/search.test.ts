@@ -70,8 +70,12 @@ describe('free-text search', () => {
 
   it('also finds enum values, numbers, money and dates', async () => {
     const { id } = await records.create('deals', {
-      ...{ name: 'Engine', stage: 'negotiation', amount: 4217, currency: 'CHF' },
-      ...{ probability: 63, expected_close_date: '2031-05-17' },
+      name: 'Engine',
+      stage: 'negotiation',
+      amount: 4217,
+      currency: 'CHF',
+      probability: 63,
+      expected_close_date: '2031-05-17',
     })
     for (const q of ['negotiation', '4217.00', 'chf', '63', '2031-05-17', 'engine nego 2031'])
       assert.deepEqual(

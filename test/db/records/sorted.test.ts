@@ -26,16 +26,22 @@ const COLUMNS: Partial<Record<EntityName, Record<string, string>>> = {
   companies: { name: "chr(97 + n % 26) || 'name' || n % 7" },
   deals: {
     name: "'Deal'",
-    ...{ pipeline: "'default'", stage: "case n % 3 when 0 then 'won' else 'lead' end", probability: '10' },
+    pipeline: "'default'",
+    stage: "case n % 3 when 0 then 'won' else 'lead' end",
+    probability: '10',
     amount: 'case when n % 5 > 0 then n % 211 end',
     expected_close_date: "case when n % 5 > 0 then date '2026-01-01' + n % 211 end",
   },
   tasks: {
-    ...{ title: "'Task'", status: "'todo'", priority: "'low'", type: "'todo'" },
+    title: "'Task'",
+    status: "'todo'",
+    priority: "'low'",
+    type: "'todo'",
     due_at: "case when n % 5 > 0 then timestamptz '2026-01-01' + n % 211 * interval '1 hour' end",
   },
   activities: {
-    ...{ type: "'call'", status: "'completed'" },
+    type: "'call'",
+    status: "'completed'",
     occurred_at: "timestamptz '2026-01-01' + n % 211 * interval '1 hour'",
   },
 }
@@ -72,15 +78,13 @@ describe('lists in the order of an indexed field', function () {
   const page = (entity: EntityName, query: Partial<ListQuery>) =>
     tenant((tx) =>
       listRecords(tx, entity, {
-        ...{
-          limit: 50,
-          offset: 0,
-          sort: 'created_at',
-          order: 'asc',
-          match: 'all',
-          count: 'none',
-          filters: [],
-        },
+        limit: 50,
+        offset: 0,
+        sort: 'created_at',
+        order: 'asc',
+        match: 'all',
+        count: 'none',
+        filters: [],
         ...query,
       }),
     )
@@ -166,7 +170,13 @@ describe('lists in the order of an indexed field', function () {
           const recorded = recording(db, statements)
           await recorded.tenant(organizationId, testActor, (tx) =>
             listRecords(tx, entity, {
-              ...{ limit: 50, offset: 0, sort: name, order, match: 'all', count: 'none', filters: [] },
+              limit: 50,
+              offset: 0,
+              sort: name,
+              order,
+              match: 'all',
+              count: 'none',
+              filters: [],
               cursor,
             }),
           )

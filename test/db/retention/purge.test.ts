@@ -27,9 +27,16 @@ describe('purges', () => {
   const run = async (days: number, ended: number | null, values: object = {}) => {
     const id = idOf(days)
     await db.system('runs').insert({
-      ...{ organization_id, id, kind: 'node_test', workflow_name: 'Test', trigger: '{}', inputs: '{}' },
-      ...{ status: ended === null ? 'running' : 'completed', created_at: ago(days) },
-      ...{ ended_at: ended === null ? null : ago(ended), ...values },
+      organization_id,
+      id,
+      kind: 'node_test',
+      workflow_name: 'Test',
+      trigger: '{}',
+      inputs: '{}',
+      status: ended === null ? 'running' : 'completed',
+      created_at: ago(days),
+      ended_at: ended === null ? null : ago(ended),
+      ...values,
     })
     await db
       .system('run_segments')
@@ -76,13 +83,22 @@ describe('purges', () => {
   it('delete ended deliveries with their attempts, and events without deliveries', async () => {
     const webhook_id = uuidv7()
     await db.system('outgoing_webhooks').insert({
-      ...{ organization_id, id: webhook_id, name: 'W', url: 'https://a.example', events: ['*'] },
+      organization_id,
+      id: webhook_id,
+      name: 'W',
+      url: 'https://a.example',
+      events: ['*'],
       secret_sealed: 'x',
     })
     const event = async (days: number, status?: string) => {
       const id = idOf(days)
       await db.system('events').insert({
-        ...{ organization_id, id, name: 'a.b', data: '{}', actor: '{}', matched_at: ago(days) },
+        organization_id,
+        id,
+        name: 'a.b',
+        data: '{}',
+        actor: '{}',
+        matched_at: ago(days),
       })
       if (!status) return id
       const delivery = { organization_id, id: idOf(days), webhook_id, event_id: id, status }
@@ -165,7 +181,12 @@ describe('purges', () => {
   it('go on where one fails, in turns, and stop when the time is over', async () => {
     const batches: string[] = []
     const purge = (name: string, batch: Purge['batch']): Purge => ({
-      ...{ name, tables: [], keeps: '', index: '', rows: 1, everyMinutes: 1 },
+      name,
+      tables: [],
+      keeps: '',
+      index: '',
+      rows: 1,
+      everyMinutes: 1,
       async batch(...args) {
         batches.push(name)
         return batch(...args)

@@ -26,7 +26,9 @@ describe('claims of runs', () => {
   })
 
   const relayOf = (values: Partial<RelayCapacity> = {}): RelayCapacity => ({
-    ...{ id: randomUUID(), starts: 100, active: 100 },
+    id: randomUUID(),
+    starts: 100,
+    active: 100,
     ...values,
   })
 
@@ -63,7 +65,9 @@ describe('claims of runs', () => {
       const create = (workflowId: string, type: 'api' | 'event') =>
         createRun(tx, {
           workflow: { id: workflowId, version: 1, name: 'Test' },
-          ...{ trigger: { type }, inputs: {}, chain: CHAIN_START },
+          trigger: { type },
+          inputs: {},
+          chain: CHAIN_START,
         })
       for (let i = 0; i < 200; i++) await create(id, 'event')
       const other = await createEmptyWorkflow(tx)

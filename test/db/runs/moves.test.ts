@@ -48,15 +48,26 @@ describe('the moves of runs', function () {
     const workflow = await db.tenant(organizationId, testActor, (tx) => createEmptyWorkflow(tx))
     await db.system('runs').insert({
       ...key,
-      ...{ workflow_id: workflow.id, workflow_version: 1, workflow_name: 'Test', status },
-      ...{ trigger: { type: 'api' }, inputs: {} },
+      workflow_id: workflow.id,
+      workflow_version: 1,
+      workflow_name: 'Test',
+      status,
+      trigger: { type: 'api' },
+      inputs: {},
       temporal_run_id: status === 'queued' ? null : OWNER,
       ended_at: ended ? new Date() : null,
       ...(status === 'paused' && { pause_requested_at: new Date(), paused_at: new Date() }),
     })
     await db.system('run_nodes').insert({
-      ...{ organization_id: organizationId, run_id: key.id, node_id: 'open', node_type: 'delay' },
-      ...{ title: 'Delay', status: 'waiting', segment: 0, position: 0, started_at: new Date() },
+      organization_id: organizationId,
+      run_id: key.id,
+      node_id: 'open',
+      node_type: 'delay',
+      title: 'Delay',
+      status: 'waiting',
+      segment: 0,
+      position: 0,
+      started_at: new Date(),
     })
     return {
       organizationId,
@@ -77,16 +88,22 @@ describe('the moves of runs', function () {
     db.tenant(organizationId, testActor, work)
   const error = { code: 'test', message: 'Test' }
   const node = {
-    ...{
-      path: '',
-      node_id: 'done',
-      node_type: 'stop',
-      title: 'Stop',
-      status: 'completed' as const,
-      attempt: 1,
-    },
-    ...{ input: null, output: null, handle: null, error: null, wait_until: null, segment: 0 },
-    ...{ settled_segment: 0, position: 1, started_at: new Date().toISOString(), ended_at: null },
+    path: '',
+    node_id: 'done',
+    node_type: 'stop',
+    title: 'Stop',
+    status: 'completed' as const,
+    attempt: 1,
+    input: null,
+    output: null,
+    handle: null,
+    error: null,
+    wait_until: null,
+    segment: 0,
+    settled_segment: 0,
+    position: 1,
+    started_at: new Date().toISOString(),
+    ended_at: null,
   }
   const endUnrecorded = (run: RunFixture, to: string, owner: string) =>
     tenant(run, (tx) => endUnrecordedRun(tx, run.id, owner, to as Exclude<EndStatus, 'completed'>, error))
@@ -240,7 +257,10 @@ describe('the moves of runs', function () {
           'a run that went on': async (run) => {
             await run.set({ resumes: 2, temporal_run_id: OWNER })
             await db.system('run_segments').insert({
-              ...{ organization_id: run.organizationId, run_id: run.id, segment: 5, answer: {} },
+              organization_id: run.organizationId,
+              run_id: run.id,
+              segment: 5,
+              answer: {},
               temporal_run_id: OWNER,
             })
             return takeOverAs(run, 'late')
@@ -253,7 +273,10 @@ describe('the moves of runs', function () {
           'a run that this Temporal run owns': (run) => reopen(run, OWNER),
           'a run that this Temporal run once owned': async (run) => {
             await db.system('run_segments').insert({
-              ...{ organization_id: run.organizationId, run_id: run.id, segment: 0, answer: {} },
+              organization_id: run.organizationId,
+              run_id: run.id,
+              segment: 0,
+              answer: {},
               temporal_run_id: 'superseded',
             })
             return reopen(run, 'superseded')

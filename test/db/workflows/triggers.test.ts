@@ -28,7 +28,10 @@ describe('the triggers of workflows', () => {
     return found.map(({ organization_id: _, workflow_id: __, active_since: ___, ...row }) => row)
   }
   const none = {
-    ...{ events: null, when: null, cron: null, timezone: null },
+    events: null,
+    when: null,
+    cron: null,
+    timezone: null,
     inputs: {},
     problem: null,
     problems: 0,

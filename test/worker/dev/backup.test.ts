@@ -50,7 +50,10 @@ describe('a copy of the data folder of a stopped npm start', function () {
     // Its secret and the key are sealed and hashed in the copy; its first attempt fails.
     receiver.behave(500)
     await app('/webhooks/outgoing', {
-      ...{ name: 'T', url: receiver.url, events: ['contact.created'], retry_schedule: [10] },
+      name: 'T',
+      url: receiver.url,
+      events: ['contact.created'],
+      retry_schedule: [10],
     })
     await request('POST', '/v1/objects/contacts', { first_name: 'Ada' })
     const { workflow_id } = await request('POST', '/v1/workflows', { spec: SPEC })

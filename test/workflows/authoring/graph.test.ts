@@ -29,7 +29,9 @@ const node = fc.record({
 /** Mostly without cycles: edges lead from earlier to later nodes, but for one in some graphs. */
 const graphs = fc.array(node, { minLength: 1, maxLength: 12 }).chain((made) => {
   const nodes = made.map(({ type, when, join, on_error }, at) => ({
-    ...{ id: id(at), type, config: CONFIGS[type]! },
+    id: id(at),
+    type,
+    config: CONFIGS[type]!,
     ...(when === undefined ? {} : { when }),
     ...(join === undefined ? {} : { join }),
     ...(on_error === undefined ? {} : { on_error }),

@@ -109,7 +109,9 @@ const calls: [
     'query',
     [
       {
-        ...{ metric: 'deals.won', group_by: ['stage', 'owner_id'], interval: 'day' },
+        metric: 'deals.won',
+        group_by: ['stage', 'owner_id'],
+        interval: 'day',
         filter: { source: 'hunter2' },
       },
     ],

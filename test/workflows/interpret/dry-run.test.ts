@@ -30,7 +30,12 @@ const nodeThat = <Used extends EffectName>(
   run: (ctx: NodeContext<Used>) => Promise<NodeResult>,
 ) =>
   defineNode({
-    ...{ type: 'test', category: 'data', title: 'Test', description: 'Test', effect, effects },
+    type: 'test',
+    category: 'data',
+    title: 'Test',
+    description: 'Test',
+    effect,
+    effects,
     config: z.looseObject({}),
     output: z.unknown(),
     handles: () => [{ name: 'success', description: 'It is done.' }],
@@ -82,7 +87,7 @@ describe('a dry run', () => {
     } = more
     const called = (type?: NodeType) => dryRun(type!, type!.example.config, scopeOf(type!), facts)
     const scopeOf = ({ example }: NodeType) => ({
-      ...{ secrets: { openai_key: '[masked]' } },
+      secrets: { openai_key: '[masked]' },
       ...testScope(example.inputs ?? {}, { org, env: {} }),
     })
     assert.deepEqual(await called(crm_manager), [

@@ -31,7 +31,9 @@ describe('a loop', () => {
     const values = ['0: a of 3', '1: b of 3', '2: c of 3'].map((value) => ({ value }))
     assert.deepEqual(end?.outputs, {
       all: {
-        ...{ count: 3, succeeded: 3, failed: 0 },
+        count: 3,
+        succeeded: 3,
+        failed: 0,
         items: values.map((output, index) => ({ index, status: 'completed', output })),
       },
       last: values,

@@ -6,7 +6,11 @@ import type { RunNode } from '../../../workflows/interpret/run-state.ts'
 
 const NOW = Date.parse('2026-01-01T01:00:00.000Z')
 const program = compile({
-  ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, edges: [], outputs: {} },
+  name: 'Test',
+  trigger: { type: 'manual' },
+  inputs: {},
+  edges: [],
+  outputs: {},
   nodes: [
     { id: 'pause', type: 'delay', config: { for: '2h' } },
     { id: 'call', type: 'api_request', title: 'Call it', config: { url: 'https://x.test/' }, timeout: '7s' },
@@ -14,9 +18,22 @@ const program = compile({
   settings: { timeout: '3h' },
 })
 const row = (node_id: string, change: Partial<RunNode> = {}): RunNode => ({
-  ...{ path: '', node_id, node_type: 'any', title: node_id, status: 'running', attempt: 1, input: null },
-  ...{ output: null, handle: null, error: null, wait_until: null, segment: 0, settled_segment: null },
-  ...{ position: 0, started_at: '2026-01-01T00:00:00.000Z', ended_at: null },
+  path: '',
+  node_id,
+  node_type: 'any',
+  title: node_id,
+  status: 'running',
+  attempt: 1,
+  input: null,
+  output: null,
+  handle: null,
+  error: null,
+  wait_until: null,
+  segment: 0,
+  settled_segment: null,
+  position: 0,
+  started_at: '2026-01-01T00:00:00.000Z',
+  ended_at: null,
   ...change,
 })
 const waiting = (until: string) => row('pause', { status: 'waiting', wait_until: until })

@@ -15,7 +15,11 @@ const program = (ids: string[], edges: Edge[]) =>
     settings: {},
   })
 const row = (node_id: string, more: Partial<RetriedNode> = {}): RetriedNode => ({
-  ...{ path: '', node_id, node_type: 'set_fields', status: 'completed', handle: 'success' },
+  path: '',
+  node_id,
+  node_type: 'set_fields',
+  status: 'completed',
+  handle: 'success',
   ...more,
 })
 
@@ -67,7 +71,11 @@ describe('the plan of a retry', () => {
 
   describe('with loops', () => {
     const looped = compile({
-      ...{ name: 'Test', trigger: { type: 'manual' }, inputs: {}, outputs: {}, settings: {} },
+      name: 'Test',
+      trigger: { type: 'manual' },
+      inputs: {},
+      outputs: {},
+      settings: {},
       nodes: ['list', 'each', 'x', 'y', 'last'].map((id) => ({
         id,
         type: id === 'each' ? 'for_each' : 'set_fields',
@@ -87,7 +95,8 @@ describe('the plan of a retry', () => {
     it('does not go on with a loop whose list may change', () => {
       const rows = [row('list'), broken]
       assert.deepEqual(planRetry(looped, rows, { from: 'list' }), {
-        ...{ reused: [], resumed: [] },
+        reused: [],
+        resumed: [],
         again: ['list', 'each', 'x', 'y', 'last'],
       })
     })

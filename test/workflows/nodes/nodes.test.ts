@@ -26,8 +26,14 @@ const SECRETS = { openai_key: 'sk-example' }
 
 const COLLECTION = '019a0000-0000-7000-8000-000000000002'
 const PASSAGE = {
-  ...{ document_id: ID, collection_id: COLLECTION, title: 'Payments', heading: 'Refunds' },
-  ...{ text: 'Refunds take five days.', score: 0.62, match: 'all' as const, tags: ['billing'] },
+  document_id: ID,
+  collection_id: COLLECTION,
+  title: 'Payments',
+  heading: 'Refunds',
+  text: 'Refunds take five days.',
+  score: 0.62,
+  match: 'all' as const,
+  tags: ['billing'],
   source_url: 'https://help.example.com/payments',
 }
 
@@ -61,15 +67,13 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
       knowledge: {
         search: async () => ({ passages: [PASSAGE], has_more: false }),
         add: async (_, { external_id, title }) => ({
-          ...{
-            id: ID,
-            collection_id: COLLECTION,
-            external_id,
-            title,
-            passages: 1,
-            version: 1,
-            created: true,
-          },
+          id: ID,
+          collection_id: COLLECTION,
+          external_id,
+          title,
+          passages: 1,
+          version: 1,
+          created: true,
         }),
       } satisfies Knowledge,
       events: { emit: async () => ID },
@@ -155,7 +159,11 @@ describe('node types', () => {
   it('one with a scoped effect must declare its scopes', () => {
     const define = (scopes?: () => string[]) =>
       defineNode({
-        ...{ type: 'test', category: 'records', title: 'Test', description: 'Test', effect: 'read' },
+        type: 'test',
+        category: 'records',
+        title: 'Test',
+        description: 'Test',
+        effect: 'read',
         effects: ['records'],
         config: z.strictObject({}),
         output: z.unknown(),

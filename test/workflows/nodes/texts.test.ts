@@ -43,14 +43,22 @@ describe('format_phone', () => {
     for (const [format, phone] of Object.entries({ ...formats, uri: 'tel:+41446681800' }))
       equal((await outputOf('format_phone', { phone: '044/668 18 00', country: 'CH', format })).phone, phone)
     deepEqual(await outputOf('format_phone', { phone: '+1 (212) 555-0100 ext. 7', country: 'CH' }), {
-      ...{ phone: '+12125550100', valid: true, country: 'US', calling_code: '1', extension: '7' },
+      phone: '+12125550100',
+      valid: true,
+      country: 'US',
+      calling_code: '1',
+      extension: '7',
     })
   })
 
   it('leaves what is no valid number as it is', async () => {
     for (const phone of ['044 668 18 00', '+41 12', 'call me', '', null])
       deepEqual(await outputOf('format_phone', { phone }), {
-        ...{ phone, valid: false, country: null, calling_code: null, extension: null },
+        phone,
+        valid: false,
+        country: null,
+        calling_code: null,
+        extension: null,
       })
     match((await errorOf('format_phone', { phone: '1', country: 'Schweiz' }))[1], /two-letter country code/)
   })
@@ -102,7 +110,11 @@ describe('format_date', () => {
         format: '%A',
       }),
       {
-        ...{ text: 'Monday', iso: '2026-03-01T23:30:00.000Z', date: '2026-03-02', time: '00:30', weekday: 1 },
+        text: 'Monday',
+        iso: '2026-03-01T23:30:00.000Z',
+        date: '2026-03-02',
+        time: '00:30',
+        weekday: 1,
         unix: 1772407800,
       },
     )

@@ -23,7 +23,10 @@ export const findMetric = (name: string): Metric | undefined => byName.get(name)
 
 /** A metric as the API shows it, without its SQL. */
 export const describeMetric = ({ name, subject, unit, description, time, source }: Metric): MetricInfo => ({
-  ...{ name, subject, unit, description },
+  name,
+  subject,
+  unit,
+  description,
   time: time === 'id' ? 'created_at' : time,
   dimensions: Object.entries(source.dimensions).map(([dimension, { description, values }]) => ({
     name: dimension,

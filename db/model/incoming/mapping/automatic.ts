@@ -67,7 +67,9 @@ export function matchesOf(
   }
   if (sender?.optsOut?.(request) && fieldOf('do_not_contact', target))
     best.set('do_not_contact', {
-      ...{ field: 'do_not_contact', score: KNOWN, because: 'opt-out' },
+      field: 'do_not_contact',
+      score: KNOWN,
+      because: 'opt-out',
       leaf: leafAt('type', true),
     })
   const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))

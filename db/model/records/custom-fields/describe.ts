@@ -21,7 +21,16 @@ export function describeCustomField(definition: NamedDefinition): CustomFieldDes
   const { name, type, label, description, required, unique, options } = definition
   const { sortable, operators, searchable } = customTypes[type]
   return {
-    ...{ name, type, label, description, required, unique, options, default: definition.default },
-    ...{ searchable, sortable, operators },
+    name,
+    type,
+    label,
+    description,
+    required,
+    unique,
+    options,
+    default: definition.default,
+    searchable,
+    sortable,
+    operators,
   }
 }

@@ -53,7 +53,11 @@ function typedFilter(filter: Filter, definition: Definition): Filter | Issue {
     return { loc, msg: `${operator} is not an operator of the type ${type}`, type: 'unknown_operator', hint }
   if (operator === 'is_null') return { ...filter, type }
   const refused = (value: string, msg: string, hint: string): Issue => ({
-    ...{ loc, msg, type: 'invalid_value', input: value.slice(0, 200), hint },
+    loc,
+    msg,
+    type: 'invalid_value',
+    input: value.slice(0, 200),
+    hint,
   })
   const read = values.map(filterValue)
   const wrong = read.indexOf(undefined)

@@ -70,8 +70,14 @@ interface TypeOf {
 const DECIMAL = /^[+-]?\d{1,16}(\.\d{1,20})?$/
 
 const BOOLEANS: Record<string, boolean> = {
-  ...{ true: true, yes: true, on: true, 1: true },
-  ...{ false: false, no: false, off: false, 0: false },
+  true: true,
+  yes: true,
+  on: true,
+  1: true,
+  false: false,
+  no: false,
+  off: false,
+  0: false,
 }
 
 const date = z.iso.date().refine((day) => !day.startsWith('0000'))

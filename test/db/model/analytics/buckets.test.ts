@@ -14,8 +14,12 @@ const ZONES = [
 /** What the local clock and calendar show, from Intl: `2026-03-29 02`, the date, its Monday, the month. */
 function labelOf(interval: Interval, zone: string): (moment: number) => string {
   const format = new Intl.DateTimeFormat('sv', {
-    ...{ timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' },
-    ...{ hour: '2-digit', hourCycle: 'h23' },
+    timeZone: zone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    hourCycle: 'h23',
   })
   return (moment) => {
     const text = format.format(moment)

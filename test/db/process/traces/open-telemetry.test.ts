@@ -35,7 +35,12 @@ describe('traces', () => {
   const record = (traces: Traces | undefined, traceId: string = randomUUID()) => {
     const now = Date.now()
     traces!.record({
-      ...{ name: 'a', kind: 'internal', traceId, id: newSpanId(), start: now - 5, end: now },
+      name: 'a',
+      kind: 'internal',
+      traceId,
+      id: newSpanId(),
+      start: now - 5,
+      end: now,
       attributes: { 'agx.run_id': 'x', 'agx.path': undefined },
     })
     return traceId.replaceAll('-', '')
@@ -78,8 +83,10 @@ describe('traces', () => {
 
   it('are sampled by their id, so that all processes decide alike', async () => {
     const env = {
-      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
-      ...{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' },
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.5',
     }
     const all = await Promise.all([start(env), start(env)])
     const ids = Array.from({ length: 100 }, () => randomUUID() as string)
