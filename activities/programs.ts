@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { getPlan } from '../db/workflows/workflows.ts'
+import { getProgram } from '../db/workflows/workflows.ts'
 import type { Program } from '../workflows/language/definition.ts'
 
 /** The programs that ran last, by organization, workflow and version. A version never changes. */
@@ -11,8 +11,8 @@ export class Programs {
     const key = `${tx.organizationId}:${workflowId}:${version}`
     const known = this.programs.get(key)
     if (known) return known
-    const { plan } = await getPlan(tx, workflowId, version)
-    this.programs.set(key, plan)
-    return plan
+    const { program } = await getProgram(tx, workflowId, version)
+    this.programs.set(key, program)
+    return program
   }
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { readSettings, sharedSettings, workerSettings } from '../db/process/config.ts'
+import { readVariables, sharedVariables, workerVariables } from '../db/process/config.ts'
 
-const settings = sharedSettings.extend(workerSettings.shape)
+const variables = sharedVariables.extend(workerVariables.shape)
 
-export type WorkerConfig = z.output<typeof settings>
+export type WorkerConfig = z.output<typeof variables>
 
 /** Throws ConfigError. */
-export const readConfig = (env: NodeJS.ProcessEnv): WorkerConfig => readSettings(settings, env)
+export const readConfig = (env: NodeJS.ProcessEnv): WorkerConfig => readVariables(variables, env)

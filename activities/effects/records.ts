@@ -7,8 +7,8 @@ import {
   MAX_VALUES,
   parseFilterValue,
 } from '../../db/model/records/filters.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entities, entityNames, isEntity } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { isKind, kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, updateSchema, upsertSchema } from '../../db/model/records/schemas.ts'
 import { isUpsertKey, upsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import { check } from '../../db/model/validate.ts'
@@ -80,9 +80,9 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
   }
 }
 
-function entityOf(name: string): EntityName {
-  if (isEntity(name)) return name
-  throw new NodeError('unknown_entity', `There is no entity ${name}: use ${entityNames.join(', ')}.`)
+function entityOf(name: string): KindName {
+  if (isKind(name)) return name
+  throw new NodeError('unknown_entity', `There is no entity ${name}: use ${kindNames.join(', ')}.`)
 }
 
 function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {
@@ -91,9 +91,9 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
   return checked.value as RecordFields
 }
 
-function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
+function listQuery(entity: KindName, query: RecordQuery): ListQuery {
   const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
-  if (!isSortable(entities[entity], sort))
+  if (!isSortable(kinds[entity], sort))
     throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)
   const given = Object.entries(filters)
   if (given.length > MAX_FILTERS)
@@ -104,8 +104,8 @@ function listQuery(entity: EntityName, query: RecordQuery): ListQuery {
   return { limit, offset: 0, sort, order, q, match, count: 'none', filters: parsed }
 }
 
-function filterOf(entity: EntityName, parameter: string, value: unknown): Filter {
-  const filter = parseFilterValue(entities[entity], parameter, value)
+function filterOf(entity: KindName, parameter: string, value: unknown): Filter {
+  const filter = parseFilterValue(kinds[entity], parameter, value)
   if ('msg' in filter) throw invalid([filter])
   return filter
 }

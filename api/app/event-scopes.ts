@@ -1,6 +1,6 @@
 import type { Scope } from '../../db/model/access/scopes.ts'
 import { type CatalogueEvent, selectedBy } from '../../workflows/shared/events.ts'
-import { entityNames, RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { kindNames, RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /**
  * The scopes that reading the data of events needs, so that a key cannot subscribe to what it must not read.
@@ -17,7 +17,7 @@ export function scopesOfEvents(patterns: readonly string[]): Scope[] {
 
 function scopesOf({ subject }: CatalogueEvent): Scope[] {
   if (subject === 'webhook') return []
-  const entity = entityNames.find((name) => RECORD_KINDS[name] === subject)
+  const entity = kindNames.find((name) => RECORD_KINDS[name] === subject)
   // The others have what a run has computed, as the run itself.
   return [entity ? `${entity}:read` : 'workflows:run']
 }

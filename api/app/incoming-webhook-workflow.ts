@@ -34,8 +34,8 @@ async function selected(tx: Tenant, id: string): Promise<Runnable> {
   })
 }
 
-function inputIssues({ name, plan }: Runnable, mapped: Record<string, string>): Issue[] {
-  const names = Object.keys(plan.inputs)
+function inputIssues({ name, program }: Runnable, mapped: Record<string, string>): Issue[] {
+  const names = Object.keys(program.inputs)
   const known = names.length > 0 ? `its inputs are ${names.join(', ')}` : 'it has no inputs'
   const unknown = Object.keys(mapped)
     .filter((input) => !names.includes(input))
@@ -46,7 +46,7 @@ function inputIssues({ name, plan }: Runnable, mapped: Record<string, string>): 
       hint: known,
       ...didYouMean(input, names),
     }))
-  const missing = Object.entries(plan.inputs)
+  const missing = Object.entries(program.inputs)
     .filter(([input, spec]) => spec.required && spec.default === undefined && !Object.hasOwn(mapped, input))
     .map(([input]) => ({
       loc: ['body', 'workflow_inputs', input],

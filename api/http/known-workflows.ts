@@ -19,8 +19,8 @@ export class KnownWorkflows {
     return this.workflows.get(keyOf(organizationId, reference))
   }
 
-  set(organizationId: string, reference: WorkflowReference, { id, name, version, plan }: Runnable): void {
-    this.workflows.set(keyOf(organizationId, reference), { id, name, version, inputs: plan.inputs })
+  set(organizationId: string, reference: WorkflowReference, { id, name, version, program }: Runnable): void {
+    this.workflows.set(keyOf(organizationId, reference), { id, name, version, inputs: program.inputs })
   }
 }
 

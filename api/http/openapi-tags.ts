@@ -1,16 +1,16 @@
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 
 /** The description of a tag. Throws for a tag without one. */
 export function describeTag(name: string): string {
-  const kind = entityNames.find((entity) => entity === name.toLowerCase())
-  const description = kind ? entities[kind].description : DESCRIPTIONS[name]
+  const kind = kindNames.find((entity) => entity === name.toLowerCase())
+  const description = kind ? kinds[kind].description : DESCRIPTIONS[name]
   if (!description) throw new Error(`the tag ${name} has no description`)
   return description
 }
 
 /** The groups of the navigation, in its order. Throws for a tag in no group, or in a group of the same name. */
 export function groupTags(names: string[]): { name: string; tags: string[] }[] {
-  const kinds = names.filter((name) => entityNames.some((entity) => entity === name.toLowerCase()))
+  const kinds = names.filter((name) => kindNames.some((entity) => entity === name.toLowerCase()))
   const groups = [{ name: 'CRM', tags: [...kinds, ...RECORDS] }, ...GROUPS]
   const ungrouped = names.find((name) => !groups.some(({ tags }) => tags.includes(name)))
   if (ungrouped) throw new Error(`the tag ${ungrouped} is in no group`)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
 import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
@@ -10,7 +10,7 @@ import { associationContent, kindParams, listItem, recordParams, selectFields } 
 
 const relatedParams = recordParams.extend({
   ...kindParams.shape,
-  target: z.enum(entityNames).describe('The kind of the other record.'),
+  target: z.enum(kindNames).describe('The kind of the other record.'),
 })
 const linkParams = relatedParams.extend({
   target_id: z.uuid().toLowerCase().describe('The id of the other record.'),
@@ -29,7 +29,7 @@ const body = z
 const tag = 'Records'
 const path = '/objects/{entity}/{entity_id}/associations/{target}/{target_id}'
 /** An association can set a reference field of either record. */
-const writesBoth = ({ entity, target }: { entity: EntityName; target: EntityName }) => [
+const writesBoth = ({ entity, target }: { entity: KindName; target: KindName }) => [
   ...new Set([`${entity}:write` as const, `${target}:write` as const]),
 ]
 
@@ -81,7 +81,7 @@ export const associationRoutes: Route[] = [
     query: { of: ({ target }) => relatedQuery(target), documented: relatedParameters },
     response: {
       status: 200,
-      schema: listEnvelope(z.union(entityNames.map(listItem)), 'AssociatedRecord'),
+      schema: listEnvelope(z.union(kindNames.map(listItem)), 'AssociatedRecord'),
     },
     handler: async ({ params: { entity, entity_id, target }, query, tenant }) => {
       const offset = offsetOf(query)

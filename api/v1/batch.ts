@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AppError, type Issue, invalid } from '../../db/model/errors.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema, upsertSchema } from '../../db/model/records/schemas.ts'
 import { isUpsertKey, upsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import { toIssues } from '../../db/model/validate.ts'
@@ -23,8 +23,8 @@ value in \`data\`, or creates one; it fails with 409 if several records match. I
 of the record.`
 
 /** Up to 200 writes to one kind in one request. */
-export const batchRoutes: Route[] = entityNames.map((entity) => {
-  const { example, object } = entities[entity]
+export const batchRoutes: Route[] = kindNames.map((entity) => {
+  const { example, object } = kinds[entity]
   return route({
     method: 'POST',
     path: `/objects/${entity}/batch`,
@@ -68,7 +68,7 @@ export const batchRoutes: Route[] = entityNames.map((entity) => {
 })
 
 /** Reads one operation. An invalid operation becomes a refused one, because the others still run. */
-function operationOf(entity: EntityName): z.ZodType<Operation> {
+function operationOf(entity: KindName): z.ZodType<Operation> {
   const id = z.uuid().toLowerCase()
   const version = z.int().min(1).optional().describe('The expected version of the record.')
   const keys = upsertKeys(entity)
@@ -117,7 +117,7 @@ function operationOf(entity: EntityName): z.ZodType<Operation> {
     }))
 }
 
-function resultOf(entity: EntityName) {
+function resultOf(entity: KindName) {
   return z
     .object({
       index: z.int().describe('The position of the operation.'),
@@ -141,10 +141,10 @@ function resultOf(entity: EntityName) {
         )
         .optional(),
     })
-    .meta({ id: `${title(entities[entity].object)}BatchItem` })
+    .meta({ id: `${title(kinds[entity].object)}BatchItem` })
 }
 
-function scopesOf(entity: EntityName, operation: Operation): Scope[] {
+function scopesOf(entity: KindName, operation: Operation): Scope[] {
   if (operation.op === 'create') return linkScopes(entity, operation.data, true)
   if (operation.op === 'update') return linkScopes(entity, operation.data)
   return operation.op === 'upsert' ? linkScopes(entity, operation.patch) : []

@@ -3,7 +3,7 @@ import { queryProblems } from '../../db/model/analytics/query.ts'
 import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts'
 import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
 import { type Kind, referencesOf } from '../../db/model/records/kind.ts'
-import { entities } from '../../db/model/records/kinds/index.ts'
+import { kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import type { Catalogue, FilterIssue } from '../../workflows/nodes/catalogue.ts'
@@ -18,7 +18,7 @@ export const catalogue: Catalogue = {
       ({ path, message, type, hint }) => ({ path, message, hint, isName: type !== 'invalid_value' }),
     ),
   entities: Object.fromEntries(
-    Object.entries(entities).map(([name, kind]) => {
+    Object.entries(kinds).map(([name, kind]) => {
       const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)
       return [
         name,

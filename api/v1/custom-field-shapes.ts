@@ -7,8 +7,8 @@ import {
 } from '../../db/model/records/custom-fields/definition.ts'
 import { fieldName, storable } from '../../db/model/records/custom-fields/shape.ts'
 import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/model/records/custom-fields/types.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { refuseOthers } from '../../db/model/records/schemas.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'
 
@@ -101,7 +101,7 @@ export const deleteQuery = z.strictObject({
 export const definitionSchema = z
   .object({
     object: z.literal('custom_field'),
-    entity: z.enum(entityNames as [EntityName, ...EntityName[]]),
+    entity: z.enum(kindNames as [KindName, ...KindName[]]),
     name: z.string(),
     type: z.enum(CUSTOM_FIELD_TYPES),
     label: z.string(),
@@ -117,7 +117,7 @@ export const definitionSchema = z
   .meta({ id: 'CustomField' })
 
 export const deletedField = deletion('custom_field', {
-  entity: z.enum(entityNames),
+  entity: z.enum(kindNames),
   name: z.string(),
   ...DELETED_AT,
   values_deleted: z.int().describe('The number of records whose value was deleted.'),

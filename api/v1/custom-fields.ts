@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { NamedDefinition } from '../../db/model/records/custom-fields/types.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
 import {
   createDefinition,
   deleteDefinition,
@@ -26,10 +26,10 @@ const nameParams = kindParams.extend({ name: z.string().describe('The name of th
 const tag = 'Custom fields'
 const path = '/custom-fields/{entity}'
 const byName = { path: `${path}/{name}`, params: nameParams, tag }
-const reads = ({ entity }: { entity: EntityName }) => [`${entity}:read` as const]
-const writes = ({ entity }: { entity: EntityName }) => [`${entity}:write` as const]
+const reads = ({ entity }: { entity: KindName }) => [`${entity}:read` as const]
+const writes = ({ entity }: { entity: KindName }) => [`${entity}:write` as const]
 
-const present = (entity: EntityName, definition: NamedDefinition) => ({
+const present = (entity: KindName, definition: NamedDefinition) => ({
   object: 'custom_field' as const,
   entity,
   ...definition,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { recordExample } from '../../db/model/records/examples.ts'
 import type { KindEvent } from '../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { recordSchema } from '../../db/model/records/schemas.ts'
 import type { CatalogueEvent } from '../../workflows/shared/events.ts'
 import { approvalShape } from '../approvals/shape.ts'
@@ -46,8 +46,7 @@ const custom = z.looseObject({ id: z.string().optional() })
 const customExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
 
 /** Undefined for runs and for custom subjects. */
-const kindOf = ({ subject }: CatalogueEvent) =>
-  entityNames.find((entity) => entities[entity].object === subject)
+const kindOf = ({ subject }: CatalogueEvent) => kindNames.find((entity) => kinds[entity].object === subject)
 
 /** The JSON Schema of `data`. */
 export function eventSchema(event: CatalogueEvent): Record<string, unknown> {
@@ -63,7 +62,7 @@ export function eventExample(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
   if (!kind) return OTHERS[event.subject]?.example(event) ?? customExample
   return {
-    ...recordExample(entities[kind], kindEventOf(event)?.example),
+    ...recordExample(kinds[kind], kindEventOf(event)?.example),
     version: event.name.endsWith('.created') ? 1 : 2,
     ...(isMerge(event) ? { merged_from: '01890a5d-ac96-774b-bcce-b302099a8059' } : {}),
   }
@@ -75,7 +74,7 @@ export function previousExample(event: CatalogueEvent): Record<string, unknown> 
   const kind = kindOf(event)
   const kindEvent = kindEventOf(event)
   if (!kind || !kindEvent) return undefined
-  const { example, fields } = entities[kind]
+  const { example, fields } = kinds[kind]
   const old = (name: string) => example[name] ?? fields[name]?.default ?? null
   return Object.fromEntries(Object.keys(kindEvent.example).map((name) => [name, old(name)]))
 }
@@ -105,7 +104,7 @@ function approvalExample({ name }: CatalogueEvent) {
 /** The definition of an event that only one kind has, such as `deal.won`. */
 function kindEventOf(event: CatalogueEvent): KindEvent | undefined {
   const kind = kindOf(event)
-  return kind && entities[kind].events?.[event.name.slice(event.name.indexOf('.') + 1)]
+  return kind && kinds[kind].events?.[event.name.slice(event.name.indexOf('.') + 1)]
 }
 
 function runExample(event: CatalogueEvent) {

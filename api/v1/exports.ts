@@ -12,7 +12,7 @@ import { EXPORT_DAYS } from '../../db/exports/purge.ts'
 import { AppError, conflict } from '../../db/model/errors.ts'
 import { EXPORT_STATUSES } from '../../db/model/files/statuses.ts'
 import { customName } from '../../db/model/records/filters.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -39,7 +39,7 @@ const parameter = z.union([value, z.array(value)], {
 
 const newExport = z
   .object({
-    entity: z.enum(entityNames).describe('The kind of the records.'),
+    entity: z.enum(kindNames).describe('The kind of the records.'),
     query: z
       .record(z.string().max(200), parameter)
       .default({})
@@ -87,7 +87,7 @@ const exportSchema = z
   .object({
     object: z.literal('export'),
     id: z.uuid(),
-    entity: z.enum(entityNames),
+    entity: z.enum(kindNames),
     query: z.record(z.string(), z.unknown()),
     fields: z.array(z.string()).nullable(),
     bom: z.boolean(),
@@ -122,7 +122,7 @@ export const exportRoutes: Route[] = [
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(exportSchema) },
     handler: async ({ query, caller, tenant }) => {
-      const readable = entityNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
+      const readable = kindNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
       const page = await tenant((tx) => listExports(tx, readable, { ...query, offset: offsetOf(query) }))
       return presentList({ ...page, data: page.data.map(present) })
     },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ImportRow } from '../../db/imports/imports.ts'
 import { ENCODINGS } from '../../db/model/csv/encoding.ts'
 import { IMPORT_STATUSES } from '../../db/model/files/statuses.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { DELIMITERS } from '../../workflows/shared/csv/delimiter.ts'
 import { CSV } from '../../workflows/shared/limits.ts'
@@ -18,7 +18,7 @@ const mapping = z
 
 export const newImport = z
   .strictObject({
-    entity: z.enum(entityNames).describe('The kind of the records.'),
+    entity: z.enum(kindNames).describe('The kind of the records.'),
     mode: z.enum(['create', 'upsert']).default('create'),
     by: z
       .string()
@@ -54,7 +54,7 @@ export const importSchema = z
   .object({
     object: z.literal('import'),
     id: z.uuid(),
-    entity: z.enum(entityNames),
+    entity: z.enum(kindNames),
     mode: z.enum(['create', 'upsert']),
     by: z.string().nullable(),
     dry_run: z.boolean(),

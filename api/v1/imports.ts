@@ -10,8 +10,8 @@ import {
 import { resumeImport, startImport, stopImport } from '../../db/imports/state.ts'
 import { receiveFile } from '../../db/imports/upload.ts'
 import { invalid } from '../../db/model/errors.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { isUpsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { finderBy } from '../../db/records/find-by-key.ts'
@@ -41,7 +41,7 @@ export const importRoutes: Route[] = [
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(importSchema) },
     handler: async ({ query, caller, tenant }) => {
-      const readable = entityNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
+      const readable = kindNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
       const page = await tenant((tx) => listImports(tx, readable, { ...query, offset: offsetOf(query) }))
       return presentList({ ...page, data: page.data.map(presentImport) })
     },
@@ -187,7 +187,7 @@ async function find(
 }
 
 /** The scopes besides write on the kind: for references, and for companies that `company_name` creates. */
-function scopesOf(entity: EntityName, targets: Mapping): Scope[] {
+function scopesOf(entity: KindName, targets: Mapping): Scope[] {
   const fields = Object.fromEntries(Object.values(targets).map((name) => [name, name]))
   return [...linkScopes(entity, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]
 }

@@ -1,5 +1,5 @@
-import { type EntityName, referencesOf } from '../../db/model/records/kind.ts'
-import { entities } from '../../db/model/records/kinds/index.ts'
+import { type KindName, referencesOf } from '../../db/model/records/kind.ts'
+import { kinds } from '../../db/model/records/kinds/index.ts'
 import type { RecordInput } from '../../db/model/records/schemas.ts'
 import type { Scope } from '../http/scopes.ts'
 
@@ -7,9 +7,9 @@ import type { Scope } from '../http/scopes.ts'
  * A link needs write on both kinds, whether its own route, `associations` or a reference field creates it.
  * @returns the scopes that a body needs besides write on its own kind. Null in a new record removes no link.
  */
-export function linkScopes(entity: EntityName, body: RecordInput, creates = false): Scope[] {
-  const linked = (body.associations ?? []) as { object: EntityName }[]
-  const referred = referencesOf(entities[entity]).filter(([name]) =>
+export function linkScopes(entity: KindName, body: RecordInput, creates = false): Scope[] {
+  const linked = (body.associations ?? []) as { object: KindName }[]
+  const referred = referencesOf(kinds[entity]).filter(([name]) =>
     creates ? body[name] != null : body[name] !== undefined,
   )
   const targets = [...linked.map(({ object }) => object), ...referred.map(([, { to }]) => to)]
@@ -17,8 +17,8 @@ export function linkScopes(entity: EntityName, body: RecordInput, creates = fals
 }
 
 /** The same for the description of an operation. */
-export function linkScopesNote(entity: EntityName): string {
-  return referencesOf(entities[entity])
+export function linkScopesNote(entity: KindName): string {
+  return referencesOf(kinds[entity])
     .filter(([, { to }]) => to !== entity)
     .map(([name, { to }]) => `Setting \`${name}\` also needs the scope \`${to}:write\`.`)
     .join(' ')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { describeCustomField } from '../../db/model/records/custom-fields/describe.ts'
 import { describeKind } from '../../db/model/records/describe.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { listDefinitions } from '../../db/records/custom-fields/definitions.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -14,7 +14,7 @@ import { title } from './record-shapes.ts'
 const kind = z
   .object({
     object: z.literal('object_type'),
-    entity: z.enum(entityNames).describe('The name in paths and scopes.'),
+    entity: z.enum(kindNames).describe('The name in paths and scopes.'),
     singular: z.string().describe('The name in `object` of a record and in events.'),
     description: z.string(),
     field_count: z.int(),
@@ -63,7 +63,7 @@ const customField = definitionSchema
 const schema = z
   .object({
     object: z.literal('object_schema'),
-    entity: z.enum(entityNames),
+    entity: z.enum(kindNames),
     singular: z.string(),
     description: z.string(),
     fields: z.array(field),
@@ -77,7 +77,7 @@ const schema = z
   .meta({ id: 'ObjectSchema' })
 
 /** Computed once: kinds do not change at run time. */
-const KINDS = entityNames.map(describeKind)
+const KINDS = kindNames.map(describeKind)
 
 export const objectSchemaRoutes: Route[] = [
   route({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type EntityName, type FieldType, referencesOf, withArticle } from '../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import { type FieldType, type KindName, referencesOf, withArticle } from '../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'
 import { deleteRecord } from '../../db/records/delete.ts'
@@ -18,8 +18,8 @@ import { customQueryIssues, recordParameters, recordQuery } from './record-query
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
 
 /** Examples of filters with fields of the kind. */
-function listNote(entity: EntityName): string {
-  const { fields } = entities[entity]
+function listNote(entity: KindName): string {
+  const { fields } = kinds[entity]
   const first = (type: FieldType) => Object.keys(fields).find((name) => fields[name]!.type === type)
   const choice = first('enum')
   const examples = [
@@ -36,17 +36,17 @@ const PATCH =
   'Absent members are unchanged, null clears a field, `custom_fields` are merged key by key, an `address` is replaced as a whole. A custom field can always keep its stored value.'
 
 /** How a reference field and associations affect each other. */
-function primaryNote(entity: EntityName): string {
-  const [name] = referencesOf(entities[entity])[0] ?? []
+function primaryNote(entity: KindName): string {
+  const [name] = referencesOf(kinds[entity])[0] ?? []
   if (name === undefined) return ''
   return `Setting \`${name}\` associates the two records, clearing it removes the association. If it changes, the previous association remains if it has a label or properties.`
 }
 
 /** Create, read, update, delete and list for each kind. */
-export const objectRoutes: Route[] = entityNames.flatMap(routesOf)
+export const objectRoutes: Route[] = kindNames.flatMap(routesOf)
 
-function routesOf(entity: EntityName): Route[] {
-  const { object, example } = entities[entity]
+function routesOf(entity: KindName): Route[] {
+  const { object, example } = kinds[entity]
   const record = recordSchema(entity)
   const common = { tag: title(entity), params: recordParams }
   const path = `/objects/${entity}`
@@ -155,10 +155,10 @@ function changeOf(example: Record<string, unknown>): object {
 /** Issues of a body. References are checked only if the caller may link: others must not learn which records exist. */
 const bodyIssues = (
   { caller, tenant }: Pick<RouteRequest, 'caller' | 'tenant'>,
-  entity: EntityName,
+  entity: KindName,
   body: unknown,
   changes?: string,
 ) => {
-  const mayLink = (to: EntityName) => allows(caller.scopes, `${to}:write`)
+  const mayLink = (to: KindName) => allows(caller.scopes, `${to}:write`)
   return tenant((tx) => inputIssues(tx, entity, body, { changes, mayLink }))
 }

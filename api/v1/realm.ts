@@ -1,5 +1,5 @@
 import { LimitWindows } from '../../db/access/limits.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { limitUserAndOrganization } from '../app/limit-requests.ts'
 import type { SessionCaller } from '../app/session-caller.ts'
 import { requireCsrfToken, type SessionGate } from '../app/session-gate.ts'
@@ -17,7 +17,7 @@ const table: Pick<Realm<Route>, 'routes' | 'hintFor' | 'inspect'> = {
   routes,
   hintFor: (path) =>
     /^(?:\/app)?\/v1\/(objects|custom-fields)\//.test(path)
-      ? `the kinds are ${entityNames.join(', ')}`
+      ? `the kinds are ${kindNames.join(', ')}`
       : undefined,
   inspect(route) {
     const depends = typeof route.scope === 'function' || isOfRecords(route.scope)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type EntityName, withArticle } from '../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import { type KindName, withArticle } from '../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { actor, recordSchema } from '../../db/model/records/schemas.ts'
 import { listHistory } from '../../db/records/history.ts'
 import { mergeRecords } from '../../db/records/merge.ts'
@@ -42,10 +42,10 @@ const mergeBody = z
   .meta({ id: 'MergeRequest' })
 
 /** Restore and merge of each kind, and the history of all kinds. */
-export const recordLifeRoutes: Route[] = [...entityNames.flatMap(routesOf), historyRoute()]
+export const recordLifeRoutes: Route[] = [...kindNames.flatMap(routesOf), historyRoute()]
 
-function routesOf(entity: EntityName): Route[] {
-  const { object } = entities[entity]
+function routesOf(entity: KindName): Route[] {
+  const { object } = kinds[entity]
   const common = { tag: title(entity), params: recordParams }
   const byId = `/objects/${entity}/{entity_id}`
   const response = { status: 200 as const, schema: recordSchema(entity) }

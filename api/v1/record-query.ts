@@ -9,8 +9,8 @@ import {
   sortNames,
   unknownHint,
 } from '../../db/model/records/filters.ts'
-import type { EntityName, Kind } from '../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import type { Kind, KindName } from '../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { recordSchema } from '../../db/model/records/schemas.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { tryReadByType } from '../../db/records/custom-fields/query.ts'
@@ -29,21 +29,21 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
 const MAX_NAMED = 20
 
 /** The query parameters of a list of one kind: the controls, and the filters of its fields. */
-export const recordQuery = (entity: EntityName): z.ZodType<RecordQuery> => queries[entity]
+export const recordQuery = (entity: KindName): z.ZodType<RecordQuery> => queries[entity]
 
 /** The same for the list of associated records, which also have their `association`. */
-export const relatedQuery = (entity: EntityName): z.ZodType<RecordQuery> => relatedQueries[entity]
+export const relatedQuery = (entity: KindName): z.ZodType<RecordQuery> => relatedQueries[entity]
 
 /** The parameters of a list for OpenAPI. */
-export const recordParameters = (entity: EntityName) =>
-  z.object({ ...controlsOf(entity), ...filterShapes(entities[entity]) })
+export const recordParameters = (entity: KindName) =>
+  z.object({ ...controlsOf(entity), ...filterShapes(kinds[entity]) })
 
 /** The same for the list of associated records of any kind. */
 export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters })
 
 /** The parameters other than filters; without `entity`, for any kind. */
-function controlsOf(entity?: EntityName, alsoShown: string[] = []) {
-  const kind = entity && entities[entity]
+function controlsOf(entity?: KindName, alsoShown: string[] = []) {
+  const kind = entity && kinds[entity]
   const shown = entity && [...Object.keys(recordSchema(entity).shape), ...alsoShown]
   return {
     ...pageControls,
@@ -85,8 +85,8 @@ function controlsOf(entity?: EntityName, alsoShown: string[] = []) {
   }
 }
 
-function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
-  const kind = entities[entity]
+function buildQuery(entity: KindName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
+  const kind = kinds[entity]
   const controls = controlsOf(entity, alsoShown)
   const isFilter = (name: string) => !Object.hasOwn(controls, name)
   const text = z.union([z.string(), z.array(z.string())])
@@ -115,8 +115,8 @@ function buildQuery(entity: EntityName, alsoShown: string[] = []): z.ZodType<Rec
 }
 
 /** Issues of custom-field filters and sorts, which depend on their definitions, in a query with other issues. */
-export function customQueryIssues(tx: Tenant, entity: EntityName, sent: RawQuery): Promise<Issue[]> {
-  const kind = entities[entity]
+export function customQueryIssues(tx: Tenant, entity: KindName, sent: RawQuery): Promise<Issue[]> {
+  const kind = kinds[entity]
   const filters = validFilters(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
   return tryReadByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
@@ -147,10 +147,10 @@ function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
   if (values > MAX_VALUES) tooMuch(`at most ${MAX_VALUES.toLocaleString('en')} values in all filters`)
 }
 
-type Queries = Record<EntityName, z.ZodType<RecordQuery>>
+type Queries = Record<KindName, z.ZodType<RecordQuery>>
 
-const queries = Object.fromEntries(entityNames.map((entity) => [entity, buildQuery(entity)])) as Queries
+const queries = Object.fromEntries(kindNames.map((entity) => [entity, buildQuery(entity)])) as Queries
 
 const relatedQueries = Object.fromEntries(
-  entityNames.map((entity) => [entity, buildQuery(entity, ['association'])]),
+  kindNames.map((entity) => [entity, buildQuery(entity, ['association'])]),
 ) as Queries

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { recordExample } from '../../db/model/records/examples.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { type AgxRecord, listedSchema } from '../../db/model/records/schemas.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import type { RouteRequest } from '../http/route.ts'
@@ -9,7 +9,7 @@ import type { RecordQuery } from './record-query.ts'
 
 /** Shared parameters, shapes and presenters of the operations on records. */
 
-export const kindParams = z.object({ entity: z.enum(entityNames).describe('The kind of record.') })
+export const kindParams = z.object({ entity: z.enum(kindNames).describe('The kind of record.') })
 export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describe('The id of the record.') })
 
 /** The name of a kind in tags and operation ids. */
@@ -24,24 +24,23 @@ export const associationContent = z
   .meta({ id: 'AssociationContent' })
 
 /** A record in a list: all its fields are optional, because `fields` selects them. `ContactListItem`. */
-export const listItem = (entity: EntityName) => listItems[entity]
+export const listItem = (entity: KindName) => listItems[entity]
 
-function buildListItem(entity: EntityName) {
-  const kind = entities[entity]
+function buildListItem(entity: KindName) {
+  const kind = kinds[entity]
   return listedSchema(entity)
     .extend({ association: associationContent.optional().describe('Only in lists of associated records.') })
     .describe('All fields; with `fields`, those that it names, `id` and `object`.')
     .meta({ id: `${title(kind.object)}ListItem`, examples: [recordExample(kind)] })
 }
 
-const listItems = Object.fromEntries(entityNames.map((entity) => [entity, buildListItem(entity)])) as Record<
-  EntityName,
+const listItems = Object.fromEntries(kindNames.map((entity) => [entity, buildListItem(entity)])) as Record<
+  KindName,
   ReturnType<typeof buildListItem>
 >
 
 /** `ContactList`. */
-export const recordList = (entity: EntityName) =>
-  listEnvelope(listItem(entity), title(entities[entity].object))
+export const recordList = (entity: KindName) => listEnvelope(listItem(entity), title(kinds[entity].object))
 
 /** The records with only the requested `fields`. */
 export function selectFields(records: AgxRecord[], { fields }: RecordQuery): object[] {

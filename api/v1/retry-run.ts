@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { requireVersion } from '../../db/model/lists/version.ts'
-import { createRetry, type PlannedRetry, planRetryOf, RETRY_VERSIONS } from '../../db/runs/retry.ts'
+import { createRetry, type PlannedRetry, prepareRetryOf, RETRY_VERSIONS } from '../../db/runs/retry.ts'
 import type { ApiConfig } from '../config.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
@@ -91,15 +91,15 @@ for runs.`,
     handler: async (request) => {
       const { body, headers, params, tenant } = request
       const seconds = waitSeconds(headers)
-      const { planned, runId } = await tenant(async (tx) => {
-        const planned = await planRetryOf(tx, params.run_id, body)
-        requireVersion('workflow', planned.workflow.version, ifMatch(headers))
-        return { planned, runId: body.confirm ? await createRetry(tx, planned, 0) : undefined }
+      const { prepared, runId } = await tenant(async (tx) => {
+        const prepared = await prepareRetryOf(tx, params.run_id, body)
+        requireVersion('workflow', prepared.workflow.version, ifMatch(headers))
+        return { prepared, runId: body.confirm ? await createRetry(tx, prepared, 0) : undefined }
       })
-      request.setHeader('ETag', `"${planned.workflow.version}"`)
-      if (runId !== undefined) return answerStarted(request, runId, planned.workflow, seconds)
+      request.setHeader('ETag', `"${prepared.workflow.version}"`)
+      if (runId !== undefined) return answerStarted(request, runId, prepared.workflow, seconds)
       request.doNotStore()
-      return previewOf(planned, request.deps.config)
+      return previewOf(prepared, request.deps.config)
     },
   }),
 ]
@@ -115,9 +115,9 @@ function previewOf(
     version: workflow.version,
     from_node,
     reused,
-    nodes: previewNodes(workflow.plan, again),
+    nodes: previewNodes(workflow.program, again),
     loops,
     inputs,
-    warnings: warningsOf(workflow.plan, again, config),
+    warnings: warningsOf(workflow.program, again, config),
   })
 }

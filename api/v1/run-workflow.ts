@@ -160,7 +160,7 @@ async function startRead(
   const { deps, caller, headers } = request
   const started = await request.tenant(async (tx) => {
     const workflow = await find(tx)
-    const checked = checkedInputs(workflow.plan, inputs)
+    const checked = checkedInputs(workflow.program, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, preview: previewOf(workflow, checked, deps.config) }
     tx.last()
@@ -183,15 +183,15 @@ const newRun = (
 })
 
 function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: ApiConfig) {
-  const ids = Object.keys(workflow.plan.nodes)
+  const ids = Object.keys(workflow.program.nodes)
   return preview.answer({
     workflow_id: workflow.id,
     name: workflow.name,
     version: workflow.version,
-    nodes: previewNodes(workflow.plan, ids),
-    edges: edgesOf(workflow.plan),
+    nodes: previewNodes(workflow.program, ids),
+    edges: edgesOf(workflow.program),
     inputs,
-    warnings: warningsOf(workflow.plan, ids, config),
+    warnings: warningsOf(workflow.program, ids, config),
   })
 }
 
@@ -200,8 +200,8 @@ const edgesOf = ({ nodes }: Program) =>
     Object.entries(next).flatMap(([handle, targets]) => targets.map((to) => ({ from: id, handle, to }))),
   )
 
-function checkedInputs(plan: Program, given: Record<string, unknown>): Record<string, unknown> {
-  const { inputs, problems } = checkInputs(plan.inputs, given)
+function checkedInputs(program: Program, given: Record<string, unknown>): Record<string, unknown> {
+  const { inputs, problems } = checkInputs(program.inputs, given)
   if (problems.length > 0)
     throw invalid(
       problems.map(({ name, message, type }) => ({ loc: ['body', 'inputs', name], msg: message, type })),

@@ -34,9 +34,9 @@ export const previewNodes = ({ nodes }: Program, ids: string[]): PreviewNode[] =
     return { id, type, title, effect }
   })
 
-/** About these nodes of a plan. */
-export function warningsOf(plan: Program, ids: string[], config: ApiConfig): string[] {
-  const nodes = ids.map((id) => plan.nodes[id]!)
+/** About these nodes of a program. */
+export function warningsOf(program: Program, ids: string[], config: ApiConfig): string[] {
+  const nodes = ids.map((id) => program.nodes[id]!)
   const outside = nodes.filter(reachesOutside).map((node) => node.title)
   return [
     ...(outside.length > 0 ? [`Has effects outside the service: ${outside.join(', ')}.`] : []),

@@ -1,4 +1,4 @@
-import type { EntityName } from '../../db/model/records/kind.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { readDefinitions } from '../../db/records/custom-fields/rules.ts'
 import type { Finding } from '../../workflows/language/definition.ts'
@@ -24,7 +24,7 @@ export async function unmetRequirements(
       hint: `set the environment variable ${setting} of the service`,
     }))
   for (const { entity, name, type } of requires.custom_fields) {
-    const defined = (await readDefinitions(tx, entity as EntityName))[name]
+    const defined = (await readDefinitions(tx, entity as KindName))[name]
     if (defined?.type === type) continue
     const field = `custom_fields.${name} of ${entity}`
     warnings.push({

@@ -25,7 +25,7 @@ export async function compiled(
   const content = {
     spec: spec ?? null,
     definition: validated.definition,
-    plan: validated.program,
+    program: validated.program,
   }
   return { content, warnings: validated.result.warnings, references: validated.references }
 }

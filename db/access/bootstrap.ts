@@ -8,7 +8,7 @@ import { connect } from '../postgres/connect.ts'
 import type { DatabaseUrls } from '../postgres/roles.ts'
 import { tenantOf, Wakes } from '../postgres/tenancy.ts'
 import { transaction } from '../postgres/transaction.ts'
-import type { bootstrapSettings } from '../process/config.ts'
+import type { bootstrapVariables } from '../process/config.ts'
 import { createKey } from './keys.ts'
 import { createUser } from './users.ts'
 
@@ -18,7 +18,7 @@ export async function lockFirstOrganization(trx: Knex): Promise<boolean> {
   return (await trx('organizations').first('id')) === undefined
 }
 
-export type BootstrapOptions = z.output<typeof bootstrapSettings>
+export type BootstrapOptions = z.output<typeof bootstrapVariables>
 
 /** The result of a first start. The secrets are returned only here. */
 export interface Bootstrapped {

@@ -1,7 +1,7 @@
 import type { AnalyticsQuery, AnalyticsResult } from '../../workflows/shared/analytics.ts'
 import { ANALYTICS } from '../../workflows/shared/limits.ts'
 import { getOrganization, type Organization } from '../access/organization.ts'
-import { type Plan, planQuery } from '../model/analytics/query.ts'
+import { type ResolvedQuery, resolveQuery } from '../model/analytics/query.ts'
 import { AppError, invalid } from '../model/errors.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import { isStatementTimeout } from '../postgres/sql-state.ts'
@@ -35,14 +35,14 @@ export async function queryAll(
   { now = new Date(), part = 'body' }: QueryOptions = {},
 ): Promise<AnalyticsResult[]> {
   const organization = await getOrganization(tx)
-  const plans = queries.map((query) => planQuery(query, { now, timezone: organization.timezone }, part))
+  const all = queries.map((query) => resolveQuery(query, { now, timezone: organization.timezone }, part))
   return scanning(tx, async (scan) => {
     const results: AnalyticsResult[] = []
     const deadline = performance.now() + ANALYTICS.ms
-    for (const plan of plans) {
+    for (const resolved of all) {
       // A scan may take as long again.
       if (performance.now() > deadline) throw tooSlow()
-      results.push(resultOf(plan, await cellsOf(scan, plan), organization, now))
+      results.push(resultOf(resolved, await cellsOf(scan, resolved), organization, now))
     }
     return results
   })
@@ -79,15 +79,20 @@ const tooSlow = () =>
     hint: 'take a shorter period, or a filter',
   })
 
-async function cellsOf(tx: Tenant, plan: Plan): Promise<Cell[]> {
-  const { sql, bindings } = statementOf(plan, tx.organizationId)
+async function cellsOf(tx: Tenant, resolved: ResolvedQuery): Promise<Cell[]> {
+  const { sql, bindings } = statementOf(resolved, tx.organizationId)
   const { rows } = await tx.trx.raw<{ rows: Cell[] }>(sql, bindings as never).options(PLANNED_ANEW)
   return rows
 }
 
-function resultOf(plan: Plan, cells: Cell[], organization: Organization, now: Date): AnalyticsResult {
-  const { metric, groupBy, interval, timezone, from, to } = plan
-  const answer = answerOf(plan, cells, organization.currency)
+function resultOf(
+  resolved: ResolvedQuery,
+  cells: Cell[],
+  organization: Organization,
+  now: Date,
+): AnalyticsResult {
+  const { metric, groupBy, interval, timezone, from, to } = resolved
+  const answer = answerOf(resolved, cells, organization.currency)
   if (answer.rows.length > 2 * ANALYTICS.rows)
     throw invalid([
       {

@@ -1,7 +1,7 @@
 import type { AnalyticsRow } from '../../workflows/shared/analytics.ts'
 import { add, type Decimal, decimalText, divide, parseDecimal } from '../../workflows/shared/decimal.ts'
 import type { Metric } from '../model/analytics/metric.ts'
-import type { Plan } from '../model/analytics/query.ts'
+import type { ResolvedQuery } from '../model/analytics/query.ts'
 import { type Cell, valueOfClass } from './statement.ts'
 
 /** Sums of which a value is made, of any number of cells. */
@@ -23,8 +23,8 @@ interface Group {
  * The rows of an answer: each group in each bucket, also where there is nothing, and the totals by currency. `currency`:
  * that of the organization, for money where there is none.
  */
-export function answerOf(plan: Plan, cells: Cell[], currency: string) {
-  const { metric, groupBy, buckets } = plan
+export function answerOf(resolved: ResolvedQuery, cells: Cell[], currency: string) {
+  const { metric, groupBy, buckets } = resolved
   const groups = new Map<string, Group>()
   const totals = new Map<string | null, Sums>()
   for (const cell of cells) {

@@ -1,5 +1,5 @@
 import type { Measure } from '../model/analytics/metric.ts'
-import type { Plan } from '../model/analytics/query.ts'
+import type { ResolvedQuery } from '../model/analytics/query.ts'
 import type { Fragment } from '../records/filter-sql.ts'
 
 /** A row of the statement: the sums of one group in one bucket. */
@@ -23,9 +23,9 @@ export interface Cell {
  * The statement of a query. Each bucket is a range of an index that holds all the columns: the rows of the table are not
  * read. That takes half the time of one scan that computes the bucket of each row.
  */
-export function statementOf(plan: Plan, organizationId: string): Fragment {
-  const { measure } = plan.metric
-  const { sql, bindings } = groupsOf(plan, organizationId)
+export function statementOf(resolved: ResolvedQuery, organizationId: string): Fragment {
+  const { measure } = resolved.metric
+  const { sql, bindings } = groupsOf(resolved, organizationId)
   if (measure.type !== 'percentile') return { sql, bindings }
   // In each group and bucket, and of all: the class that the percentage of the rows reach.
   const reached = `min(class) filter (where reached >= ${measure.p} * whole)::integer as class, sum(n)::bigint as n, null as a`
@@ -47,8 +47,8 @@ export function statementOf(plan: Plan, organizationId: string): Fragment {
 }
 
 /** The sums of each group and bucket, of a percentile also of each class. */
-function groupsOf(plan: Plan, organizationId: string): Fragment {
-  const { metric, groupBy, buckets } = plan
+function groupsOf(resolved: ResolvedQuery, organizationId: string): Fragment {
+  const { metric, groupBy, buckets } = resolved
   const columns = [
     ...groupBy.map((name, i) => `t.${name} as d${i + 1}`),
     ...(metric.currency ? [`t.${metric.currency} as currency`] : []),
@@ -58,23 +58,23 @@ function groupsOf(plan: Plan, organizationId: string): Fragment {
   const scan = (range: string) => `
     select ${[...columns, 'count(*) as n', `${sumOf(metric.measure)} as a`].join(', ')}
     from ${metric.source.table} t
-    where t.organization_id = ? and ${range} and ${conditionsOf(plan)}
+    where t.organization_id = ? and ${range} and ${conditionsOf(resolved)}
     ${names.length > 0 ? `group by ${names.map((_, i) => i + 1).join(', ')}` : ''}`
   const scanned = [organizationId]
-  const filters = plan.filter.map(([, , values]) => values.filter((value) => value !== null))
+  const filters = resolved.filter.map(([, , values]) => values.filter((value) => value !== null))
   const shown = (name: string, type = 'text') => (names.includes(name) ? name : `null::${type} as ${name}`)
   const dimension = (name: string) => (names.includes(name) ? `${name}::text` : `null::text as ${name}`)
   const cells = `
     select bucket, ${groupBy.length === 0 ? '1 as place, ' : ''}${dimension('d1')}, ${dimension('d2')}, ${shown('currency')}, ${shown('class', 'integer')}, n, a
     from ${
       buckets
-        ? `unnest(?::${typeOf(plan)}[], ?::${typeOf(plan)}[]) with ordinality as b (start, until, bucket),
+        ? `unnest(?::${typeOf(resolved)}[], ?::${typeOf(resolved)}[]) with ordinality as b (start, until, bucket),
            lateral (${scan(`t.${metric.time} >= b.start and t.${metric.time} < b.until`)}) c`
-        : `(select 1 as bucket) b, (${scan(rangeOf(plan))}) c`
+        : `(select 1 as bucket) b, (${scan(rangeOf(resolved))}) c`
     }`
   const bounds = buckets
-    ? [edges(plan).slice(0, -1), edges(plan).slice(1)]
-    : [plan.from, plan.to].flatMap((moment) => (moment === null ? [] : [boundOf(plan, moment)]))
+    ? [edges(resolved).slice(0, -1), edges(resolved).slice(1)]
+    : [resolved.from, resolved.to].flatMap((moment) => (moment === null ? [] : [boundOf(resolved, moment)]))
   // The range follows the organization where it is of parameters.
   const bindings = buckets ? [...bounds, ...scanned, ...filters] : [...scanned, ...bounds, ...filters]
   if (groupBy.length === 0) return { sql: cells, bindings }
@@ -90,12 +90,12 @@ function groupsOf(plan: Plan, organizationId: string): Fragment {
       select bucket, place, case when place is not null then d1 end as d1, case when place is not null then d2 end as d2,
         currency, class, sum(n)::bigint as n, sum(a) as a
       from keyed left join shown using (key) group by 1, 2, 3, 4, 5, 6`,
-    bindings: [...bindings, plan.limit],
+    bindings: [...bindings, resolved.limit],
   }
 }
 
 /** SQL: the conditions of the metric and the filters, whose values are bound. */
-function conditionsOf({ metric, filter }: Plan): string {
+function conditionsOf({ metric, filter }: ResolvedQuery): string {
   const { measure, source, where, currency } = metric
   const filters = filter.map(([name, { type }, values]) => {
     const some = `t.${name} = any(?::${type === 'id' ? 'uuid' : 'text'}[])`
@@ -135,22 +135,24 @@ const classOf = (of: string) =>
 /** The middle of a class. */
 export const valueOfClass = (at: number): number => (at <= CLASS_OF_LEAST ? 0 : CLASS_RATIO ** (at - 0.5))
 
-const typeOf = ({ metric }: Plan) => (metric.time === 'id' ? 'uuid' : 'timestamptz')
+const typeOf = ({ metric }: ResolvedQuery) => (metric.time === 'id' ? 'uuid' : 'timestamptz')
 
 /** The bounds of the buckets: the first and last one end with the period. */
-function edges(plan: Plan): string[] {
-  const [, ...inner] = plan.buckets!
-  return [plan.from ?? plan.buckets![0]!, ...inner, plan.to].map((moment) => boundOf(plan, moment))
+function edges(resolved: ResolvedQuery): string[] {
+  const [, ...inner] = resolved.buckets!
+  return [resolved.from ?? resolved.buckets![0]!, ...inner, resolved.to].map((moment) =>
+    boundOf(resolved, moment),
+  )
 }
 
-function rangeOf(plan: Plan): string {
-  const { metric, from } = plan
-  const bound = (operator: string) => `t.${metric.time} ${operator} ?::${typeOf(plan)}`
+function rangeOf(resolved: ResolvedQuery): string {
+  const { metric, from } = resolved
+  const bound = (operator: string) => `t.${metric.time} ${operator} ?::${typeOf(resolved)}`
   return [...(from === null ? [] : [bound('>=')]), bound('<')].join(' and ')
 }
 
 /** A moment as the time column has it: the first UUIDv7 of its millisecond, or a time. */
-function boundOf({ metric }: Plan, moment: number): string {
+function boundOf({ metric }: ResolvedQuery, moment: number): string {
   if (metric.time !== 'id') return new Date(moment).toISOString()
   const hex = Math.max(0, moment).toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`

@@ -1,17 +1,17 @@
 import { type Target, targetOf, targetsFor } from '../imports/targets.ts'
 import type { CellType } from '../model/csv/read-cell.ts'
 import { writeCell, writeList } from '../model/csv/write-cell.ts'
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 const MAX_CUSTOM = 1_000
 
 /** The field names that an export accepts, in addition to `custom_fields.<name>`. */
-export const exportable = (entity: EntityName): string[] => [
+export const exportable = (entity: KindName): string[] => [
   'id',
-  ...Object.keys(entities[entity].fields),
+  ...Object.keys(kinds[entity].fields),
   ...['external_id', 'owner_id', 'tags', 'custom_fields', 'version', 'created_at', 'updated_at'],
 ]
 
@@ -21,7 +21,7 @@ export const exportable = (entity: EntityName): string[] => [
  */
 export async function exportColumns(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   fields: string[] | null,
 ): Promise<string[]> {
   const targets = await targetsFor(tx, entity)
@@ -30,13 +30,13 @@ export async function exportColumns(
   if (wanted.includes('custom_fields')) custom.push(...(await namesInUse(tx, entity)))
   const columns = wanted.flatMap((name) => {
     if (name === 'custom_fields') return [...new Set(custom)].sort()
-    if (entities[entity].fields[name]?.type !== 'address') return [name]
+    if (kinds[entity].fields[name]?.type !== 'address') return [name]
     return [...targets.byName.keys()].filter((target) => target.startsWith(`${name}.`))
   })
   return [...new Set(['id', ...columns])]
 }
 
-async function namesInUse(tx: Tenant, entity: EntityName): Promise<string[]> {
+async function namesInUse(tx: Tenant, entity: KindName): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { key: string }[] }>(
     `select distinct one.key from ${entity}, jsonb_object_keys(custom_fields) one (key)
      where organization_id = ? and deleted_at is null limit ${MAX_CUSTOM}`,
@@ -48,7 +48,7 @@ async function namesInUse(tx: Tenant, entity: EntityName): Promise<string[]> {
 /** Returns a function from a record to the cells of its row. */
 export async function cellsOf(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   columns: string[],
 ): Promise<(record: AgxRecord) => string[]> {
   const targets = await targetsFor(tx, entity)

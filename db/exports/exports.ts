@@ -4,7 +4,7 @@ import type { Actor } from '../model/actor.ts'
 import { AppError, type Issue, invalid, notFound } from '../model/errors.ts'
 import type { ExportStatus } from '../model/files/statuses.ts'
 import type { Page } from '../model/lists/page.ts'
-import type { EntityName } from '../model/records/kind.ts'
+import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../records/list.ts'
 
@@ -13,7 +13,7 @@ export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filt
 
 export interface ExportRow {
   id: string
-  entity: EntityName
+  entity: KindName
   /** The list's parameters as sent, and as parsed. */
   query: Record<string, string | string[]>
   list_query: Selection
@@ -103,7 +103,7 @@ export async function lockExport(tx: Tenant, id: string): Promise<ExportRow> {
 }
 
 /** Exports of these kinds, newest first. */
-export function listExports(tx: Tenant, entities: EntityName[], page: IdPage): Promise<Page<ExportRow>> {
+export function listExports(tx: Tenant, entities: KindName[], page: IdPage): Promise<Page<ExportRow>> {
   const rows = tx
     .trx('exports')
     .where('organization_id', tx.organizationId)

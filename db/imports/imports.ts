@@ -6,7 +6,7 @@ import type { Place } from '../model/csv/rows.ts'
 import { notFound } from '../model/errors.ts'
 import type { ImportStatus } from '../model/files/statuses.ts'
 import type { Page } from '../model/lists/page.ts'
-import type { EntityName } from '../model/records/kind.ts'
+import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
@@ -29,7 +29,7 @@ export interface ImportFile {
 
 export interface ImportRow {
   id: string
-  entity: EntityName
+  entity: KindName
   mode: 'create' | 'upsert'
   upsert_by: string | null
   dry_run: boolean
@@ -63,7 +63,7 @@ export interface ImportError {
 }
 
 export interface NewImport {
-  entity: EntityName
+  entity: KindName
   mode: 'create' | 'upsert'
   by?: string | undefined
   dry_run: boolean
@@ -128,7 +128,7 @@ export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
 }
 
 /** Imports of these kinds, newest first. */
-export function listImports(tx: Tenant, entities: EntityName[], page: IdPage): Promise<Page<ImportRow>> {
+export function listImports(tx: Tenant, entities: KindName[], page: IdPage): Promise<Page<ImportRow>> {
   const rows = tx
     .trx('imports')
     .where('organization_id', tx.organizationId)

@@ -1,6 +1,6 @@
 import { READ_ONLY } from '../model/records/common-fields.ts'
-import type { EntityName, Field } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { Field, KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { normalise, SYNONYMS } from '../model/records/synonyms.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
@@ -9,7 +9,7 @@ import { type Target, type Targets, targetOf } from './targets.ts'
  * Proposes a target for each column of a header by its name: a field with that name or synonym; null for read-only
  * fields; else a custom field. If two columns match one field, the better match gets it.
  */
-export function proposeMapping(entity: EntityName, header: string[], targets: Targets): Mapping {
+export function proposeMapping(entity: KindName, header: string[], targets: Targets): Mapping {
   const named = targetsByName(targets)
   const guesses = header.map((column) => ({ column, ...guess(entity, column, targets, named) }))
   const best = new Map<string, string>()
@@ -27,15 +27,15 @@ export function proposeMapping(entity: EntityName, header: string[], targets: Ta
 }
 
 function guess(
-  entity: EntityName,
+  entity: KindName,
   column: string,
   targets: Targets,
   named: ReadonlyMap<string, string>,
 ): { target: string | null; rank: number } {
   if (targetOf(targets, column)) return { target: column, rank: 0 }
   const whole = normalise(column)
-  const { object } = entities[entity]
-  const fields: Record<string, Field> = entities[entity].fields
+  const { object } = kinds[entity]
+  const fields: Record<string, Field> = kinds[entity].fields
   const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
   if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }

@@ -1,6 +1,6 @@
 import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type ImportFile, type ImportRow, lockImport, type Mapping } from './imports.ts'
 import { type Targets, targetOf, targetsFor } from './targets.ts'
@@ -120,7 +120,7 @@ function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, target
 function missing({ entity, mode, upsert_by }: ImportRow, columnOf: Map<string, string>): string[] {
   if (mode === 'upsert')
     return columnOf.has(upsert_by!) ? [] : [`no column is mapped to ${upsert_by}, the upsert key`]
-  const { fields, atLeastOneOf } = entities[entity]
+  const { fields, atLeastOneOf } = kinds[entity]
   const absent = Object.entries(fields)
     .filter(([name, field]) => field.required && field.default === undefined && !columnOf.has(name))
     .map(([name]) => `no column is mapped to ${name}, which is required`)

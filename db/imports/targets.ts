@@ -2,8 +2,8 @@ import type { CellType } from '../model/csv/read-cell.ts'
 import type { CustomFieldType, Definition } from '../model/records/custom-fields/types.ts'
 import { ADDRESS_PARTS } from '../model/records/field-types.ts'
 import { customName } from '../model/records/filters.ts'
-import type { EntityName, Field, FieldType } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { Field, FieldType, KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
 
@@ -33,16 +33,16 @@ export interface Targets {
   open: boolean
 }
 
-export async function targetsFor(tx: Tenant, entity: EntityName): Promise<Targets> {
+export async function targetsFor(tx: Tenant, entity: KindName): Promise<Targets> {
   const { definitions, strict } = await lockFieldRules(tx, entity)
-  const native = Object.entries(entities[entity].fields).filter(([, field]) => !field.readOnly)
+  const native = Object.entries(kinds[entity].fields).filter(([, field]) => !field.readOnly)
   const all: Target[] = [
     ...native.flatMap(([name, field]) => nativeTargets(name, field)),
     { name: 'external_id', type: 'text' },
     { name: 'owner_id', type: 'text' },
     { name: 'tags', type: 'tags' },
     ...(entity === 'contacts' ? [FULL_NAME] : []),
-    ...('company_id' in entities[entity].fields ? [COMPANY_NAME] : []),
+    ...('company_id' in kinds[entity].fields ? [COMPANY_NAME] : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
   return { byName: new Map(all.map((target) => [target.name, target])), open: !strict }

@@ -1,7 +1,7 @@
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import { ENTITY_OF, type IncomingWebhook, type Write } from '../model/incoming/types.ts'
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, REQUEST_TRACE, type RecordInput } from '../model/records/schemas.ts'
 import { upsertKey } from '../model/records/upsert-keys.ts'
 import type { TraceContext } from '../model/trace-context.ts'
@@ -111,14 +111,14 @@ async function createAnyway(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
 
 const created = (records: AgxRecord[]): Saved[] => records.map((record) => ({ action: 'created', record }))
 
-async function create(tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<AgxRecord[]> {
+async function create(tx: Tenant, entity: KindName, inputs: RecordInput[]): Promise<AgxRecord[]> {
   return (await createSet(tx, entity, inputs)).map((outcome: Outcome) => recordOf([outcome]))
 }
 
 /** The field whose value identifies duplicates. */
 function keyFieldOf({ target_entity, deduplication: { by } }: Settings): string {
   if (by.startsWith('custom_fields.')) return by
-  return by === 'email' && entities[ENTITY_OF[target_entity]].fields.email ? 'email' : 'external_id'
+  return by === 'email' && kinds[ENTITY_OF[target_entity]].fields.email ? 'email' : 'external_id'
 }
 
 /** The fields from the payload only: the defaults of a new record must not change an existing one. */
@@ -154,7 +154,7 @@ async function fieldsOf(tx: Tenant, all: ToSave[]): Promise<RecordInput[]> {
   }))
 }
 
-async function addNotes(tx: Tenant, entity: EntityName, all: ToSave[], saved: Saved[]): Promise<void> {
+async function addNotes(tx: Tenant, entity: KindName, all: ToSave[], saved: Saved[]): Promise<void> {
   const notes = all.flatMap(({ mapped: { note }, trace }, i) => {
     const { action, record } = saved[i]!
     if (!note?.trim() || action === 'skipped') return []

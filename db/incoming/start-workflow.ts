@@ -6,7 +6,7 @@ import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { CHAIN_START, createRuns, type NewRun } from '../runs/runs.ts'
-import { getPlan, getWorkflow } from '../workflows/workflows.ts'
+import { getProgram, getWorkflow } from '../workflows/workflows.ts'
 import type { Saved } from './save.ts'
 
 /** A run that was queued, or why none was. */
@@ -74,7 +74,7 @@ async function workflowOf(
   if (!found) return { warning: 'the selected workflow does not exist' }
   const { id, name, active_version: version } = found
   if (version === null) return { warning: `the selected workflow "${name}" is not active` }
-  return { workflow: { id, version, name }, inputs: (await getPlan(tx, id, version)).plan.inputs }
+  return { workflow: { id, version, name }, inputs: (await getProgram(tx, id, version)).program.inputs }
 }
 
 const inputsOf = (webhook: IncomingWebhook, trigger: object): Record<string, unknown> =>

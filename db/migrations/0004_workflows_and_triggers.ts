@@ -16,7 +16,7 @@ export async function up(knex: Knex): Promise<void> {
       active_version integer,
       created_at timestamptz(3) not null default now(),
       updated_at timestamptz(3) not null default now(),
-      -- the row stays for its runs: those in flight still need their plan
+      -- the row stays for its runs: those in flight still need their program
       deleted_at timestamptz(3),
       primary key (organization_id, id),
       check ((status = 'active') = (active_version is not null))
@@ -32,14 +32,14 @@ export async function up(knex: Knex): Promise<void> {
       spec text,
       -- json, not jsonb: the order of nodes and of a switch's cases matters
       definition json not null,
-      plan json not null,
+      program json not null,
       created_by json not null,
       created_at timestamptz(3) not null default now(),
-      -- what each run of the version needs: an access to the plan parses all of it
-      engine integer generated always as (cast(plan ->> 'engine' as integer)) stored,
-      concurrency integer generated always as (cast(plan #>> '{settings,concurrency}' as integer)) stored,
-      on_limit text generated always as (plan #>> '{settings,on_limit}') stored,
-      starts_with text generated always as (plan -> 'nodes' -> (plan ->> 'start') ->> 'title') stored,
+      -- what each run of the version needs: an access to the program parses all of it
+      engine integer generated always as (cast(program ->> 'engine' as integer)) stored,
+      concurrency integer generated always as (cast(program #>> '{settings,concurrency}' as integer)) stored,
+      on_limit text generated always as (program #>> '{settings,on_limit}') stored,
+      starts_with text generated always as (program -> 'nodes' -> (program ->> 'start') ->> 'title') stored,
       primary key (organization_id, workflow_id, version),
       foreign key (organization_id, workflow_id) references workflows on delete cascade
     );

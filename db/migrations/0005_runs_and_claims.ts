@@ -32,7 +32,7 @@ export async function up(knex: Knex): Promise<void> {
       -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
       -- items that were named, if any
       retry jsonb,
-      -- the interpreter version that its plan needs: only a worker of this version or a newer one may claim it
+      -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
       -- of a node test: {node_type, title, sealed}; config and inputs are sealed until the test ends

@@ -41,7 +41,7 @@ const isOrigin = (text: string) =>
   text === '*' || (/^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text)
 
 /** Of what migrates: the login that owns the tables, by default that of DATABASE_URL. */
-export const migrationSettings = z.object({
+export const migrationVariables = z.object({
   DATABASE_OWNER_URL: databaseUrl.optional(),
 })
 
@@ -49,7 +49,7 @@ export const migrationSettings = z.object({
  * The settings shared by both processes. `api/config.ts` and `worker/config.ts` add their own; `npm start` starts both
  * processes and reads all settings.
  */
-export const sharedSettings = z.object({
+export const sharedVariables = z.object({
   NODE_ENV: oneOf(['development', 'production', 'test']).default('development'),
   DATA_DIR: z
     .string()
@@ -123,7 +123,7 @@ export const sharedSettings = z.object({
 })
 
 /** The settings of the API only. */
-export const apiSettings = z.object({
+export const apiVariables = z.object({
   PORT: port().default(8080),
   /** The number of trusted proxies that append to X-Forwarded-For. */
   TRUSTED_PROXIES: whole(0, 10).default(0),
@@ -150,7 +150,7 @@ export const apiSettings = z.object({
 })
 
 /** The settings of the worker only. */
-export const workerSettings = z.object({
+export const workerVariables = z.object({
   /** The port of the worker's /healthz and /readyz. */
   WORKER_PORT: port().default(8081),
   /** Makes the database belong to the Temporal server that the worker reaches, if it belongs to another one. */
@@ -167,7 +167,7 @@ export const workerSettings = z.object({
 })
 
 /** The owner and the key of the first start, which are otherwise generated. */
-export const bootstrapSettings = z.object({
+export const bootstrapVariables = z.object({
   BOOTSTRAP_EMAIL: z.email('must be an email address').optional(),
   BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
   BOOTSTRAP_API_KEY: z
@@ -185,14 +185,14 @@ function oneOf<const Names extends readonly string[]>(names: Names) {
 }
 
 /** Parses `env` with `settings`; an empty variable counts as unset. Throws ConfigError with one line for each problem. */
-export function readSettings<S extends z.ZodObject>(settings: S, env: NodeJS.ProcessEnv): z.output<S> {
+export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.ProcessEnv): z.output<S> {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = settings.safeParse({ ...fromProfile(set), ...set })
   if (!parsed.success)
     throw new ConfigError(
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`).join('\n'),
     )
-  const values = parsed.data as z.output<typeof sharedSettings>
+  const values = parsed.data as z.output<typeof sharedVariables>
   if (values.SMTP_URL && !values.MAIL_FROM)
     throw new ConfigError('MAIL_FROM is missing: mails need an address of their sender')
   if (values.NODE_ENV === 'production') {
@@ -221,11 +221,11 @@ function fromProfile(env: NodeJS.ProcessEnv): object {
 export const mailsLinks = ({
   SMTP_URL,
   PUBLIC_URL,
-}: Pick<z.output<typeof sharedSettings>, 'SMTP_URL' | 'PUBLIC_URL'>): boolean =>
+}: Pick<z.output<typeof sharedVariables>, 'SMTP_URL' | 'PUBLIC_URL'>): boolean =>
   SMTP_URL !== undefined && PUBLIC_URL !== undefined
 
 /** The database logins of api and worker. Throws ConfigError for a single one in production, unless it is allowed. */
-export function databaseUrls(settings: z.output<typeof sharedSettings>): DatabaseUrls {
+export function databaseUrls(settings: z.output<typeof sharedVariables>): DatabaseUrls {
   const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = settings
   if (NODE_ENV === 'production' && !systemUrl && !settings.ALLOW_SINGLE_DATABASE_LOGIN)
     throw new ConfigError(
@@ -236,7 +236,7 @@ export function databaseUrls(settings: z.output<typeof sharedSettings>): Databas
 
 /** The keys of secrets at rest: the one that seals, then those of SECRETS_KEYS_TO_OPEN. */
 export function secretsKey(
-  settings: Pick<z.output<typeof sharedSettings>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
+  settings: Pick<z.output<typeof sharedVariables>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
 ): SecretsKey {
   const further = settings.SECRETS_KEYS_TO_OPEN.map((key) => Buffer.from(key, 'base64'))
   return [sealingKey(settings), ...further]

@@ -1,7 +1,7 @@
 import { invalid, notFound } from '../model/errors.ts'
 import type { Page } from '../model/lists/page.ts'
-import { type EntityName, referencesOf } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type KindName, referencesOf } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, exists, type LinkContent, linksTo, pairOf, upsertLink } from './links.ts'
@@ -28,9 +28,9 @@ export type RelatedRecord = AgxRecord & { association: LinkContent }
  */
 export async function link(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
-  target: EntityName,
+  target: KindName,
   targetId: string,
   properties: Record<string, unknown> = {},
 ): Promise<Association> {
@@ -48,9 +48,9 @@ export async function link(
 /** Throws `not_found` if the two are not linked. */
 export async function unlink(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
-  target: EntityName,
+  target: KindName,
   targetId: string,
 ): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
   const { from, to } = endsOf(entity, id, target, targetId)
@@ -67,12 +67,12 @@ export async function unlink(
 /** The records of the kind `target` that are linked with a record, each with its link. Throws `not_found`. */
 export async function listRelated(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
-  target: EntityName,
+  target: KindName,
   query: ListQuery,
 ): Promise<Page<RelatedRecord>> {
-  if (!(await exists(tx, { entity, id }))) throw await recordNotFound(tx, entities[entity], id)
+  if (!(await exists(tx, { entity, id }))) throw await recordNotFound(tx, kinds[entity], id)
   const end = { entity, id: id.toLowerCase() }
   const page = await listRecords(tx, target, query, end)
   const ids = page.data.map((record) => record.id)
@@ -85,16 +85,16 @@ export async function listRelated(
   return { ...page, data }
 }
 
-const endsOf = (entity: EntityName, id: string, target: EntityName, targetId: string) => ({
+const endsOf = (entity: KindName, id: string, target: KindName, targetId: string) => ({
   from: { entity, id: id.toLowerCase() },
   to: { entity: target, id: targetId.toLowerCase() },
 })
 
-const shown = ({ entity, id }: End) => ({ object: entities[entity].object, id })
+const shown = ({ entity, id }: End) => ({ object: kinds[entity].object, id })
 
 /** Throws `not_found`. Locks an end as for an update if its reference field may change with the link. */
 async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
-  const refers = ({ entity }: End, other: End) => referencesOf(entities[entity], other.entity).length > 0
+  const refers = ({ entity }: End, other: End) => referencesOf(kinds[entity], other.entity).length > 0
   const changing = [...(refers(from, to) ? [from] : []), ...(refers(to, from) ? [to] : [])]
   const locked = await lockEnds(
     tx,
@@ -102,5 +102,5 @@ async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
     [from, to].filter((end) => !changing.includes(end)),
   )
   for (const end of [from, to])
-    if (!locked.has(end)) throw await recordNotFound(tx, entities[end.entity], end.id)
+    if (!locked.has(end)) throw await recordNotFound(tx, kinds[end.entity], end.id)
 }

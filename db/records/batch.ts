@@ -1,5 +1,5 @@
 import { AppError, type Issue } from '../model/errors.ts'
-import type { EntityName } from '../model/records/kind.ts'
+import type { KindName } from '../model/records/kind.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { createMany } from './create.ts'
@@ -29,7 +29,7 @@ export type Result = Outcome | { deleted: Deleted }
  */
 export async function batch(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   operations: Operation[],
   atomic: boolean,
 ): Promise<Result[]> {
@@ -60,7 +60,7 @@ function runsOf(steps: Operation[]): number[][] {
 const typeOf = (step: Operation): string => (step.op === 'upsert' ? `upsert ${step.by}` : step.op)
 
 /** `run`: operations of the same type. */
-async function perform(tx: Tenant, entity: EntityName, run: Operation[]): Promise<Result[]> {
+async function perform(tx: Tenant, entity: KindName, run: Operation[]): Promise<Result[]> {
   if (allAre(run, 'create')) {
     const inputs = run.map(({ data }) => data)
     return (await createMany(tx, entity, inputs)).map(inData)
@@ -83,7 +83,7 @@ async function perform(tx: Tenant, entity: EntityName, run: Operation[]): Promis
 const allAre = <Op extends Operation['op']>(run: Operation[], op: Op): run is Of<Op>[] =>
   run.every((step) => step.op === op)
 
-async function remove(tx: Tenant, entity: EntityName, { id, version }: Of<'delete'>): Promise<Result> {
+async function remove(tx: Tenant, entity: KindName, { id, version }: Of<'delete'>): Promise<Result> {
   const options = { ifVersion: accepted(version) }
   return { deleted: await savepoint(tx, (tx) => deleteRecord(tx, entity, id, options)) }
 }
@@ -91,7 +91,7 @@ async function remove(tx: Tenant, entity: EntityName, { id, version }: Of<'delet
 const accepted = (version: number | undefined) => (version === undefined ? undefined : [version])
 
 /** Locks all records of a batch of several runs before the first run, in the order of lock.ts. */
-async function lockAll(tx: Tenant, entity: EntityName, steps: Operation[]): Promise<void> {
+async function lockAll(tx: Tenant, entity: KindName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')

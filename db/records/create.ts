@@ -1,5 +1,5 @@
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { creation } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -16,7 +16,7 @@ import { type Draft, writeSet } from './write-set.ts'
  */
 export async function createRecord(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   input: RecordInput,
   { isLast = false }: { isLast?: boolean } = {},
 ): Promise<AgxRecord> {
@@ -24,18 +24,18 @@ export async function createRecord(
 }
 
 /** Creates many records with a constant number of statements. Errors as of `createRecord`. */
-export const createMany = (tx: Tenant, entity: EntityName, inputs: RecordInput[]): Promise<Outcome[]> =>
+export const createMany = (tx: Tenant, entity: KindName, inputs: RecordInput[]): Promise<Outcome[]> =>
   inSets(tx, inputs, (tx, set) => createSet(tx, entity, set))
 
 /** Throws as `writeSet` does. */
 export async function createSet(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   inputs: RecordInput[],
   isLast = false,
 ): Promise<Outcome[]> {
   if (inputs.length === 0) return []
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const given = inputs.map(splitLinks)
   const allLinks = given.flatMap(({ links }) => links)
   const withCurrency = currencyFiller(tx, kind)

@@ -1,6 +1,6 @@
 import { requireVersion } from '../model/lists/version.ts'
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { nextVersion } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { freeUnique } from './custom-fields/unique.ts'
@@ -22,11 +22,11 @@ export interface Deleted {
  */
 export async function deleteRecord(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<Deleted> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   await lockReferencesTo(tx, entity, id)
   const before = await lockRecord(tx, entity, id, 'for update')
   requireVersion(kind.object, before.version, ifVersion)

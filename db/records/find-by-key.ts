@@ -1,6 +1,6 @@
 import { invalid } from '../model/errors.ts'
 import { readValue } from '../model/records/custom-fields/types.ts'
-import type { EntityName } from '../model/records/kind.ts'
+import type { KindName } from '../model/records/kind.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
 import { uniqueKey } from '../model/records/unique.ts'
 import { customKey, upsertKey, upsertKeys } from '../model/records/upsert-keys.ts'
@@ -9,7 +9,7 @@ import { lockFieldRules } from './custom-fields/rules.ts'
 
 /** Finds records of one kind by one field, for find-or-create. */
 export interface Finder {
-  entity: EntityName
+  entity: KindName
   by: string
   /** The lookup key: the value of the field, normalised for comparison; undefined without a valid value. */
   keyOf(fields: RecordInput): string | undefined
@@ -25,7 +25,7 @@ export interface Finder {
 /**
  * `by`: an upsert key of the kind, or `name` of companies. Throws `validation_error` if a custom field is not unique.
  */
-export async function finderBy(tx: Tenant, entity: EntityName, by: string): Promise<Finder> {
+export async function finderBy(tx: Tenant, entity: KindName, by: string): Promise<Finder> {
   const custom = customKey(by)
   if (custom !== undefined) return finderByCustomField(tx, entity, custom)
   const isLowered = by === 'email' || by === 'name'
@@ -44,7 +44,7 @@ export async function finderBy(tx: Tenant, entity: EntityName, by: string): Prom
   }
 }
 
-async function finderByCustomField(tx: Tenant, entity: EntityName, name: string): Promise<Finder> {
+async function finderByCustomField(tx: Tenant, entity: KindName, name: string): Promise<Finder> {
   const by = `custom_fields.${name}`
   const { definitions } = await lockFieldRules(tx, entity)
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
@@ -79,7 +79,7 @@ const MAX_FOUND = 100
 /** `matches`: selects id and created_at of the records with `key`. */
 function lookUps(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   by: string,
   matches: { sql: string; bindings: string[] },
 ): Pick<Finder, 'find' | 'peek'> {

@@ -1,6 +1,6 @@
 import { type Issue, invalid } from '../model/errors.ts'
-import { type EntityName, type Kind, referencesOf } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type Kind, type KindName, referencesOf } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { End, GivenLink } from './links.ts'
@@ -13,7 +13,7 @@ export function splitLinks({ associations, ...fields }: RecordInput): {
   links: GivenLink[]
   fields: RecordInput
 } {
-  const given = (associations ?? []) as { object: EntityName; id: string; label?: string | null }[]
+  const given = (associations ?? []) as { object: KindName; id: string; label?: string | null }[]
   return { links: given.map(({ object: entity, ...link }) => ({ entity, ...link })), fields }
 }
 
@@ -25,7 +25,7 @@ export function lockWithLinked(
   links: GivenLink[],
 ): Promise<LockedEnds> {
   // A link fills the reference field of its other end.
-  const changes = ({ entity }: GivenLink) => referencesOf(entities[entity], kind.entity).length > 0
+  const changes = ({ entity }: GivenLink) => referencesOf(kinds[entity], kind.entity).length > 0
   const own = ids.map((id) => ({ entity: kind.entity, id }))
   return lockEnds(
     tx,
@@ -41,7 +41,7 @@ export function checkLinks(links: GivenLink[], locked: LockedEnds, self?: End): 
     if (link.entity === self?.entity && link.id === self.id)
       return [{ loc, msg: 'a record cannot be linked to itself', type: 'self_reference' }]
     if (locked.has(link)) return []
-    const msg = `there is no ${entities[link.entity].object} with this id`
+    const msg = `there is no ${kinds[link.entity].object} with this id`
     return [{ loc, msg, type: 'not_found', input: link.id }]
   })
   if (issues.length > 0) throw invalid(issues)

@@ -1,8 +1,8 @@
 import type { Actor } from '../model/actor.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { Write } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
@@ -34,11 +34,11 @@ export interface HistoryQuery {
  */
 export async function listHistory(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
   { limit, offset, cursor, order }: HistoryQuery,
 ): Promise<Page<HistoryEntry>> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const missing = await recordNotFound(tx, kind, id)
   if (missing.details.merged_into) throw missing
   const exists = await tx.trx(entity).where({ organization_id: tx.organizationId, id }).first('id')

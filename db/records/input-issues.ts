@@ -7,8 +7,8 @@ import {
   preparedCustomFields,
   readCustomFields,
 } from '../model/records/custom-fields/values.ts'
-import { type EntityName, referencesOf, userFields } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type KindName, referencesOf, userFields } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
@@ -29,13 +29,13 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
  */
 export async function inputIssues(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   input: unknown,
-  { changes, mayLink }: { changes?: string | undefined; mayLink: (to: EntityName) => boolean },
+  { changes, mayLink }: { changes?: string | undefined; mayLink: (to: KindName) => boolean },
 ): Promise<Issue[]> {
   const given = asObject(input)
   if (!given) return []
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const fields = asObject(given.custom_fields ?? {})
   const rules = await lockFieldRules(tx, entity)
   // The schema reports too many fields.
@@ -54,7 +54,7 @@ export async function inputIssues(
 
 async function fieldIssues(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   rules: Rules,
   fields: Record<string, unknown>,
   changes: string | undefined,

@@ -1,4 +1,4 @@
-import { type EntityName, type Kind, referencesOf } from '../model/records/kind.ts'
+import { type Kind, type KindName, referencesOf } from '../model/records/kind.ts'
 import type { Write } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
@@ -6,7 +6,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 
 /** An end of a link. */
 export interface End {
-  entity: EntityName
+  entity: KindName
   id: string
 }
 
@@ -148,7 +148,7 @@ export async function upsertLink(
 export async function linksTo(
   tx: Tenant,
   { entity, id }: End,
-  target: EntityName,
+  target: KindName,
   ids: string[],
 ): Promise<Map<string, LinkContent>> {
   const { rows } = await tx.trx.raw<{ rows: (LinkRow & { other: string })[] }>(

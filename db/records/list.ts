@@ -2,8 +2,8 @@ import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
 import { present } from '../model/records/columns.ts'
 import type { Filter } from '../model/records/filters.ts'
-import type { EntityName, Kind } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { Kind, KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { searchPatterns } from '../model/records/search-text.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -33,11 +33,11 @@ export interface ListQuery {
  */
 export async function listRecords(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   query: ListQuery,
-  related?: { entity: EntityName; id: string },
+  related?: { entity: KindName; id: string },
 ): Promise<Page<AgxRecord>> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const { limit, offset, cursor, sort, order } = query
   const { filters, sortType } = await readByType(tx, entity, query)
   const key = sortKey(kind, sort, sortType)!
@@ -93,7 +93,7 @@ function conditions(
   tx: Tenant,
   kind: Kind,
   query: ListQuery,
-  related: { entity: EntityName; id: string } | undefined,
+  related: { entity: KindName; id: string } | undefined,
 ): Fragment[] {
   const found: Fragment[] = []
   if (related)

@@ -1,6 +1,6 @@
 import { present, shownColumns } from '../model/records/columns.ts'
-import { type EntityName, referencesOf } from '../model/records/kind.ts'
-import { entities, entityNames } from '../model/records/kinds/index.ts'
+import { type KindName, referencesOf } from '../model/records/kind.ts'
+import { kindNames, kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import type { End } from './links.ts'
@@ -28,12 +28,12 @@ type Lock = 'for no key update' | 'for update'
  */
 export async function lockRecords(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   ids: string[],
   lock: Lock = 'for no key update',
 ): Promise<Map<string, AgxRecord>> {
   if (ids.length === 0) return new Map()
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}
      where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null order by id ${lock}`,
@@ -49,19 +49,14 @@ export async function lockRecords(
 const AMONG = '= any(array(select unnest(?::uuid[])))'
 
 /** Throws `not_found`. */
-export async function lockRecord(
-  tx: Tenant,
-  entity: EntityName,
-  id: string,
-  lock?: Lock,
-): Promise<AgxRecord> {
+export async function lockRecord(tx: Tenant, entity: KindName, id: string, lock?: Lock): Promise<AgxRecord> {
   const record = (await lockRecords(tx, entity, [id], lock)).get(id)
-  if (!record) throw await recordNotFound(tx, entities[entity], id)
+  if (!record) throw await recordNotFound(tx, kinds[entity], id)
   return record
 }
 
 /** Locks records against deletion until the transaction ends. @returns the ids of those that exist. */
-export async function lockExisting(tx: Tenant, entity: EntityName, ids: string[]): Promise<Set<string>> {
+export async function lockExisting(tx: Tenant, entity: KindName, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
     `select id from ${entity} where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null
@@ -93,7 +88,7 @@ export async function lockEnds(tx: Tenant, changing: End[], kept: End[]): Promis
   }
 }
 
-const byKind = (ends: End[]): [EntityName, string[]][] =>
+const byKind = (ends: End[]): [KindName, string[]][] =>
   referringFirst.flatMap((entity) => {
     const ids = ends.filter((end) => end.entity === entity).map(({ id }) => id)
     return ids.length > 0 ? [[entity, ids]] : []
@@ -105,12 +100,12 @@ const byKind = (ends: End[]): [EntityName, string[]][] =>
  */
 export async function lockReferencesTo(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
   own: string[] = [id],
 ): Promise<void> {
   for (const other of referringFirst) {
-    const fields = referencesOf(entities[other], entity).map(([field]) => field)
+    const fields = referencesOf(kinds[other], entity).map(([field]) => field)
     if (fields.length === 0) continue
     await tx
       .trx(other)
@@ -127,19 +122,17 @@ export async function lockReferencesTo(
 }
 
 /** The length of the longest chain of references from a kind to others. */
-const height = (entity: EntityName): number =>
+const height = (entity: KindName): number =>
   Math.max(
     0,
-    ...referencesOf(entities[entity])
+    ...referencesOf(kinds[entity])
       .filter(([, { to }]) => to !== entity)
       .map(([, { to }]) => 1 + height(to)),
   )
 
 /** All kinds; each comes before the kinds that it refers to. */
-const referringFirst = entityNames.toSorted((a, b) => height(b) - height(a))
+const referringFirst = kindNames.toSorted((a, b) => height(b) - height(a))
 
 /** The reference fields of all kinds that point to `entity`, in the order of `referringFirst`. */
-export const referencesTo = (entity: EntityName): { other: EntityName; field: string }[] =>
-  referringFirst.flatMap((other) =>
-    referencesOf(entities[other], entity).map(([field]) => ({ other, field })),
-  )
+export const referencesTo = (entity: KindName): { other: KindName; field: string }[] =>
+  referringFirst.flatMap((other) => referencesOf(kinds[other], entity).map(([field]) => ({ other, field })))

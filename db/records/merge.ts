@@ -2,8 +2,8 @@ import { insertEvents } from '../events/outbox.ts'
 import { invalid } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
 import { sizeIssues } from '../model/records/custom-fields/shape.ts'
-import { type EntityName, type Kind, referencesOf, withArticle } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type Kind, type KindName, referencesOf, withArticle } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { change, isEmpty, nextVersion, type Write } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -27,12 +27,12 @@ import { writeDrafts } from './write-set.ts'
  */
 export async function mergeRecords(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   winnerId: string,
   loserId: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   if (winnerId === loserId)
     throw invalid([
       {
@@ -98,7 +98,7 @@ function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordIn
   return money ? { ...filled, currency: loser.currency } : filled
 }
 
-const COMMON: [string, { readOnly?: true; to?: EntityName }][] = [
+const COMMON: [string, { readOnly?: true; to?: KindName }][] = [
   ['external_id', {}],
   ['owner_id', {}],
 ]

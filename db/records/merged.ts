@@ -1,10 +1,10 @@
 import { AppError, notFound } from '../model/errors.ts'
-import type { EntityName, Kind } from '../model/records/kind.ts'
+import type { Kind, KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Records that were merged into another: their ids point to the winner permanently. */
 
-export async function mergedInto(tx: Tenant, entity: EntityName, id: string): Promise<string | undefined> {
+export async function mergedInto(tx: Tenant, entity: KindName, id: string): Promise<string | undefined> {
   const row = await tx
     .trx('merged_records')
     .where({ organization_id: tx.organizationId, id, entity })

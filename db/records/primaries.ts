@@ -1,5 +1,5 @@
-import { type EntityName, referencesOf } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type KindName, referencesOf } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { change } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, pairOf } from './links.ts'
@@ -22,7 +22,7 @@ export async function fillPrimaries(tx: Tenant, from: End, to: End): Promise<voi
 /** Fills the references of `holder` to the kind of `other` where they are null. */
 export async function fillReference(tx: Tenant, holder: End, other: End): Promise<void> {
   for (const field of primariesOf(holder, other))
-    if (!(await closesCycle(tx, entities[holder.entity], field, holder.id, other.id)))
+    if (!(await closesCycle(tx, kinds[holder.entity], field, holder.id, other.id)))
       await replaceReference(tx, holder.entity, [holder.id], { field, from: null, to: other.id })
 }
 
@@ -40,7 +40,7 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
  * Clears the reference fields that point to a record before its delete, including those set before it was locked. Its
  * links stay for a restore; until then they are not visible.
  */
-export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
+export async function clearReferencesTo(tx: Tenant, entity: KindName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
     const holders = await holdersOf(tx, other, field, id)
     await replaceReference(tx, other, holders, { field, from: id, to: null })
@@ -48,10 +48,10 @@ export async function clearReferencesTo(tx: Tenant, entity: EntityName, id: stri
 }
 
 /** Fills the reference fields that the delete of a restored record has cleared, if they are still null. */
-export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: string): Promise<void> {
+export async function refillReferencesTo(tx: Tenant, entity: KindName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
     const cleared = await clearedByDelete(tx, other, field, id)
-    const ancestors = cleared.length > 0 ? await reachableFrom(tx, entities[other], field, id) : new Set()
+    const ancestors = cleared.length > 0 ? await reachableFrom(tx, kinds[other], field, id) : new Set()
     const holders = cleared.filter((holder) => !ancestors.has(holder))
     await replaceReference(tx, other, holders, { field, from: null, to: id })
   }
@@ -60,12 +60,12 @@ export async function refillReferencesTo(tx: Tenant, entity: EntityName, id: str
 /** Moves the references to a merged record to the winner, except the winner's own. */
 export async function moveReferences(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   loser: string,
   winner: string,
 ): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
-    const ancestors = await reachableFrom(tx, entities[other], field, winner)
+    const ancestors = await reachableFrom(tx, kinds[other], field, winner)
     const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
     const moved = holders.filter((id) => !ancestors.has(id))
     await replaceReference(tx, other, moved, { field, from: loser, to: winner })
@@ -75,7 +75,7 @@ export async function moveReferences(
   }
 }
 
-async function holdersOf(tx: Tenant, entity: EntityName, field: string, id: string): Promise<string[]> {
+async function holdersOf(tx: Tenant, entity: KindName, field: string, id: string): Promise<string[]> {
   const rows = await tx
     .trx(entity)
     .where({ organization_id: tx.organizationId, [field]: id })
@@ -91,11 +91,11 @@ const AT_A_TIME = 1_000
 /** Changes the records whose field still has the value `from`. Links stay as they are. */
 async function replaceReference(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   ids: string[],
   { field, from, to }: { field: string; from: string | null; to: string | null },
 ): Promise<void> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const patch = { [field]: to }
   for (let start = 0; start < ids.length; start += AT_A_TIME) {
     const records = await lockRecords(tx, entity, ids.slice(start, start + AT_A_TIME))
@@ -110,7 +110,7 @@ async function replaceReference(
  * The records still linked with a record whose field, now null, referred to it last. The history distinguishes them
  * from records that were only linked.
  */
-async function clearedByDelete(tx: Tenant, other: EntityName, field: string, id: string): Promise<string[]> {
+async function clearedByDelete(tx: Tenant, other: KindName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
     `select holder.id from (
        select a_id as id from associations where organization_id = ? and b_id = ? and a_entity = ?
@@ -139,7 +139,7 @@ export async function clearedReference(
   tx: Tenant,
   holder: End,
   field: string,
-  to: EntityName,
+  to: KindName,
 ): Promise<string | undefined> {
   const { rows } = await tx.trx.raw<{ rows: { was: string | null }[] }>(
     `select changes -> ? ->> 'from' as was from record_history
@@ -158,4 +158,4 @@ export async function clearedReference(
 }
 
 const primariesOf = (holder: End, other: End): string[] =>
-  referencesOf(entities[holder.entity], other.entity).map(([name]) => name)
+  referencesOf(kinds[holder.entity], other.entity).map(([name]) => name)

@@ -1,5 +1,5 @@
-import type { EntityName } from '../model/records/kind.ts'
-import { entityNames } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kindNames } from '../model/records/kinds/index.ts'
 import type { Purge } from '../retention/purge.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
@@ -8,7 +8,7 @@ import { RESTORABLE_DAYS } from './restore.ts'
  * record, and the pointer to its winner, stay until the winner is purged. The history of a record stays as long as the
  * record.
  */
-export const recordPurges: Purge[] = entityNames.map((entity) => ({
+export const recordPurges: Purge[] = kindNames.map((entity) => ({
   name: `deleted ${entity}`,
   tables: [entity, 'record_history', 'associations', 'merged_records', 'custom_field_values'],
   keeps: `${RESTORABLE_DAYS} days after their deletion`,
@@ -22,7 +22,7 @@ export const recordPurges: Purge[] = entityNames.map((entity) => ({
   },
 }))
 
-const purgeOf = (entity: EntityName): string => `
+const purgeOf = (entity: KindName): string => `
   with gone as (
     delete from ${entity} where ctid = any(array(
       select ctid from ${entity}

@@ -1,31 +1,31 @@
 import { present, shownColumns } from '../model/records/columns.ts'
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
 
 /** Throws `not_found`. */
-export async function getRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord> {
+export async function getRecord(tx: Tenant, entity: KindName, id: string): Promise<AgxRecord> {
   const record = await findRecord(tx, entity, id)
-  if (!record) throw await recordNotFound(tx, entities[entity], id)
+  if (!record) throw await recordNotFound(tx, kinds[entity], id)
   return record
 }
 
 /** Reads a record in one statement; undefined if it does not exist or is deleted. */
-export async function findRecord(tx: Tenant, entity: EntityName, id: string): Promise<AgxRecord | undefined> {
+export async function findRecord(tx: Tenant, entity: KindName, id: string): Promise<AgxRecord | undefined> {
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(FIND[entity], [
     tx.organizationId,
     id,
   ])
-  return rows[0] && present(entities[entity], rows[0])
+  return rows[0] && present(kinds[entity], rows[0])
 }
 
 /** Written once: Knex takes twice the CPU time for the columns of a record. */
 const FIND = Object.fromEntries(
-  Object.entries(entities).map(([entity, kind]) => [
+  Object.entries(kinds).map(([entity, kind]) => [
     entity,
     `select ${shownColumns(kind).map((column) => `"${column}"`)} from ${entity}
      where organization_id = ? and id = ? and deleted_at is null`,
   ]),
-) as Record<EntityName, string>
+) as Record<KindName, string>

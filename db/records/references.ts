@@ -1,7 +1,7 @@
 import { membersAmong } from '../access/members.ts'
 import type { Issue } from '../model/errors.ts'
 import { type Kind, referencesOf, userFields, withArticle } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockExisting } from './lock.ts'
@@ -41,7 +41,7 @@ export async function referenceIssues(
       if (id === record.id)
         report(one, { msg: `${withArticle(kind.object)} cannot refer to itself`, type: 'self_reference' })
       else if (!existing.has(id))
-        report(one, { msg: `there is no ${entities[to].object} with this id`, type: 'not_found' })
+        report(one, { msg: `there is no ${kinds[to].object} with this id`, type: 'not_found' })
       // Nothing refers to a new record.
       else if (record.version > 1 && (await closesCycle(tx, kind, name, record.id, id)))
         report(one, { msg: 'the references would form a cycle', type: 'circular_reference' })

@@ -1,8 +1,8 @@
 import { notFound } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
 import { present, shownColumns } from '../model/records/columns.ts'
-import { type EntityName, type Kind, referencesOf } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type Kind, type KindName, referencesOf } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { nextVersion } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -24,11 +24,11 @@ export const RESTORABLE_DAYS = 30
  */
 export async function restoreRecord(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const rules = await lockFieldRules(tx, entity)
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(kind).join(', ')} from ${entity}

@@ -1,6 +1,6 @@
 import { requireVersion } from '../model/lists/version.ts'
-import { type EntityName, type Kind, referencesOf } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import { type Kind, type KindName, referencesOf } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { type Adding, change, patched } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -36,7 +36,7 @@ export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
  */
 export async function updateRecord(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   id: string,
   patch: RecordInput,
   { ifVersion, isLast = false }: UpdateOptions = {},
@@ -45,8 +45,8 @@ export async function updateRecord(
 }
 
 /** Updates many records; several updates of one record apply in order. Errors as of `updateRecord`. */
-export function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): Promise<Outcome[]> {
-  const own = referencesOf(entities[entity], entity).map(([name]) => name)
+export function updateMany(tx: Tenant, entity: KindName, updates: Update[]): Promise<Outcome[]> {
+  const own = referencesOf(kinds[entity], entity).map(([name]) => name)
   const mayCloseCycle = ({ patch }: Update) =>
     own.length > 0 && (patch.associations != null || own.some((name) => patch[name] != null))
   // Two new references within the kind could close a cycle together.
@@ -57,11 +57,11 @@ export function updateMany(tx: Tenant, entity: EntityName, updates: Update[]): P
 /** `updates`: at most one for each record. Throws as `writeSet` does. */
 export async function updateSet(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   updates: Update[],
   isLast = false,
 ): Promise<Outcome[]> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const given = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
   const ids = given.map(({ id }) => id)
   const allLinks = given.flatMap(({ links }) => links)

@@ -1,6 +1,6 @@
 import { AppError, conflict } from '../model/errors.ts'
-import type { EntityName } from '../model/records/kind.ts'
-import { entities } from '../model/records/kinds/index.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import { upsertKey } from '../model/records/upsert-keys.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -33,7 +33,7 @@ export interface UpsertOptions extends Pick<Update, 'adding'> {
  */
 export async function upsertRecord(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   by: string,
   input: RecordInput,
   patch: RecordInput = input,
@@ -55,7 +55,7 @@ export async function upsertRecord(
  */
 export async function upsertMany(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   by: string,
   upserts: (Upsert & { patch: RecordInput })[],
 ): Promise<Outcome[]> {
@@ -136,5 +136,5 @@ const isOvertaken = (step: Step, outcome: Outcome): boolean =>
 const severalMatch = ({ entity, by }: Finder, ids: string[]) =>
   conflict(`${ids.length} ${entity} have this ${by}`, {
     param: by,
-    candidates: ids.map((id) => ({ object: entities[entity].object, id })),
+    candidates: ids.map((id) => ({ object: kinds[entity].object, id })),
   })

@@ -8,7 +8,7 @@ import { type System, savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { endLeases, leaseEnd, leaseRows } from '../queue/lease.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 import { cancelRun } from './moves/ends.ts'
-import { createRetry, planRetryOf, type RetryOptions } from './retry.ts'
+import { createRetry, prepareRetryOf, type RetryOptions } from './retry.ts'
 
 export const BATCH_ACTIONS = ['retry', 'cancel'] as const
 export type BatchAction = (typeof BATCH_ACTIONS)[number]
@@ -168,6 +168,6 @@ async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: str
     await cancelRun(tx, runId)
     return { status: 'done' }
   }
-  const planned = await planRetryOf(tx, runId, options)
-  return { status: 'done', new_run_id: await createRetry(tx, planned, 1) }
+  const prepared = await prepareRetryOf(tx, runId, options)
+  return { status: 'done', new_run_id: await createRetry(tx, prepared, 1) }
 }

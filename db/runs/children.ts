@@ -31,7 +31,7 @@ export async function startChild(
   const depth = (above[0]?.depth ?? 0) + 1
   const tooLong = chainError(depth, parent)
   if (tooLong) throw new NodeError(tooLong.code, tooLong.message)
-  const { inputs, problems } = checkInputs(found.plan.inputs, given)
+  const { inputs, problems } = checkInputs(found.program.inputs, given)
   if (problems.length > 0)
     throw new NodeError(
       'invalid_inputs',

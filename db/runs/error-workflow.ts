@@ -49,10 +49,10 @@ async function settingOf(
   nodeId: string | undefined,
 ): Promise<Setting | undefined> {
   const { rows } = await tx.trx.raw<{ rows: { workflow: string | null; node: Setting['node'] }[] }>(
-    `select v.plan #>> '{settings,error_workflow}' as workflow,
+    `select v.program #>> '{settings,error_workflow}' as workflow,
        case when n.node is not null then jsonb_build_object('id', n.node -> 'id', 'type', n.node -> 'type',
          'title', n.node -> 'title') end as node
-     from workflow_versions v cross join lateral (select v.plan #> array['nodes', cast(:nodeId as text)] as node) n
+     from workflow_versions v cross join lateral (select v.program #> array['nodes', cast(:nodeId as text)] as node) n
      where v.organization_id = :organizationId and v.workflow_id = :workflowId and v.version = :version`,
     {
       organizationId: tx.organizationId,
@@ -80,7 +80,7 @@ async function start(
   })
   if (found instanceof AppError) return notStarted(`${JSON.stringify(workflow)}: ${found.message}`)
   if (found.id === run.workflow_id) return notStarted('a workflow is never its own error workflow')
-  const { inputs, problems } = checkInputs(found.plan.inputs, {})
+  const { inputs, problems } = checkInputs(found.program.inputs, {})
   if (problems.length > 0)
     return notStarted(
       problems

@@ -1,12 +1,17 @@
 import { splitKey } from '../../workflows/interpret/frames.ts'
-import { type FramePlan, loopsAround, planFrame, type RetriedNode } from '../../workflows/interpret/retry.ts'
+import {
+  loopsAround,
+  type PreparedFrame,
+  prepareFrame,
+  type RetriedNode,
+} from '../../workflows/interpret/retry.ts'
 import type { Program } from '../../workflows/language/definition.ts'
 import { LOOP } from '../../workflows/shared/limits.ts'
 import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** What a retry does with the nodes outside of any loop (path '') and with those of each item that runs again. */
-export interface RetryFrame extends FramePlan {
+export interface RetryFrame extends PreparedFrame {
   path: string
 }
 
@@ -32,11 +37,11 @@ const LOOP_IDS = `regexp_replace(i.loop, ':[0-9]+', '', 'g')`
  * runs again. In others, what has settled is reused, except for `from_node` and what comes after it.
  * Throws `conflict`.
  */
-export async function planLoops(
+export async function prepareLoops(
   tx: Tenant,
   runId: string,
   program: Program,
-  top: FramePlan,
+  top: PreparedFrame,
   { from_node, items }: Wanted,
 ): Promise<{ frames: RetryFrame[]; loops: LoopRetry[] }> {
   const around = from_node === null ? [] : loopsAround(program, from_node)
@@ -49,7 +54,7 @@ export async function planLoops(
 
   const frames: RetryFrame[] = [{ path: '', ...top }]
   const loops = new Map<string, LoopRetry>()
-  const plans = new Map<string, FramePlan>()
+  const known = new Map<string, PreparedFrame>()
   for (let open = top.resumed; open.length > 0; ) {
     for (const { node_id, total, ended } of await countItems(tx, runId, open)) {
       const loop = loops.get(node_id) ?? { node_id, kept: 0, again: 0 }
@@ -67,10 +72,10 @@ export async function planLoops(
       counts.again += 1
       const from = startIn.get(path)
       const key = `${id} ${from} ${nodes}`
-      const plan = plans.get(key) ?? planItem(program, id, from, nodes)
-      plans.set(key, plan)
-      frames.push({ path, ...plan })
-      for (const inner of plan.resumed) open.push(`${path}/${inner}`)
+      const prepared = known.get(key) ?? prepareItem(program, id, from, nodes)
+      known.set(key, prepared)
+      frames.push({ path, ...prepared })
+      for (const inner of prepared.resumed) open.push(`${path}/${inner}`)
     }
     if (frames.length > LOOP.items + 1)
       throw new AppError('conflict', `more than ${LOOP.items} items would run again`, {
@@ -81,10 +86,10 @@ export async function planLoops(
   return { frames, loops: [...loops.values()] }
 }
 
-function planItem(program: Program, loop: string, from: string | undefined, nodes: string): FramePlan {
+function prepareItem(program: Program, loop: string, from: string | undefined, nodes: string): PreparedFrame {
   const rows = (JSON.parse(nodes) as Omit<RetriedNode, 'path'>[]).map((row) => ({ path: '', ...row }))
   const byId = new Map(rows.map((row) => [row.node_id, row]))
-  return planFrame(program, byId, { loop, from: from !== undefined && byId.has(from) ? [from] : [] })
+  return prepareFrame(program, byId, { loop, from: from !== undefined && byId.has(from) ? [from] : [] })
 }
 
 /** The frame that holds the loop of an item, and the id of that loop. */
@@ -209,7 +214,7 @@ export async function copyKept(
 const FRAMES = `with frames as materialized (
        select * from jsonb_to_recordset(cast(:frames as jsonb)) as f(path text, reused text[], resumed text[]))`
 
-/** SQL: the rows of a table of the retried run, each with the innermost frame of the plan that it is in. */
+/** SQL: the rows of a table of the retried run, each with the innermost prepared frame that it is in. */
 const framed = (table: string, key: string) => `(
        select distinct on (${key}) t.*, f.path as frame, f.reused, f.resumed
        from ${table} t cross join lateral (select string_to_array(t.path, '/') as parts) p

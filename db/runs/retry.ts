@@ -1,11 +1,11 @@
-import { failedNode, loopsAround, planRetry, type RetriedNode } from '../../workflows/interpret/retry.ts'
+import { failedNode, loopsAround, prepareRetry, type RetriedNode } from '../../workflows/interpret/retry.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import { isOpenRun, type RunStatus } from '../../workflows/shared/statuses.ts'
 import { AppError, invalid, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { findById, getPlan, getWorkflow, type Runnable } from '../workflows/workflows.ts'
-import { copyKept, type LoopRetry, planLoops, type RetryFrame } from './retry-loops.ts'
+import { findById, getProgram, getWorkflow, type Runnable } from '../workflows/workflows.ts'
+import { copyKept, type LoopRetry, prepareLoops, type RetryFrame } from './retry-loops.ts'
 import { createRun } from './runs.ts'
 
 export const RETRY_VERSIONS = ['same', 'latest'] as const
@@ -36,7 +36,7 @@ interface RetriedRun {
 /** A retry that can be made. */
 export interface PlannedRetry {
   run: RetriedRun
-  workflow: Pick<Runnable, 'id' | 'name' | 'version' | 'plan'>
+  workflow: Pick<Runnable, 'id' | 'name' | 'version' | 'program'>
   inputs: Record<string, unknown>
   /** Null: from the start. */
   from_node: string | null
@@ -54,7 +54,7 @@ export interface PlannedRetry {
  * What a retry of a run would do. Throws `not_found`, `conflict` if the run has not ended or cannot be retried so, and
  * `validation_error` if the newest version does not accept the inputs of the run.
  */
-export async function planRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
+export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
   const run = await tx
     .trx('runs')
     .where({ organization_id: tx.organizationId, id, kind: 'run' })
@@ -68,7 +68,7 @@ export async function planRetryOf(tx: Tenant, id: string, options: RetryOptions)
       hint: 'cancel or terminate it first',
     })
   const workflow = await versionOf(tx, run, options)
-  const { inputs, problems } = checkInputs(workflow.plan.inputs, run.inputs)
+  const { inputs, problems } = checkInputs(workflow.program.inputs, run.inputs)
   if (problems.length > 0)
     throw invalid(
       problems.map(({ name, message, type }) => ({
@@ -81,27 +81,27 @@ export async function planRetryOf(tx: Tenant, id: string, options: RetryOptions)
     .trx('run_nodes')
     .where({ organization_id: tx.organizationId, run_id: id, path: '' })
     .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle')
-  const { plan } = workflow
+  const { program } = workflow
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
-  const planned = { run, workflow, inputs, from_node, items: options.items }
+  const prepared = { run, workflow, inputs, from_node, items: options.items }
   if (from_node === null) {
     if (options.items) throw new AppError('conflict', 'items need from_node', { param: 'items' })
-    return { ...planned, reused: [], again: Object.keys(plan.nodes), loops: [], frames: [] }
+    return { ...prepared, reused: [], again: Object.keys(program.nodes), loops: [], frames: [] }
   }
-  const [loop] = loopsAround(plan, from_node)
+  const [loop] = loopsAround(program, from_node)
   // The node that failed the run by an item of it goes on; one that is named runs all items again.
   const again = loop === undefined && options.from_node !== undefined
-  const top = planRetry(plan, rows, { from: loop ?? from_node, again })
+  const top = prepareRetry(program, rows, { from: loop ?? from_node, again })
   if (typeof top === 'string') throw new AppError('conflict', top, { param: 'from_node' })
   const { reused, resumed } = top
   const wanted = { from_node: loop === undefined ? null : from_node, items: options.items }
-  const { frames, loops } = await planLoops(tx, id, plan, { reused, resumed }, wanted)
+  const { frames, loops } = await prepareLoops(tx, id, program, { reused, resumed }, wanted)
   if (loop !== undefined && !loops.some((one) => one.again > 0))
     throw new AppError('conflict', `all items of the loop around ${from_node} have completed`, {
       param: 'from_node',
       hint: 'name the items that are to run again',
     })
-  return { ...planned, reused, again: top.again, loops, frames }
+  return { ...prepared, reused, again: top.again, loops, frames }
 }
 
 async function versionOf(
@@ -114,7 +114,11 @@ async function versionOf(
     throw new AppError('conflict', 'the workflow of the run was deleted')
   })
   if (version === 'latest') return findById(tx, workflow_id, newest.version)
-  return { id: workflow_id, version: workflow_version, ...(await getPlan(tx, workflow_id, workflow_version)) }
+  return {
+    id: workflow_id,
+    version: workflow_version,
+    ...(await getProgram(tx, workflow_id, workflow_version)),
+  }
 }
 
 /** Effects on other runs are reused only if those succeeded, or still may: a failed child is started again. */
@@ -150,7 +154,7 @@ export async function createRetry(
       priority,
       first: run.retry_of ?? run.id,
       retry: JSON.stringify({ run_id: run.id, from_node, ...(items && { items }) }),
-      startsWith: from_node === null ? null : workflow.plan.nodes[from_node]!.title,
+      startsWith: from_node === null ? null : workflow.program.nodes[from_node]!.title,
     },
   )
   if (frames.length > 0) await copyKept(tx, { from: run.id, to: id }, frames)

@@ -43,7 +43,7 @@ export interface Workflow extends WorkflowSummary {
 export interface VersionContent {
   spec: string | null
   definition: Definition
-  plan: Program
+  program: Program
 }
 
 const SUMMARY = [
@@ -160,7 +160,7 @@ export interface Runnable {
   name: string
   status: WorkflowStatus
   version: number
-  plan: Program
+  program: Program
 }
 
 /**
@@ -197,7 +197,7 @@ export async function findById(tx: Tenant, id: string, version?: number): Promis
 export const findByReference = (tx: Tenant, reference: string): Promise<Runnable> =>
   isUuid(reference) ? findById(tx, reference) : findByName(tx, reference)
 
-const RUNNABLE = ['w.id', 'w.name', 'w.status', 'v.version', 'v.plan']
+const RUNNABLE = ['w.id', 'w.name', 'w.status', 'v.version', 'v.program']
 
 const runnables = (tx: Tenant, version?: number): Knex.QueryBuilder =>
   tx
@@ -216,18 +216,18 @@ const runnables = (tx: Tenant, version?: number): Knex.QueryBuilder =>
     .where({ 'w.organization_id': tx.organizationId, 'w.deleted_at': null })
 
 /** The compiled definition of one version, also of deleted workflows, for their runs. Throws `not_found`. */
-export async function getPlan(
+export async function getProgram(
   tx: Tenant,
   workflowId: string,
   version: number,
-): Promise<{ plan: Program; name: string }> {
+): Promise<{ program: Program; name: string }> {
   const row = await tx
     .trx('workflow_versions as v')
     .join('workflows as w', (on) =>
       on.on('w.organization_id', 'v.organization_id').andOn('w.id', 'v.workflow_id'),
     )
     .where({ 'v.organization_id': tx.organizationId, 'v.workflow_id': workflowId, 'v.version': version })
-    .first<{ plan: Program; name: string } | undefined>('v.plan', 'w.name')
+    .first<{ program: Program; name: string } | undefined>('v.program', 'w.name')
   if (!row) throw notFound('workflow version')
   return row
 }
@@ -256,7 +256,7 @@ async function insertVersion(tx: Tenant, id: string, version: number, content: V
     version,
     spec: content.spec,
     definition: JSON.stringify(content.definition),
-    plan: JSON.stringify(content.plan),
+    program: JSON.stringify(content.program),
     created_by: JSON.stringify(tx.actor),
   })
 }

@@ -6,7 +6,7 @@ import type { AppRoute, Route } from '../../api/http/route.ts'
 import { SCOPES, type Scope } from '../../api/http/scopes.ts'
 import { routes } from '../../api/v1/route-table.ts'
 import { MEMBER_ROLES, type MemberRole } from '../../db/model/access/roles.ts'
-import { entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import type { Answer } from '../support/answer.ts'
 import { createKey } from '../support/api.ts'
 import { fillEveryTable } from '../support/every-table.ts'
@@ -14,7 +14,7 @@ import { sessionHeaders } from '../support/session.ts'
 import { recordStatements } from '../support/statements.ts'
 import { withApi } from '../support/with-api.ts'
 
-const KINDS = entityNames.join('|')
+const KINDS = kindNames.join('|')
 const of = (kind: string, level: string) => `${kind}:${level}` as Scope
 
 /**
@@ -59,7 +59,7 @@ const mayNot = (role: MemberRole, scope: Scope) =>
 
 /** The table with the rows that a path parameter names. */
 const TABLES: [path: RegExp, parameter: string, table: string][] = [
-  ...entityNames.map((kind) => [new RegExp(`/${kind}/\\{`), 'entity_id', kind] as [RegExp, string, string]),
+  ...kindNames.map((kind) => [new RegExp(`/${kind}/\\{`), 'entity_id', kind] as [RegExp, string, string]),
   [/\{entity\}/, 'entity_id', 'contacts'],
   [/./, 'target_id', 'companies'],
   [/./, 'workflow_id', 'workflows'],
@@ -302,8 +302,8 @@ describe('every route', function () {
   function pathsOf({ path }: Route, ids: Record<string, string>): string[] {
     const names = parametersOf(path)
     if (!names.includes('entity')) return [filled(path, ids)]
-    return entityNames.flatMap((entity, i) => {
-      const targets = names.includes('target') ? [entity, entityNames[(i + 1) % entityNames.length]!] : ['']
+    return kindNames.flatMap((entity, i) => {
+      const targets = names.includes('target') ? [entity, kindNames[(i + 1) % kindNames.length]!] : ['']
       return targets.map((target) => filled(path, { ...ids, entity, target }))
     })
   }

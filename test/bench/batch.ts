@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { searchTextOf, writableColumns } from '../../db/model/records/columns.ts'
-import { entities } from '../../db/model/records/kinds/index.ts'
+import { kinds } from '../../db/model/records/kinds/index.ts'
 import { creation } from '../../db/model/records/prepare.ts'
 import { createSchema } from '../../db/model/records/schemas.ts'
 import type { Database } from '../../db/postgres/connect.ts'
@@ -68,9 +68,9 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
   const by = { type: 'system' as const, id: null }
   const rules = { definitions: {}, strict: false }
   const writes = inputs.map((input) =>
-    creation(by, entities.contacts, createSchema('contacts').parse(input), rules),
+    creation(by, kinds.contacts, createSchema('contacts').parse(input), rules),
   )
-  const columns = writableColumns(entities.contacts)
+  const columns = writableColumns(kinds.contacts)
   const others = ['version', 'created_at', 'updated_at', 'created_by', 'updated_by']
   return [
     insert(
@@ -81,7 +81,7 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
         organizationId,
         record.id,
         ...others.map((name) => record[name]),
-        searchTextOf(entities.contacts, record),
+        searchTextOf(kinds.contacts, record),
       ]),
     ),
     insert(

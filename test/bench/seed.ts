@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createKey } from '../../db/access/keys.ts'
 import { SCOPES } from '../../db/model/access/scopes.ts'
 import { searchTextOf, writableColumns } from '../../db/model/records/columns.ts'
-import { entities } from '../../db/model/records/kinds/index.ts'
+import { kinds } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { print, progress } from './report.ts'
 import { companyAt, contactAt } from './seed-values.ts'
@@ -110,7 +110,7 @@ async function insert(
   organizationId: string,
   records: Record<string, unknown>[],
 ): Promise<void> {
-  const kind = entities[entity]
+  const kind = kinds[entity]
   const columns = [
     ...['organization_id', 'id', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
     ...writableColumns(kind),

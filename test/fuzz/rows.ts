@@ -1,4 +1,4 @@
-import { entities, entityNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Outside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
@@ -15,8 +15,8 @@ export interface Rows {
 
 /** The tables whose rows a path parameter names. */
 const TABLES: Record<string, string[]> = {
-  entity_id: entityNames,
-  target_id: entityNames,
+  entity_id: kindNames,
+  target_id: kindNames,
   workflow_id: ['workflows'],
   run_id: ['runs'],
   batch_id: ['run_batches'],
@@ -55,7 +55,7 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
   const app = (path: string, body: unknown) => send('POST', `/app${path}`, session, body)
 
   for (let n = 0; n < EACH; n++) {
-    for (const entity of entityNames) await post(`/objects/${entity}`, entities[entity].example)
+    for (const entity of kindNames) await post(`/objects/${entity}`, kinds[entity].example)
     const created = await post('/imports', { entity: 'contacts' })
     const csv = { ...key, 'content-type': 'text/csv' }
     await send('PUT', `/v1/imports/${created.body.id}/file`, csv, 'Email\r\nada@example.com\r\n')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import { entityNames } from '../../workflows/shared/record-kinds.ts'
+import { kindNames } from '../../workflows/shared/record-kinds.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of any table
@@ -177,5 +177,5 @@ export async function insertAnalyticsRows(client: pg.Client, tables: Record<stri
     )
   }
   await client.query('set session_replication_role = origin')
-  await client.query(`vacuum analyze ${[...entityNames, 'runs', 'incoming_logs', 'deliveries'].join(', ')}`)
+  await client.query(`vacuum analyze ${[...kindNames, 'runs', 'incoming_logs', 'deliveries'].join(', ')}`)
 }

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** All that a worker process is made of. */
 const SOURCES = ['package.json', 'tsconfig.json', 'activities', 'db', 'worker', 'workflows']
 
-/** What the next version adds; a plan that uses it needs `engine`. */
+/** What the next version adds; a program that uses it needs `engine`. */
 export const NEXT = { engine: ENGINE + 1, nodeType: 'set_fields_next' }
 
 /** A change of one file; the first match is replaced. */

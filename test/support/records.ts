@@ -1,6 +1,6 @@
 import { parseFilter } from '../../db/model/records/filters.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
-import { entities } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../db/model/records/schemas.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { link } from '../../db/records/associations.ts'
@@ -17,20 +17,20 @@ export function recordsOf(db: TestDatabase, organizationId: string) {
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
   return {
     tenant,
-    create: (entity: EntityName, fields: RecordInput) =>
+    create: (entity: KindName, fields: RecordInput) =>
       tenant((tx) => createRecord(tx, entity, createSchema(entity).parse(fields))),
-    update: (entity: EntityName, id: string, fields: RecordInput, ifVersion?: number) =>
+    update: (entity: KindName, id: string, fields: RecordInput, ifVersion?: number) =>
       tenant((tx) =>
         updateRecord(tx, entity, id, updateSchema(entity).parse(fields), {
           ifVersion: ifVersion === undefined ? undefined : [ifVersion],
         }),
       ),
-    get: (entity: EntityName, id: string) => tenant((tx) => getRecord(tx, entity, id)),
-    delete: (entity: EntityName, id: string) => tenant((tx) => deleteRecord(tx, entity, id)),
-    restore: (entity: EntityName, id: string) => tenant((tx) => restoreRecord(tx, entity, id)),
-    link: (entity: EntityName, id: string, target: EntityName, targetId: string, properties = {}) =>
+    get: (entity: KindName, id: string) => tenant((tx) => getRecord(tx, entity, id)),
+    delete: (entity: KindName, id: string) => tenant((tx) => deleteRecord(tx, entity, id)),
+    restore: (entity: KindName, id: string) => tenant((tx) => restoreRecord(tx, entity, id)),
+    link: (entity: KindName, id: string, target: KindName, targetId: string, properties = {}) =>
       tenant((tx) => link(tx, entity, id, target, targetId, properties)),
-    list: (entity: EntityName, query: Partial<ListQuery> = {}) =>
+    list: (entity: KindName, query: Partial<ListQuery> = {}) =>
       tenant((tx) => listRecords(tx, entity, { ...everything, ...query })),
     historyOf: (id: string) =>
       tenant((tx) =>
@@ -56,9 +56,9 @@ export const everything: ListQuery = {
 }
 
 /** Filters in the format of query strings: `{ 'amount[gte]': '5' }`. */
-export const filtersOf = (entity: EntityName, parameters: Record<string, string>) =>
+export const filtersOf = (entity: KindName, parameters: Record<string, string>) =>
   Object.entries(parameters).map(([parameter, value]) => {
-    const filter = parseFilter(entities[entity], parameter, value)
+    const filter = parseFilter(kinds[entity], parameter, value)
     if ('msg' in filter) throw new Error(`${parameter}: ${filter.msg}`)
     return filter
   })

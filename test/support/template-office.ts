@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { updateOrganization } from '../../db/access/organization.ts'
 import { putSecret } from '../../db/access/secrets.ts'
-import type { EntityName } from '../../db/model/records/kind.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
 import type { RecordInput } from '../../db/model/records/schemas.ts'
 import { createDefinition } from '../../db/records/custom-fields/definitions.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
@@ -78,7 +78,7 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
     records,
     request,
     address,
-    create: (entity: EntityName, fields: RecordInput) => records.create(entity, fields),
+    create: (entity: KindName, fields: RecordInput) => records.create(entity, fields),
     rows,
     titles: async () => (await rows('tasks')).map(({ title }) => title).sort(),
     mails: () => mails.filter(({ to }) => to[0]!.endsWith(`@${id}.example.com`)),
@@ -150,7 +150,7 @@ async function meet(
     const settings = requires.env.map((name) => [name, local(name)])
     await updateOrganization(tx, { env: Object.fromEntries(settings) })
     for (const { entity, name, type } of requires.custom_fields)
-      await createDefinition(tx, entity as EntityName, name, { type })
+      await createDefinition(tx, entity as KindName, name, { type })
   })
 }
 const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -42,7 +42,7 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
     insert into users select p, p || '@a.example', 'U', 'none' from volume_ids, unnest(parents) p;
     insert into workflows (organization_id, id, name)
       select o, p, 'W' from volume_ids, unnest(organizations) o, unnest(parents) p;
-    insert into workflow_versions (organization_id, workflow_id, version, definition, plan, created_by)
+    insert into workflow_versions (organization_id, workflow_id, version, definition, program, created_by)
       select organization_id, id, 1, '{}', '{}', '{}' from workflows;
     insert into outgoing_webhooks (organization_id, id, name, url, events, secret_sealed)
       select organization_id, id, 'W', 'https://a.example', '{*}', 'x' from workflows;

@@ -161,7 +161,7 @@ export function saveWorkflow(db: Database, organizationId: string, definition: P
       description: null,
       spec: null,
       definition: complete,
-      plan: compile(complete),
+      program: compile(complete),
     }),
   )
 }

@@ -20,5 +20,5 @@ export const createEmptyWorkflow = (tx: Tenant, trigger: Trigger = NOTHING.trigg
 /** What a save of such a workflow stores. */
 export function emptyVersion(trigger: Trigger) {
   const definition = { ...NOTHING, trigger }
-  return { spec: null, definition, plan: compile(definition) }
+  return { spec: null, definition, program: compile(definition) }
 }

@@ -76,7 +76,7 @@ describe('a deploy of the next version of the worker', function () {
   }
   const queue = (pause: string) => queueRun(on.db, on.api.organizationId, shape(pause))
 
-  /** As the api of the next version saves and runs a workflow: with its node type, and its engine in the plan. */
+  /** As the api of the next version saves and runs a workflow: with its node type, and its engine in the program. */
   const queueNext = (pause: string): Promise<string> =>
     on.db.tenant(on.api.organizationId, testActor, async (tx) => {
       const set: NodeSpec = { id: 'set', type: 'set_fields', config: { fields: { value: 1 } } }
@@ -88,14 +88,14 @@ describe('a deploy of the next version of the worker', function () {
         settings: {},
         ...shape(pause, [set]),
       }
-      const plan = compile(definition)
-      plan.nodes.set!.type = NEXT.nodeType
+      const program = compile(definition)
+      program.nodes.set!.type = NEXT.nodeType
       const { id, name } = await createWorkflow(tx, {
         name: 'Next',
         description: null,
         spec: null,
         definition,
-        plan: { ...plan, engine: NEXT.engine as typeof plan.engine },
+        program: { ...program, engine: NEXT.engine as typeof program.engine },
       })
       const workflow = { id, version: 1, name }
       return createRun(tx, { workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START })

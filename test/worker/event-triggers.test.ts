@@ -17,8 +17,8 @@ describe('runs that events start', function () {
   const listening = (name: string, trigger: Trigger, rest: Pick<Definition, 'nodes'> & Partial<Definition>) =>
     suite.db.tenant(suite.organizationId, testActor, async (tx) => {
       const definition = { name, trigger, inputs: {}, edges: [], outputs: {}, settings: {}, ...rest }
-      const plan = compile(definition)
-      const { id } = await createWorkflow(tx, { name, description: null, spec: null, definition, plan })
+      const program = compile(definition)
+      const { id } = await createWorkflow(tx, { name, description: null, spec: null, definition, program })
       await activate(tx, id)
       return id
     })

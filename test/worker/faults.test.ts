@@ -51,7 +51,10 @@ describe('runs while something is broken', () => {
     this.timeout(40_000)
     const other = await createOrganization(db, { limits: { max_running: 0 } })
     const id = await queueRun(db, other, { nodes: [set('a')] })
-    await db.system('workflow_versions').where({ organization_id: other }).update({ plan: '{"engine": 1}' })
+    await db
+      .system('workflow_versions')
+      .where({ organization_id: other })
+      .update({ program: '{"engine": 1}' })
     await db.system('organizations').where({ id: other }).update({ limits: '{}' })
     let reason: string | null = null
     for (const until = Date.now() + 20_000; !reason && Date.now() < until; await pause(20)) {

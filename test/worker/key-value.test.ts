@@ -1,5 +1,5 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
-import { createRetry, planRetryOf } from '../../db/runs/retry.ts'
+import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
@@ -134,7 +134,7 @@ describe('the key-value store of workflows', () => {
     equal((await untilRun(suite.db, id)).status, 'failed')
     await run(increment('once'))
     const retry = await suite.db.tenant(suite.organizationId, testActor, async (tx) =>
-      createRetry(tx, await planRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
+      createRetry(tx, await prepareRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
     )
     await untilRun(suite.db, retry)
     const row = await suite.db.system('run_nodes').where({ run_id: retry, node_id: 'number' }).first()
@@ -155,7 +155,7 @@ describe('the key-value store of workflows', () => {
     const id = await queueRun(suite.db, suite.organizationId, { nodes, edges })
     await untilRun(suite.db, id)
     const retry = await suite.db.tenant(suite.organizationId, testActor, async (tx) =>
-      createRetry(tx, await planRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
+      createRetry(tx, await prepareRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
     )
     await untilRun(suite.db, retry)
     const [first, second, last] = (await run(get(`of:${id}`), get(`of:${retry}`), get('last'))) as {

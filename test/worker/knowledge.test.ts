@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { createRetry, planRetryOf } from '../../db/runs/retry.ts'
+import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createKey } from '../support/api.ts'
 import { testActor } from '../support/database.ts'
@@ -35,7 +35,7 @@ describe('the knowledge base in workflows', () => {
     suite.db.system('knowledge_documents').where({ collection_id }).orderBy('id')
   const retried = async (id: string) => {
     const retry = await suite.db.tenant(suite.api.organizationId, testActor, async (tx) =>
-      createRetry(tx, await planRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
+      createRetry(tx, await prepareRetryOf(tx, id, { from_start: true, version: 'same' }), 0),
     )
     return untilRun(suite.db, retry)
   }

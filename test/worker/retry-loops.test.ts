@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { createRetry, planRetryOf, type RetryOptions } from '../../db/runs/retry.ts'
+import { createRetry, prepareRetryOf, type RetryOptions } from '../../db/runs/retry.ts'
 import { lockWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { testActor } from '../support/database.ts'
@@ -71,7 +71,7 @@ describe('retries of runs with loops', function () {
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) =>
     suite.db.tenant(suite.organizationId, testActor, work)
   const plan = (id: string, options: Partial<RetryOptions>) =>
-    tenant((tx) => planRetryOf(tx, id, { version: 'same', ...options }))
+    tenant((tx) => prepareRetryOf(tx, id, { version: 'same', ...options }))
   const retry = async (id: string, options: Partial<RetryOptions> = {}) => {
     const planned = await plan(id, options)
     return tenant((tx) => createRetry(tx, planned, 0))
@@ -169,7 +169,7 @@ describe('retries of runs with loops', function () {
       const before = await lockWorkflow(tx, workflow_id, undefined)
       const nodes = before.definition.nodes.map((one) => (one.id === 'call' ? call('new{{ item }}') : one))
       const definition = { ...before.definition, nodes }
-      await updateWorkflow(tx, before, { content: { spec: null, definition, plan: compile(definition) } })
+      await updateWorkflow(tx, before, { content: { spec: null, definition, program: compile(definition) } })
     })
     const run = await untilRun(suite.db, await retry(id, { version: 'latest' }))
     const [first, second] = run.outputs!.paths as string[]

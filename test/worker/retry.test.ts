@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
-import { createRetry, planRetryOf, type RetryOptions } from '../../db/runs/retry.ts'
+import { createRetry, prepareRetryOf, type RetryOptions } from '../../db/runs/retry.ts'
 import { lockWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
@@ -56,7 +56,7 @@ describe('retries of runs', function () {
 
   const retry = (id: string, options: Partial<RetryOptions> = {}) =>
     suite.db.tenant(suite.organizationId, testActor, async (tx) =>
-      createRetry(tx, await planRetryOf(tx, id, { version: 'same', ...options }), 0),
+      createRetry(tx, await prepareRetryOf(tx, id, { version: 'same', ...options }), 0),
     )
   const ended = (run_id: string, node_id: string) =>
     until(() => suite.db.system('run_nodes').where({ run_id, node_id, status: 'completed' }).first())
@@ -134,7 +134,7 @@ describe('retries of runs', function () {
           node.id === 'second' ? call('second', 'https://example.com/repaired') : node,
         ),
       }
-      const content = { spec: null, definition: repaired, plan: compile(repaired) }
+      const content = { spec: null, definition: repaired, program: compile(repaired) }
       await updateWorkflow(tx, before, { content })
     })
     const same = await untilRun(suite.db, await retry(id))

@@ -3,7 +3,7 @@ import { insertEvents } from '../../db/events/outbox.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
-import { createRetry, planRetryOf } from '../../db/runs/retry.ts'
+import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
@@ -287,7 +287,7 @@ describe('runs with loops', function () {
       outputs: { all: '{{ nodes.each.output.items | map: "output" }}' },
     }
     const plan = (id: string, from_node: string) =>
-      move((tx) => planRetryOf(tx, id, { version: 'same', from_node }))
+      move((tx) => prepareRetryOf(tx, id, { version: 'same', from_node }))
     const failed = async () => {
       answer = async (url) => {
         if (url.endsWith('z')) throw new NodeError('connection_refused', 'Nobody there.')

@@ -3,11 +3,11 @@ import { migrate } from '../../db/migrations/migrate.ts'
 import { ConfigError } from '../../db/model/config-error.ts'
 import { sqlState } from '../../db/postgres/sql-state.ts'
 import {
-  bootstrapSettings,
+  bootstrapVariables,
   databaseUrls,
-  migrationSettings,
-  readSettings,
-  sharedSettings,
+  migrationVariables,
+  readVariables,
+  sharedVariables,
 } from '../../db/process/config.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 
@@ -17,8 +17,8 @@ import { redactText } from '../../workflows/shared/redact.ts'
  * start` does the same itself.
  */
 try {
-  const config = readSettings(
-    sharedSettings.extend({ ...bootstrapSettings.shape, ...migrationSettings.shape }),
+  const config = readVariables(
+    sharedVariables.extend({ ...bootstrapVariables.shape, ...migrationVariables.shape }),
     process.env,
   )
   const urls = databaseUrls(config)

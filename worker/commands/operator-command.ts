@@ -2,7 +2,7 @@ import { ConfigError } from '../../db/model/config-error.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { connect } from '../../db/postgres/connect.ts'
-import { databaseUrls, readSettings, sharedSettings } from '../../db/process/config.ts'
+import { databaseUrls, readVariables, sharedVariables } from '../../db/process/config.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 import { embeddedUrls } from '../dev/postgres/server.ts'
 
@@ -36,7 +36,7 @@ export async function operatorCommand(
 }
 
 function urls() {
-  const { DATA_DIR } = sharedSettings.pick({ DATA_DIR: true }).parse(process.env)
+  const { DATA_DIR } = sharedVariables.pick({ DATA_DIR: true }).parse(process.env)
   const embedded = process.env.DATABASE_URL ? undefined : embeddedUrls(DATA_DIR)
-  return embedded ?? databaseUrls(readSettings(sharedSettings, process.env))
+  return embedded ?? databaseUrls(readVariables(sharedVariables, process.env))
 }

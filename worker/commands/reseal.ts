@@ -2,7 +2,7 @@ import { type Resealed, reseal } from '../../db/access/reseal.ts'
 import { ConfigError } from '../../db/model/config-error.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
-import { databaseUrls, readSettings, secretsKey, sharedSettings } from '../../db/process/config.ts'
+import { databaseUrls, readVariables, secretsKey, sharedVariables } from '../../db/process/config.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 
@@ -14,7 +14,7 @@ const MAX_PASSES = 5
  * sealed. The service runs meanwhile. It can be interrupted and repeated. Exits with 1 if values remain.
  */
 try {
-  const config = readSettings(sharedSettings, process.env)
+  const config = readVariables(sharedVariables, process.env)
   const db = connect({ ...databaseUrls(config), poolSize: 2, applicationName: 'agx reseal' })
   try {
     process.exitCode = (await resealAll(db.system, secretsKey(config))) ? 0 : 1

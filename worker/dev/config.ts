@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { ConfigError } from '../../db/model/config-error.ts'
 import {
-  apiSettings,
-  bootstrapSettings,
-  migrationSettings,
+  apiVariables,
+  bootstrapVariables,
+  migrationVariables,
   port,
-  readSettings,
-  sharedSettings,
-  workerSettings,
+  readVariables,
+  sharedVariables,
+  workerVariables,
 } from '../../db/process/config.ts'
 
-const settings = sharedSettings.extend({
-  ...apiSettings.shape,
-  ...workerSettings.shape,
-  ...bootstrapSettings.shape,
-  ...migrationSettings.shape,
-  DATABASE_URL: sharedSettings.shape.DATABASE_URL.optional(),
+const variables = sharedVariables.extend({
+  ...apiVariables.shape,
+  ...workerVariables.shape,
+  ...bootstrapVariables.shape,
+  ...migrationVariables.shape,
+  DATABASE_URL: sharedVariables.shape.DATABASE_URL.optional(),
   PORT: port(1).default(8080),
   WORKER_PORT: port(1).default(8081),
   /** Port of the embedded PostgreSQL. Default: a free port, which is kept. */
@@ -30,11 +30,11 @@ const settings = sharedSettings.extend({
   TEMPORAL_CLI_PATH: z.string().optional(),
 })
 
-export type StartConfig = z.output<typeof settings>
+export type StartConfig = z.output<typeof variables>
 
 /** The settings of `npm start` and of all processes that it starts. Throws ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
-  const config = readSettings(settings, env)
+  const config = readVariables(variables, env)
   if (config.NODE_ENV === 'production' && !config.DATABASE_URL)
     throw new ConfigError('DATABASE_URL is missing: the embedded PostgreSQL is not used in production')
   requireDifferent(portsOf(config))

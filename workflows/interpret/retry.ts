@@ -6,14 +6,14 @@ import { type NodeState, step } from './step.ts'
 export type RetriedNode = Pick<RunNode, 'path' | 'node_id' | 'node_type' | 'status' | 'handle'>
 
 /** What a retry does with the nodes outside of any loop, or with those of one item. */
-export interface FramePlan {
+export interface PreparedFrame {
   /** The nodes whose outputs are reused, in the order of the program. */
   reused: string[]
   /** The loops that go on: their items that completed keep their results. */
   resumed: string[]
 }
 
-export interface RetryPlan extends FramePlan {
+export interface PreparedRetry extends PreparedFrame {
   /** The nodes that may run. */
   again: string[]
 }
@@ -43,11 +43,11 @@ export function loopsAround(program: Program, id: string): string[] {
  * all that comes after a node that runs again. `program` may be a newer version of the workflow.
  * @returns the reason if the retry cannot start there.
  */
-export function planRetry(
+export function prepareRetry(
   program: Program,
   rows: RetriedNode[],
   { from, again = false }: RetryStart,
-): RetryPlan | string {
+): PreparedRetry | string {
   if (!Object.hasOwn(program.nodes, from)) return `the version has no node ${from}`
   const top = new Map(rows.filter(({ path }) => path === '').map((row) => [row.node_id, row]))
   const settled = settledIn(program, top)
@@ -56,24 +56,24 @@ export function planRetry(
   const missing = ids.filter((id) => before.has(id) && !settled(id))
   if (missing.length > 0)
     return `the nodes before ${from} must have completed, but ${missing.join(', ')} did not in this run: start with ${missing[0]}`
-  const plan = planFrame(program, top, { from: [from], ...(again && { restart: from }) })
-  const states = new Map<string, NodeState>(plan.reused.map((id) => [id, top.get(id)!]))
+  const prepared = prepareFrame(program, top, { from: [from], ...(again && { restart: from }) })
+  const states = new Map<string, NodeState>(prepared.reused.map((id) => [id, top.get(id)!]))
   if (!step(program, states).ready.includes(from))
     return `the run did not reach ${from}: no edge that leads to it was taken`
-  const reused = new Set(plan.reused)
+  const reused = new Set(prepared.reused)
   const runs = (id: string) => !reused.has(loopsAround(program, id)[0] ?? id)
-  return { ...plan, again: Object.keys(program.nodes).filter(runs) }
+  return { ...prepared, again: Object.keys(program.nodes).filter(runs) }
 }
 
 /**
  * What a retry does with the nodes of one frame: those outside of any loop, or of one item of `loop`. Nodes in `from`
  * run again. A loop that runs again goes on where it stopped, unless it is `restart`, or its list may change.
  */
-export function planFrame(
+export function prepareFrame(
   program: Program,
   rows: ReadonlyMap<string, RetriedNode>,
   { loop, from, restart }: { loop?: string; from: string[]; restart?: string },
-): FramePlan {
+): PreparedFrame {
   const ids = bodyOf(program, loop)
   const settled = settledIn(program, rows)
   const first = new Set([...from, ...ids.filter((id) => !settled(id))])

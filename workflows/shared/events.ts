@@ -1,5 +1,5 @@
 import { nearest } from './nearest.ts'
-import { capitalized, type ObjectName, objectNames, withArticle } from './record-kinds.ts'
+import { capitalized, type KindObject, kindObjects, withArticle } from './record-kinds.ts'
 
 /** An event that an outgoing webhook can select. */
 export interface CatalogueEvent {
@@ -9,7 +9,7 @@ export interface CatalogueEvent {
    * What `data` holds: a record of this kind, a run, an approval, an outgoing webhook, or any object that the raising
    * node sets.
    */
-  subject: ObjectName | 'run' | 'approval' | 'webhook' | 'any'
+  subject: KindObject | 'run' | 'approval' | 'webhook' | 'any'
 }
 
 /** The actions of every record kind, with their words in titles. */
@@ -23,7 +23,7 @@ const ACTIONS = {
 
 /** The events that the service itself raises. To add one: a line below, and the code that inserts it. */
 const SERVICE_EVENTS: readonly CatalogueEvent[] = [
-  ...objectNames.flatMap((kind) =>
+  ...kindObjects.flatMap((kind) =>
     Object.entries(ACTIONS).map(([action, done]) => ({
       name: `${kind}.${action}`,
       title: `${capitalized(withArticle(kind))} was ${done}`,
@@ -54,7 +54,7 @@ export const EVENTS: readonly CatalogueEvent[] = [
 
 /** The events whose data is a record. */
 export const RECORD_EVENTS: readonly string[] = SERVICE_EVENTS.filter(({ subject }) =>
-  objectNames.some((kind) => kind === subject),
+  kindObjects.some((kind) => kind === subject),
 ).map(({ name }) => name)
 
 /** `<entity>.<action>`, such as `invoice.paid`. */

@@ -11,11 +11,11 @@ export const RECORD_KINDS = {
   activities: 'activity',
 } as const
 
-export type EntityName = keyof typeof RECORD_KINDS
-export type ObjectName = (typeof RECORD_KINDS)[EntityName]
+export type KindName = keyof typeof RECORD_KINDS
+export type KindObject = (typeof RECORD_KINDS)[KindName]
 
-export const entityNames = Object.keys(RECORD_KINDS) as EntityName[]
-export const objectNames = Object.values(RECORD_KINDS)
+export const kindNames = Object.keys(RECORD_KINDS) as KindName[]
+export const kindObjects = Object.values(RECORD_KINDS)
 
 /** `a contact`, `an activity`. */
 export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`

@@ -1,4 +1,4 @@
-import { entityNames } from '../../../workflows/shared/record-kinds.ts'
+import { kindNames } from '../../../workflows/shared/record-kinds.ts'
 import { allows, SCOPES, type Scope } from './scopes.ts'
 
 /** The roles of members, most powerful first. */
@@ -10,7 +10,7 @@ export const ROLE_SCOPES: Record<MemberRole, ReadonlySet<Scope>> = {
   owner: new Set(SCOPES),
   admin: new Set(SCOPES),
   member: new Set([
-    ...entityNames.flatMap((entity) => [`${entity}:read`, `${entity}:write`] as const),
+    ...kindNames.flatMap((entity) => [`${entity}:read`, `${entity}:write`] as const),
     ...(['workflows:read', 'workflows:run'] as const),
     ...(['knowledge:read', 'knowledge:write'] as const),
     ...(['analytics:read', 'webhooks:read'] as const),

@@ -1,11 +1,11 @@
-import { type EntityName, entityNames } from '../../../workflows/shared/record-kinds.ts'
+import { type KindName, kindNames } from '../../../workflows/shared/record-kinds.ts'
 
 /** Scopes: `<resource>:<level>`. Default deny; `write`, `author` and `run` each imply `read` on the same resource. */
 
-const ofRecords = entityNames.map((entity) => [entity, ['read', 'write'] as const] as const)
+const ofRecords = kindNames.map((entity) => [entity, ['read', 'write'] as const] as const)
 
 const LEVELS = {
-  ...(Object.fromEntries(ofRecords) as Record<EntityName, readonly ['read', 'write']>),
+  ...(Object.fromEntries(ofRecords) as Record<KindName, readonly ['read', 'write']>),
   workflows: ['read', 'author', 'run'],
   knowledge: ['read', 'write'],
   analytics: ['read'],

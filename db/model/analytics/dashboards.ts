@@ -1,5 +1,5 @@
 import { type AnalyticsQuery, analyticsQuery, type Interval } from '../../../workflows/shared/analytics.ts'
-import { entityNames } from '../../../workflows/shared/record-kinds.ts'
+import { kindNames } from '../../../workflows/shared/record-kinds.ts'
 import type { Subject } from './metric.ts'
 import { findMetric } from './metrics/index.ts'
 
@@ -52,7 +52,7 @@ export const DASHBOARDS: Dashboard[] = [
     title: 'Records',
     description: 'The records that were created in the period, by kind, and contacts and deals by owner.',
     charts: [
-      ...entityNames.map((kind) => chart(kind, `New ${kind}`, `${kind}.created`, overTime)),
+      ...kindNames.map((kind) => chart(kind, `New ${kind}`, `${kind}.created`, overTime)),
       chart('contacts_by_owner', 'New contacts by owner', 'contacts.created', by('owner_id')),
       chart('contacts_by_source', 'New contacts by source', 'contacts.created', by('lead_source')),
       chart('deals_by_owner', 'New deals by owner', 'deals.created', by('owner_id')),

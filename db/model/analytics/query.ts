@@ -11,7 +11,7 @@ import type { Dimension, Metric } from './metric.ts'
 import { findMetric, METRIC_NAMES } from './metrics/index.ts'
 
 /** What a query asks, with its names resolved and its period computed. */
-export interface Plan {
+export interface ResolvedQuery {
   metric: Metric
   groupBy: string[]
   filter: [column: string, dimension: Dimension, values: (string | null)[]][]
@@ -43,9 +43,9 @@ type Period = Pick<AnalyticsQuery, 'from' | 'to' | 'last' | 'time_zone'>
 const DEFAULT_DAYS = 30
 
 /** Plans a query. Throws `validation_error` with all problems. */
-export function planQuery(query: AnalyticsQuery, context: QueryContext, part = 'body'): Plan {
-  const { plan, problems } = read(query, context)
-  if (plan && problems.length === 0) return plan
+export function resolveQuery(query: AnalyticsQuery, context: QueryContext, part = 'body'): ResolvedQuery {
+  const { resolved, problems } = read(query, context)
+  if (resolved && problems.length === 0) return resolved
   throw invalid(
     problems.map(({ path, message, type, hint }) => ({
       loc: [part, ...path],
@@ -96,7 +96,7 @@ type Given = { [Name in keyof Omit<AnalyticsQuery, 'group_by'>]?: AnalyticsQuery
   filter: AnalyticsQuery['filter']
 }
 
-function read(query: Given, context: QueryContext): { plan?: Plan; problems: QueryProblem[] } {
+function read(query: Given, context: QueryContext): { resolved?: ResolvedQuery; problems: QueryProblem[] } {
   const problems: QueryProblem[] = []
   const metric = query.metric === undefined ? undefined : findMetric(query.metric)
   if (query.metric !== undefined && !metric) problems.push(unknownMetric(query.metric))
@@ -123,7 +123,7 @@ function read(query: Given, context: QueryContext): { plan?: Plan; problems: Que
       })
     return [name]
   })
-  const filter = Object.entries(query.filter).flatMap(([name, value]): Plan['filter'] => {
+  const filter = Object.entries(query.filter).flatMap(([name, value]): ResolvedQuery['filter'] => {
     const dimension = dimensionAt(name, ['filter', name])
     const values = [value].flat()
     if (!dimension) return []
@@ -159,7 +159,7 @@ function read(query: Given, context: QueryContext): { plan?: Plan; problems: Que
       hint: `take at most ${groups} groups, a longer interval, or a shorter period`,
     })
   if (!metric) return { problems }
-  return { problems, plan: { metric, groupBy, filter, interval, timezone, from, to, buckets, limit } }
+  return { problems, resolved: { metric, groupBy, filter, interval, timezone, from, to, buckets, limit } }
 }
 
 function unknownMetric(name: string): QueryProblem {

@@ -1,12 +1,12 @@
-import { type EntityName, entityNames } from '../../../workflows/shared/record-kinds.ts'
+import { type KindName, kindNames } from '../../../workflows/shared/record-kinds.ts'
 import { RUN_STATUSES } from '../../../workflows/shared/statuses.ts'
 import { LOG_ACTIONS, LOG_STATUSES } from '../incoming/log-values.ts'
 import { DELIVERY_STATUSES } from '../outgoing/statuses.ts'
-import { entities } from '../records/kinds/index.ts'
+import { kinds } from '../records/kinds/index.ts'
 import type { Dimension, Source } from './metric.ts'
 
 /** The dimensions of each kind of record, besides the owner: columns that the index for times of creation holds. */
-const OF_RECORDS: Record<EntityName, string[]> = {
+const OF_RECORDS: Record<KindName, string[]> = {
   contacts: ['lead_status', 'lifecycle_stage', 'lead_source'],
   companies: ['type', 'lifecycle_stage', 'industry'],
   deals: ['stage', 'pipeline', 'deal_type', 'source', 'currency'],
@@ -15,8 +15,8 @@ const OF_RECORDS: Record<EntityName, string[]> = {
   activities: ['type', 'status', 'direction'],
 }
 
-function recordSource(entity: EntityName): Source {
-  const { fields } = entities[entity]
+function recordSource(entity: KindName): Source {
+  const { fields } = kinds[entity]
   const own = OF_RECORDS[entity].map((name): [string, Dimension] => {
     const { type, description, values } = fields[name]!
     const isId = type === 'user' || type === 'reference'
@@ -32,8 +32,8 @@ function recordSource(entity: EntityName): Source {
 
 /** Records that are not deleted, by kind. */
 export const RECORDS = Object.fromEntries(
-  entityNames.map((entity) => [entity, recordSource(entity)]),
-) as Record<EntityName, Source>
+  kindNames.map((entity) => [entity, recordSource(entity)]),
+) as Record<KindName, Source>
 
 /** Runs of workflows, without tests of nodes. */
 export const RUNS: Source = {

@@ -1,9 +1,9 @@
-import { capitalized, type EntityName, RECORD_KINDS } from '../../../workflows/shared/record-kinds.ts'
+import { capitalized, type KindName, RECORD_KINDS } from '../../../workflows/shared/record-kinds.ts'
 
 /** The settings of an incoming webhook, as stored and as /app shows them. */
 
 /** The kinds that an incoming webhook can write. */
-export const TARGETS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies EntityName[]
+export const TARGETS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies KindName[]
 type Target = (typeof TARGETS)[number]
 
 /** Their names in the settings: `Contact`. */

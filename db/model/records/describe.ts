@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { type CommonField, type CommonType, commonFields } from './common-fields.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import { isSortable, operatorsOf } from './filters.ts'
-import type { EntityName, Field, Kind } from './kind.ts'
-import { entities } from './kinds/index.ts'
+import type { Field, Kind, KindName } from './kind.ts'
+import { kinds } from './kinds/index.ts'
 import { upsertKeys } from './upsert-keys.ts'
 
 /** The description of a kind, for clients and agents that read, write, filter and sort its records. */
 export interface KindDescription {
-  entity: EntityName
+  entity: KindName
   singular: string
   description: string
   fields: FieldDescription[]
@@ -39,8 +39,8 @@ export interface FieldDescription {
 }
 
 /** Describes a kind from its definition. */
-export function describeKind(entity: EntityName): KindDescription {
-  const kind = entities[entity]
+export function describeKind(entity: KindName): KindDescription {
+  const kind = kinds[entity]
   const { id, ...others } = commonFields
   const fields: [string, Field | CommonField][] = Object.entries({ id, ...kind.fields, ...others })
   return {

@@ -1,11 +1,11 @@
-import type { EntityName, ObjectName } from '../../../workflows/shared/record-kinds.ts'
+import type { KindName, KindObject } from '../../../workflows/shared/record-kinds.ts'
 import type { Actor } from '../actor.ts'
 
 /**
  * The definition of a record kind: a file in `kinds/` declares its fields. The create and update schemas, the columns,
  * filters, sort fields, full-text search, OpenAPI and the targets of webhook mappings follow from them.
  */
-export { type EntityName, withArticle } from '../../../workflows/shared/record-kinds.ts'
+export { type KindName, withArticle } from '../../../workflows/shared/record-kinds.ts'
 
 export type FieldType =
   | 'text'
@@ -37,7 +37,7 @@ export interface Field {
   /** For `enum`: the allowed values. */
   values?: readonly string[]
   /** For `reference`: the target kind. The field is also the primary link between the two records. */
-  to?: EntityName
+  to?: KindName
   /** Set by the service, never by a client. */
   readOnly?: true
   default?: unknown
@@ -75,9 +75,9 @@ export interface KindEvent {
 /** A kind with its names. */
 export interface Kind extends KindDefinition {
   /** The singular: `object` on the wire, and the first half of its events. */
-  object: ObjectName
+  object: KindObject
   /** The plural: the path, the table, the scope. */
-  entity: EntityName
+  entity: KindName
 }
 
 /** The content of a file in `kinds/`. */
@@ -96,10 +96,10 @@ export interface KindDefinition {
   example: Record<string, unknown>
 }
 
-type ReferenceField = Field & { to: EntityName }
+type ReferenceField = Field & { to: KindName }
 
 /** The fields of a kind that point to another record, optionally only those that point to one kind. */
-export const referencesOf = (kind: Kind, to?: EntityName): [string, ReferenceField][] =>
+export const referencesOf = (kind: Kind, to?: KindName): [string, ReferenceField][] =>
   Object.entries(kind.fields).filter(
     (entry): entry is [string, ReferenceField] =>
       entry[1].to !== undefined && (to === undefined || entry[1].to === to),

@@ -8,8 +8,8 @@ import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
 import { fieldTypes } from './field-types.ts'
-import type { EntityName, Field, Kind } from './kind.ts'
-import { entities, entityNamed, entityNames } from './kinds/index.ts'
+import type { Field, Kind, KindName } from './kind.ts'
+import { kindNamed, kindNames, kinds } from './kinds/index.ts'
 
 const MAX_TAGS = 100
 
@@ -26,8 +26,8 @@ const common = {
 }
 
 const objectName = z
-  .enum([...entityNames, ...entityNames.map((entity) => entities[entity].object)])
-  .transform((name) => entityNamed(name) as EntityName)
+  .enum([...kindNames, ...kindNames.map((entity) => kinds[entity].object)])
+  .transform((name) => kindNamed(name) as KindName)
 
 const associations = z
   .array(
@@ -259,11 +259,11 @@ export type AgxRecord = Record<string, unknown> & { id: string; object: string; 
 /** Schemas with their names in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */
 const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', suffix = '' } = {}) =>
   Object.fromEntries(
-    entityNames.map((entity) => {
-      const kind = entities[entity]
+    kindNames.map((entity) => {
+      const kind = kinds[entity]
       return [entity, build(kind).meta({ id: `${prefix}${capitalized(kind.object)}${suffix}` })]
     }),
-  ) as Record<EntityName, T>
+  ) as Record<KindName, T>
 
 const creates = byEntity(buildCreate, { suffix: 'Create' })
 const updates = byEntity(buildUpdate, { suffix: 'Update' })
@@ -271,11 +271,11 @@ const upserts = byEntity(buildUpsert, { suffix: 'Upsert' })
 const records = byEntity(buildRecord)
 const listed = byEntity(buildListed, { prefix: 'Listed' })
 
-export const createSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+export const createSchema = (entity: KindName): z.ZodType<RecordInput> =>
   creates[entity] as z.ZodType<RecordInput>
-export const updateSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+export const updateSchema = (entity: KindName): z.ZodType<RecordInput> =>
   updates[entity] as z.ZodType<RecordInput>
-export const upsertSchema = (entity: EntityName): z.ZodType<RecordInput> =>
+export const upsertSchema = (entity: KindName): z.ZodType<RecordInput> =>
   upserts[entity] as z.ZodType<RecordInput>
-export const recordSchema = (entity: EntityName) => records[entity]
-export const listedSchema = (entity: EntityName) => listed[entity]
+export const recordSchema = (entity: KindName) => records[entity]
+export const listedSchema = (entity: KindName) => listed[entity]

@@ -1,4 +1,4 @@
-import type { EntityName } from '../../../workflows/shared/record-kinds.ts'
+import type { KindName } from '../../../workflows/shared/record-kinds.ts'
 
 /** `First-Name`, `first_name`, `firstName` and `First Name` all become `firstname`. */
 export function normalise(name: string): string {
@@ -24,7 +24,7 @@ const ADDRESS = {
 /** Names of a text by the sender, which becomes a note. */
 const NOTE = 'notecontent message comment comments note notes question enquiry inquiry nachricht mensaje'
 
-const NAMES: Record<EntityName, Record<string, string>> = {
+const NAMES: Record<KindName, Record<string, string>> = {
   contacts: {
     first_name: 'firstname fname givenname forename namefirst vorname prenom nombre nome first',
     last_name:
@@ -115,7 +115,7 @@ export const SYNONYMS = Object.fromEntries(
       ),
     ),
   ]),
-) as Record<EntityName, Record<string, { field: string; rank: number } | undefined>>
+) as Record<KindName, Record<string, { field: string; rank: number } | undefined>>
 
 const words = (text: string) => new Set(text.split(' '))
 
@@ -132,7 +132,7 @@ export const SUBJECT_WORDS = {
   companies: COMPANY_WORDS,
   deals: words('deal opportunity project sale'),
   tasks: words('task todo ticket issue'),
-} satisfies Partial<Record<EntityName, Set<string>>>
+} satisfies Partial<Record<KindName, Set<string>>>
 
 /** Parent names of values that belong to another person or thing. */
 export const UNRELATED_WORDS = words(

@@ -1,11 +1,11 @@
-import type { EntityName } from './kind.ts'
-import { entities } from './kinds/index.ts'
+import type { KindName } from './kind.ts'
+import { kinds } from './kinds/index.ts'
 import type { RecordInput } from './schemas.ts'
 
 /** The upsert key: the field by which an upsert finds its record. */
 
 /** The native upsert keys of a kind. */
-export const upsertKeys = (entity: EntityName): string[] => [...entities[entity].upsertKeys, 'external_id']
+export const upsertKeys = (entity: KindName): string[] => [...kinds[entity].upsertKeys, 'external_id']
 
 const CUSTOM = 'custom_fields.'
 
@@ -14,7 +14,7 @@ export const customKey = (by: string): string | undefined =>
   by.startsWith(CUSTOM) ? by.slice(CUSTOM.length) : undefined
 
 /** Whether `by` may be an upsert key: a native one, or `custom_fields.<name>`, which must prove to be unique. */
-export const isUpsertKey = (entity: EntityName, by: string): boolean =>
+export const isUpsertKey = (entity: KindName, by: string): boolean =>
   upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
 
 /** The value of the upsert key in a record, as text; undefined if there is none. */

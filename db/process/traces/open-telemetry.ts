@@ -15,12 +15,12 @@ import {
 import type { z } from 'zod'
 import { redactText } from '../../../workflows/shared/redact.ts'
 import type { EndedSpan, Traces } from '../../model/spans.ts'
-import type { sharedSettings } from '../config.ts'
+import type { sharedVariables } from '../config.ts'
 import type { Logger } from '../log.ts'
 
 export type TraceSettings = Pick<
-  z.output<typeof sharedSettings>,
-  Extract<keyof z.output<typeof sharedSettings>, `OTEL_${string}`>
+  z.output<typeof sharedVariables>,
+  Extract<keyof z.output<typeof sharedVariables>, `OTEL_${string}`>
 >
 
 /** An exporter that is away must not delay the end of the process. */

@@ -8,7 +8,7 @@ import {
   newDefinition,
 } from '../../model/records/custom-fields/definition.ts'
 import type { Definition, NamedDefinition, Rules } from '../../model/records/custom-fields/types.ts'
-import type { EntityName } from '../../model/records/kind.ts'
+import type { KindName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { lockFieldRules, readDefinitions } from './rules.ts'
@@ -24,7 +24,7 @@ export const MAX_DEFINITIONS = 200
 const MAX_BYTES = 262_144
 
 /** By name. */
-export async function listDefinitions(tx: Tenant, entity: EntityName): Promise<NamedDefinition[]> {
+export async function listDefinitions(tx: Tenant, entity: KindName): Promise<NamedDefinition[]> {
   const definitions = await readDefinitions(tx, entity)
   return Object.keys(definitions)
     .sort()
@@ -32,7 +32,7 @@ export async function listDefinitions(tx: Tenant, entity: EntityName): Promise<N
 }
 
 /** Throws `not_found`. */
-export async function getDefinition(tx: Tenant, entity: EntityName, name: string): Promise<NamedDefinition> {
+export async function getDefinition(tx: Tenant, entity: KindName, name: string): Promise<NamedDefinition> {
   return { name, ...definitionOf(await readDefinitions(tx, entity), name) }
 }
 
@@ -42,7 +42,7 @@ export async function getDefinition(tx: Tenant, entity: EntityName, name: string
  */
 export async function createDefinition(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   input: DefinitionInput,
 ): Promise<NamedDefinition> {
@@ -65,7 +65,7 @@ export async function createDefinition(
  */
 export async function updateDefinition(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   patch: DefinitionPatch,
   ifVersion?: readonly number[],
@@ -88,7 +88,7 @@ export async function updateDefinition(
  */
 export async function deleteDefinition(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   options: { ifVersion?: readonly number[] | undefined; deleteValues: boolean },
 ): Promise<{ name: string; deleted_at: string; values_deleted: number }> {
@@ -103,7 +103,7 @@ export async function deleteDefinition(
   return { name, deleted_at: new Date().toISOString(), values_deleted: cleared }
 }
 
-const fieldNamed = (entity: EntityName, name: string) => ({ id: `${entity}.${name}`, name })
+const fieldNamed = (entity: KindName, name: string) => ({ id: `${entity}.${name}`, name })
 
 function definitionOf(definitions: Rules['definitions'], name: string): Definition {
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
@@ -111,7 +111,7 @@ function definitionOf(definitions: Rules['definitions'], name: string): Definiti
   return definition
 }
 
-async function store(tx: Tenant, entity: EntityName, definitions: Rules['definitions']): Promise<void> {
+async function store(tx: Tenant, entity: KindName, definitions: Rules['definitions']): Promise<void> {
   const json = JSON.stringify(definitions)
   if (Buffer.byteLength(json) > MAX_BYTES)
     throw conflict(`the definitions of ${entity} would exceed ${MAX_BYTES / 1_024} KiB`, {

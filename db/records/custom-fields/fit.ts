@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { conflict } from '../../model/errors.ts'
 import { customTypes, type Definition, readValue } from '../../model/records/custom-fields/types.ts'
-import type { EntityName } from '../../model/records/kind.ts'
-import { entities } from '../../model/records/kinds/index.ts'
+import type { KindName } from '../../model/records/kind.ts'
+import { kinds } from '../../model/records/kinds/index.ts'
 import { uniqueKey } from '../../model/records/unique.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { updateMany } from '../update.ts'
@@ -25,7 +25,7 @@ const AT_ONCE = 500
 /** Throws `conflict` with examples if stored values do not match the definition, or are not unique. */
 export async function fitValues(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   before: Definition | undefined,
   after: Definition,
@@ -45,7 +45,7 @@ export async function fitValues(
 }
 
 /** Removes a field from every record that has it. Throws `conflict` if there are too many. */
-export async function clearValues(tx: Tenant, entity: EntityName, name: string): Promise<number> {
+export async function clearValues(tx: Tenant, entity: KindName, name: string): Promise<number> {
   const holders: [id: string, value: null][] = []
   for await (const page of valuesOf(tx, entity, name)) {
     for (const { id } of page) holders.push([id, null])
@@ -58,7 +58,7 @@ export async function clearValues(tx: Tenant, entity: EntityName, name: string):
 /** @returns the records whose value must be rewritten, with the new value. */
 async function checkValues(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   before: Definition | undefined,
   after: Definition,
@@ -82,7 +82,7 @@ async function checkValues(
     if (rewritten.length > MAX_REWRITTEN && invalid === 0) throw tooMany(entity)
   }
   if (invalid === 0) return rewritten
-  const { object } = entities[entity]
+  const { object } = kinds[entity]
   throw conflict(
     `${invalid === 1 ? `1 ${object} holds` : `${invalid} ${entity} hold`} a value of ${name} that is not ${describe(after)}, for example ${examples[0]}`,
     {
@@ -98,11 +98,11 @@ const describe = ({ type, options }: Definition) =>
 
 async function claimAll(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   values: { id: string; value: unknown }[],
 ): Promise<void> {
-  const { object } = entities[entity]
+  const { object } = kinds[entity]
   const duplicate = (value: unknown, ids: string[]) =>
     conflict(`several ${entity} have the same ${name}, for example ${String(value).slice(0, 100)}`, {
       param: 'unique',
@@ -130,7 +130,7 @@ async function claimAll(
 /** The values of all records that have the field, except deleted records: clients cannot correct them. */
 async function* valuesOf(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
 ): AsyncGenerator<{ id: string; value: unknown }[]> {
   let after = '00000000-0000-0000-0000-000000000000'
@@ -149,7 +149,7 @@ async function* valuesOf(
 
 async function updateAll(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   name: string,
   values: [id: string, value: unknown][],
 ): Promise<void> {
@@ -161,7 +161,7 @@ async function updateAll(
   }
 }
 
-const tooMany = (entity: EntityName) =>
+const tooMany = (entity: KindName) =>
   conflict(`more than ${MAX_REWRITTEN} ${entity} would have to be rewritten`, {
     hint: 'clear or change the values in batches first',
   })

@@ -5,7 +5,7 @@ import {
   type SortFilters,
   type Typed,
 } from '../../model/records/custom-fields/filters.ts'
-import type { EntityName } from '../../model/records/kind.ts'
+import type { KindName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { readDefinitions } from './rules.ts'
 
@@ -15,7 +15,7 @@ import { readDefinitions } from './rules.ts'
  */
 export async function readByType(
   tx: Tenant,
-  entity: EntityName,
+  entity: KindName,
   query: SortFilters,
 ): Promise<Omit<Typed, 'issues'>> {
   const { issues, ...read } = await tryReadByType(tx, entity, query)
@@ -24,5 +24,5 @@ export async function readByType(
 }
 
 /** Like `readByType`, but returns the issues. */
-export const tryReadByType = async (tx: Tenant, entity: EntityName, query: SortFilters): Promise<Typed> =>
+export const tryReadByType = async (tx: Tenant, entity: KindName, query: SortFilters): Promise<Typed> =>
   applyTypes(namesCustomField(query) ? await readDefinitions(tx, entity) : {}, query)

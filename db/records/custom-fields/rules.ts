@@ -1,16 +1,16 @@
 import type { Rules } from '../../model/records/custom-fields/types.ts'
-import type { EntityName } from '../../model/records/kind.ts'
+import type { KindName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /** Read once for each transaction or savepoint: half of the statements of a loop that creates records. */
-const locked = new WeakMap<Tenant, Map<EntityName, Promise<Rules>>>()
+const locked = new WeakMap<Tenant, Map<KindName, Promise<Rules>>>()
 
 /**
  * Reads the rules of a kind's custom fields, and locks them until the transaction ends: shared for writes of values,
  * `exclusive` for changes of definitions. One lookup by primary key.
  */
-export async function lockFieldRules(tx: Tenant, entity: EntityName, exclusive = false): Promise<Rules> {
-  const ours = locked.get(tx) ?? new Map<EntityName, Promise<Rules>>()
+export async function lockFieldRules(tx: Tenant, entity: KindName, exclusive = false): Promise<Rules> {
+  const ours = locked.get(tx) ?? new Map<KindName, Promise<Rules>>()
   locked.set(tx, ours)
   // The caller changes them.
   if (exclusive) {
@@ -22,7 +22,7 @@ export async function lockFieldRules(tx: Tenant, entity: EntityName, exclusive =
   return known
 }
 
-async function readAndLock(tx: Tenant, entity: EntityName, exclusive: boolean): Promise<Rules> {
+async function readAndLock(tx: Tenant, entity: KindName, exclusive: boolean): Promise<Rules> {
   const { rows } = await tx.trx.raw<{
     rows: { definitions: Rules['definitions'] | null; strict: boolean | null }[]
   }>('select definitions, is_strict as strict from custom_field_rules(?, ?, ?)', [
@@ -35,7 +35,7 @@ async function readAndLock(tx: Tenant, entity: EntityName, exclusive: boolean): 
 }
 
 /** The current definitions of a kind by name, without a lock: for queries. */
-export async function readDefinitions(tx: Tenant, entity: EntityName): Promise<Rules['definitions']> {
+export async function readDefinitions(tx: Tenant, entity: KindName): Promise<Rules['definitions']> {
   const row = await tx
     .trx('custom_field_definitions')
     .where({ organization_id: tx.organizationId, entity })

@@ -1,6 +1,6 @@
 import { type AppError, conflict } from '../../model/errors.ts'
 import type { Rules } from '../../model/records/custom-fields/types.ts'
-import type { EntityName, Kind } from '../../model/records/kind.ts'
+import type { Kind, KindName } from '../../model/records/kind.ts'
 import type { Write } from '../../model/records/prepare.ts'
 import { type UniqueValue, uniqueValues } from '../../model/records/unique.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
@@ -53,7 +53,7 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
 }
 
 /** Frees all values of one field. */
-export async function freeField(tx: Tenant, entity: EntityName, name: string): Promise<void> {
+export async function freeField(tx: Tenant, entity: KindName, name: string): Promise<void> {
   await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
 }
 
@@ -71,11 +71,7 @@ const columnsOf = (values: (UniqueValue & { record_id?: string })[]) => [
 ]
 
 /** `values`: without duplicates. @returns the claimed values; other records hold the rest. */
-export async function takeValues(
-  tx: Tenant,
-  entity: EntityName,
-  values: HeldValue[],
-): Promise<UniqueValue[]> {
+export async function takeValues(tx: Tenant, entity: KindName, values: HeldValue[]): Promise<UniqueValue[]> {
   if (values.length === 0) return []
   const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
@@ -88,7 +84,7 @@ export async function takeValues(
   return rows
 }
 
-async function freeValues(tx: Tenant, entity: EntityName, values: HeldValue[]): Promise<void> {
+async function freeValues(tx: Tenant, entity: KindName, values: HeldValue[]): Promise<void> {
   if (values.length === 0) return
   await tx.trx.raw(
     `delete from custom_field_values held using ${GIVEN}

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { recordExample } from '../../../db/model/records/examples.ts'
-import { entities } from '../../../db/model/records/kinds/index.ts'
+import { kinds } from '../../../db/model/records/kinds/index.ts'
 import { assertDeclared } from '../../support/declared.ts'
 
-const contact = recordExample(entities.contacts)
+const contact = recordExample(kinds.contacts)
 const PATH = `/v1/objects/contacts/${contact.id}`
 const answer = (status: number, body: object, type = 'application/json; charset=utf-8') => ({
   status,

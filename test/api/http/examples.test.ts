@@ -8,7 +8,7 @@ import { newLinkToken } from '../../../db/access/link-tokens.ts'
 import { hashPassword } from '../../../db/access/passwords.ts'
 import { findSession, openSession } from '../../../db/access/sessions.ts'
 import { createUser } from '../../../db/access/users.ts'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import type { Answer } from '../../support/answer.ts'
 import { createNormalizer } from '../../support/normalize.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
@@ -223,17 +223,17 @@ describe('the example responses of the document', function () {
   /** @returns the id of the contact. */
   async function records(): Promise<string> {
     const ids: Record<string, string> = {}
-    for (const entity of entityNames) {
-      const kind = title(entities[entity].object)
-      const kinds = title(entity)
+    for (const entity of kindNames) {
+      const kind = title(kinds[entity].object)
+      const plural = title(entity)
       const { id } = await example(`create${kind}`)
       ids[entity] = id
       const params = { entity_id: id }
       await example(`get${kind}`, { params })
-      await example(`list${kinds}`, { query: '?limit=1' })
+      await example(`list${plural}`, { query: '?limit=1' })
       await example(`update${kind}`, { params })
       await example(`get${kind}Schema`)
-      const { results } = await example(`batch${kinds}`)
+      const { results } = await example(`batch${plural}`)
       await example(`merge${kind}`, { params, body: { from: results[0].id } })
       if (entity === 'contacts') await call('deleteContact', { params })
       else await example(`delete${kind}`, { params })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { appRoutes } from '../../../api/app/route-table.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { describeKind } from '../../../db/model/records/describe.ts'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema } from '../../../db/model/records/schemas.ts'
 import { withApi } from '../../support/with-api.ts'
 
@@ -131,9 +131,9 @@ describe('/openapi.json', () => {
     assert.deepEqual(
       kinds.map(({ name, schema }: Json) => [name, schema.enum ?? schema.format]),
       [
-        ['entity', entityNames],
+        ['entity', kindNames],
         ['entity_id', 'uuid'],
-        ['target', entityNames],
+        ['target', kindNames],
       ],
     )
   })
@@ -180,8 +180,8 @@ describe('/openapi.json', () => {
     const shape = (name: string) => ({ $ref: `#/components/schemas/${name}` })
     const json = (part: { content: Record<string, { schema: object }> }) =>
       part.content['application/json']!.schema
-    for (const entity of entityNames) {
-      const { object, fields, example } = entities[entity]
+    for (const entity of kindNames) {
+      const { object, fields, example } = kinds[entity]
       const name = object[0]!.toUpperCase() + object.slice(1)
       const { post } = body.paths[`/v1/objects/${entity}`]
       const { get, patch } = body.paths[`/v1/objects/${entity}/{entity_id}`]
@@ -253,7 +253,7 @@ describe('/openapi.json', () => {
 
   it('declares each filter with its type and its operators', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
-    for (const entity of entityNames) {
+    for (const entity of kindNames) {
       const { parameters } = body.paths[`/v1/objects/${entity}`].get
       const filters = new Map<string, Json>(
         parameters.map((one: object) => resolve(body, one)).map((one: Json) => [one.name, one]),
@@ -296,9 +296,9 @@ describe('/openapi.json', () => {
     const definitions = JSON.parse(
       JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
     )
-    for (const entity of entityNames) {
+    for (const entity of kindNames) {
       const path = `/v1/objects/${entity}`
-      const { id } = (await suite.api.request('POST', path, { body: entities[entity].example })).body
+      const { id } = (await suite.api.request('POST', path, { body: kinds[entity].example })).body
       const company = entity === 'companies' ? { name: 'Another' } : { name: 'One' }
       const { id: other } = (await suite.api.request('POST', '/v1/objects/companies', { body: company })).body
       await suite.api.request('POST', `${path}/${id}/associations/companies/${other}`)

@@ -33,7 +33,7 @@ describe('the workflow of an incoming webhook', function () {
 
   const saved = (active: boolean) =>
     test.db.tenant(test.api.organizationId, testActor, async (tx) => {
-      const content = { spec: null, definition: greet, plan: compile(greet) }
+      const content = { spec: null, definition: greet, program: compile(greet) }
       const { id } = await createWorkflow(tx, { name: greet.name, description: null, ...content })
       if (active) await activate(tx, id)
       return id
@@ -185,7 +185,7 @@ describe('the workflow of an incoming webhook', function () {
     const inputs = { name: { type: 'string', default: 'Ada', required: true } } as const
     await test.db.tenant(test.api.organizationId, testActor, async (tx) => {
       const definition = { ...greet, inputs }
-      const content = { spec: null, definition, plan: compile(definition) }
+      const content = { spec: null, definition, program: compile(definition) }
       await updateWorkflow(tx, await getWorkflow(tx, workflow_id), { content })
     })
     const change = async (body: object) => (await test.app('PATCH', `/webhooks/incoming/${id}`, body)).body

@@ -31,7 +31,7 @@ describe('requests to one incoming webhook at the same time', function () {
 
   it('share transactions; each has its own answer, record, note, run, trace and log entry', async () => {
     const workflow_id = await tenant(async (tx) => {
-      const content = { spec: null, definition: hello, plan: compile(hello) }
+      const content = { spec: null, definition: hello, program: compile(hello) }
       const { id } = await createWorkflow(tx, { name: hello.name, description: null, ...content })
       await activate(tx, id)
       return id

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { recordSchema } from '../../../db/model/records/schemas.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -30,8 +30,8 @@ describe('the catalogue of events', () => {
   })
 
   it('lists the events that an outgoing webhook can select', () => {
-    for (const entity of entityNames) {
-      const { object, events: own = {} } = entities[entity]
+    for (const entity of kindNames) {
+      const { object, events: own = {} } = kinds[entity]
       const names = ['created', 'updated', 'deleted', 'restored', 'merged', ...Object.keys(own)]
       for (const name of names) assert.ok(events.has(`${object}.${name}`), `${object}.${name}`)
     }
@@ -44,9 +44,9 @@ describe('the catalogue of events', () => {
     const { data_schema, example } = events.get('contact.created')!
     assert.ok(data_schema.properties.email)
     assert.equal(example.event, 'contact.created')
-    for (const entity of entityNames)
+    for (const entity of kindNames)
       for (const event of events.values())
-        if (event.subject === entities[entity].object)
+        if (event.subject === kinds[entity].object)
           recordSchema(entity)
             .extend(event.name.endsWith('.merged') ? { merged_from: z.uuid() } : {})
             .strict()

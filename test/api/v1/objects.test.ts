@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Scope } from '../../../db/model/access/scopes.ts'
 import type { Issue } from '../../../db/model/errors.ts'
 import { referencesOf } from '../../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createMember, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -28,8 +28,8 @@ describe('/v1/objects', () => {
     api.request('PATCH', `/v1/objects/${path}`, { body, ...(key ? { key } : {}) })
   const get = (path: string, key?: string) => api.request('GET', `/v1/objects/${path}`, key ? { key } : {})
 
-  for (const entity of entityNames) {
-    const { object, example, fields } = entities[entity]
+  for (const entity of kindNames) {
+    const { object, example, fields } = kinds[entity]
 
     it(`${entity}: creates, reads, updates, lists and deletes`, async () => {
       const created = await post(entity, example)
@@ -76,10 +76,10 @@ describe('/v1/objects', () => {
       }
     })
 
-    for (const [name, { to }] of referencesOf(entities[entity]))
+    for (const [name, { to }] of referencesOf(kinds[entity]))
       if (to !== entity)
         it(`${entity}: requires write on ${to} to set or clear ${name}`, async () => {
-          const target = await post(to, entities[to].example)
+          const target = await post(to, kinds[to].example)
           const key = await keyFor(`${entity}:write`, `${to}:read`)
           const refused = await post(entity, { ...example, [name]: target.body.id }, key)
           assert.deepEqual([refused.status, refused.body.error.type], [403, 'insufficient_scope'])
@@ -287,10 +287,10 @@ describe('/v1/objects', () => {
     assert.equal(status, 200)
     assert.deepEqual(
       body.data.map(({ entity }: { entity: string }) => entity),
-      entityNames,
+      kindNames,
     )
     for (const { entity, singular, field_count, paths, permissions } of body.data) {
-      assert.equal(singular, entities[entity as 'notes'].object)
+      assert.equal(singular, kinds[entity as 'notes'].object)
       const schema = await api.request('GET', paths.schema)
       assert.equal(schema.body.fields.length, field_count)
       assert.equal((await api.request('GET', paths.records)).status, 200)
@@ -300,7 +300,7 @@ describe('/v1/objects', () => {
   })
 
   it('describes exactly the fields that the records of a kind have', async () => {
-    for (const entity of entityNames) {
+    for (const entity of kindNames) {
       const { body } = await get(`${entity}/schema`)
       const { body: record } = await post(entity, body.example)
       const names = body.fields.map(({ name }: { name: string }) => name)
@@ -327,7 +327,7 @@ describe('/v1/objects', () => {
   it('describes the accepted values of a field', async () => {
     const { body } = await get('deals/schema')
     const field = (name: string) => body.fields.find((one: { name: string }) => one.name === name)
-    assert.deepEqual(field('stage').values, entities.deals.fields.stage!.values)
+    assert.deepEqual(field('stage').values, kinds.deals.fields.stage!.values)
     assert.deepEqual(
       [field('stage').default, field('probability').max, field('name').max],
       ['lead', 100, 255],

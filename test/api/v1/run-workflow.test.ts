@@ -35,7 +35,7 @@ describe('running workflows', () => {
         description: null,
         spec: null,
         definition,
-        plan: compile(definition),
+        program: compile(definition),
       }),
     )
   const run = (body: object, headers: Record<string, string> = {}) =>

@@ -5,7 +5,7 @@ import { bootstrap } from '../../../db/access/bootstrap.ts'
 import { migrate } from '../../../db/migrations/migrate.ts'
 import { connect, type Database } from '../../../db/postgres/connect.ts'
 import { requirePlainLogins } from '../../../db/postgres/logins.ts'
-import { databaseUrls, readSettings, sharedSettings } from '../../../db/process/config.ts'
+import { databaseUrls, readVariables, sharedVariables } from '../../../db/process/config.ts'
 import { createOrganization, createTestDatabase, testActor } from '../../support/database.ts'
 import { startProcess } from '../../support/process.ts'
 
@@ -142,7 +142,7 @@ describe('the database logins', function () {
   it('must be two in production, unless one is allowed', () => {
     const settings = (more: Record<string, string>) =>
       databaseUrls(
-        readSettings(sharedSettings, {
+        readVariables(sharedVariables, {
           NODE_ENV: 'production',
           DATABASE_URL: urls.url,
           SECRETS_KEY: Buffer.alloc(32).toString('base64'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ErrorType } from '../../../db/model/errors.ts'
-import { type EntityName, referencesOf } from '../../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { type KindName, referencesOf } from '../../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { link, listRelated, unlink } from '../../../db/records/associations.ts'
 import { deleteRecord } from '../../../db/records/delete.ts'
@@ -26,9 +26,9 @@ describe('associations', () => {
   })
   after(() => db.drop())
 
-  const related = async (entity: EntityName, id: string, target: EntityName) =>
+  const related = async (entity: KindName, id: string, target: KindName) =>
     (await records.tenant((tx) => listRelated(tx, entity, id, target, everything))).data.map((one) => one.id)
-  const remove = (entity: EntityName, id: string, target: EntityName, targetId: string) =>
+  const remove = (entity: KindName, id: string, target: KindName, targetId: string) =>
     records.tenant((tx) => unlink(tx, entity, id, target, targetId))
   const companyOf = async (id: string) => (await records.get('contacts', id)).company_id
   const parentOf = async (id: string) => (await records.get('companies', id)).parent_company_id
@@ -43,7 +43,7 @@ describe('associations', () => {
     const other = (await records.create('companies', { name: 'Other' })).id
     const made = await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
     await records.link('companies', other, 'contacts', contact)
-    const seen = async (entity: EntityName, id: string, target: EntityName) =>
+    const seen = async (entity: KindName, id: string, target: KindName) =>
       (await records.tenant((tx) => listRelated(tx, entity, id, target, everything))).data.map(
         ({ id, association }) => [id, association],
       )
@@ -201,28 +201,28 @@ describe('associations', () => {
     )
   })
 
-  for (const entity of entityNames)
-    for (const target of entityNames)
+  for (const entity of kindNames)
+    for (const target of kindNames)
       it(`join ${entity} and ${target}, with a label and properties`, async () => {
-        const one = (await records.create(entity, entities[entity].example)).id
-        const two = (await records.create(target, entities[target].example)).id
+        const one = (await records.create(entity, kinds[entity].example)).id
+        const two = (await records.create(target, kinds[target].example)).id
         const made = await records.link(entity, one, target, two, { label: 'first', since: 2020 })
         assert.deepEqual([made.label, made.properties], ['first', { since: 2020 }])
         assert.deepEqual(await related(entity, one, target), [two])
         assert.deepEqual(await related(target, two, entity), [one])
-        for (const [name] of referencesOf(entities[entity], target))
+        for (const [name] of referencesOf(kinds[entity], target))
           assert.equal((await records.get(entity, one))[name], two)
         await remove(target, two, entity, one)
         assert.deepEqual(await related(entity, one, target), [])
-        for (const [name] of referencesOf(entities[entity], target))
+        for (const [name] of referencesOf(kinds[entity], target))
           assert.equal((await records.get(entity, one))[name], null)
       })
 
-  for (const entity of entityNames)
-    for (const [name, { to }] of referencesOf(entities[entity]))
+  for (const entity of kindNames)
+    for (const [name, { to }] of referencesOf(kinds[entity]))
       it(`follow ${name} of ${entity}, also when its record is deleted and restored`, async () => {
-        const other = (await records.create(to, entities[to].example)).id
-        const { id } = await records.create(entity, { ...entities[entity].example, [name]: other })
+        const other = (await records.create(to, kinds[to].example)).id
+        const { id } = await records.create(entity, { ...kinds[entity].example, [name]: other })
         assert.deepEqual(await related(to, other, entity), [id])
         await records.delete(to, other)
         const cleared = await records.get(entity, id)
@@ -234,13 +234,13 @@ describe('associations', () => {
         assert.deepEqual(await related(entity, id, to), [])
       })
 
-  for (const entity of entityNames)
-    for (const [name, { to }] of referencesOf(entities[entity]))
+  for (const entity of kindNames)
+    for (const [name, { to }] of referencesOf(kinds[entity]))
       it(`restore ${name} of ${entity}, in any order of deletes and restores of both ends`, async () => {
         for (const deleted of ['holder', 'other'] as const)
           for (const restored of ['holder', 'other'] as const) {
-            const other = (await records.create(to, entities[to].example)).id
-            const { id } = await records.create(entity, { ...entities[entity].example, [name]: other })
+            const other = (await records.create(to, kinds[to].example)).id
+            const { id } = await records.create(entity, { ...kinds[entity].example, [name]: other })
             const ends = { holder: [entity, id], other: [to, other] } as const
             const second = { holder: 'other', other: 'holder' } as const
             await records.delete(...ends[deleted])
@@ -332,14 +332,14 @@ describe('associations', () => {
     return transactions
   }
 
-  for (const entity of entityNames)
-    for (const [name, { to }] of referencesOf(entities[entity]))
+  for (const entity of kindNames)
+    for (const [name, { to }] of referencesOf(kinds[entity]))
       for (const way of ['deleted', 'merged'] as const)
         it(`by ${name} of ${entity} never deadlock with a record that is ${way} meanwhile`, async () => {
-          const other = (await records.create(to, entities[to].example)).id
-          const winner = (await records.create(to, entities[to].example)).id
-          const one = await records.create(entity, { ...entities[entity].example, [name]: other })
-          const two = await records.create(entity, entities[entity].example)
+          const other = (await records.create(to, kinds[to].example)).id
+          const winner = (await records.create(to, kinds[to].example)).id
+          const one = await records.create(entity, { ...kinds[entity].example, [name]: other })
+          const two = await records.create(entity, kinds[entity].example)
           const transactions = await meeting(
             (tx) => lockRecords(tx, entity, [one.id, two.id]),
             (tx) => updateRecord(tx, entity, two.id, { [name]: other }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EntityName } from '../../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createSchema, type RecordInput, upsertSchema } from '../../../db/model/records/schemas.ts'
 import { createMany, createRecord } from '../../../db/records/create.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
@@ -31,7 +31,7 @@ describe('many records at once', () => {
     records = recordsOf(db, organizationId)
   })
 
-  const createAll = (entity: EntityName, inputs: RecordInput[]) =>
+  const createAll = (entity: KindName, inputs: RecordInput[]) =>
     records.tenant((tx) =>
       createMany(
         tx,
@@ -39,7 +39,7 @@ describe('many records at once', () => {
         inputs.map((input) => createSchema(entity).parse(input)),
       ),
     )
-  const upsertAll = (entity: EntityName, by: string, inputs: RecordInput[]) =>
+  const upsertAll = (entity: KindName, by: string, inputs: RecordInput[]) =>
     records.tenant((tx) =>
       upsertMany(
         tx,
@@ -72,16 +72,16 @@ describe('many records at once', () => {
   }
 
   /** Rows without the values that differ between records. */
-  const stored = async (entity: EntityName, id: string) => {
+  const stored = async (entity: KindName, id: string) => {
     const row = await db.system(entity).where({ organization_id: organizationId, id }).first()
     const { id: _, created_at, updated_at, closed_at, occurred_at, ...same } = row
     return same
   }
 
-  for (const entity of entityNames)
+  for (const entity of kindNames)
     it(`stores ${entity} like single creates`, async () => {
       const full = {
-        ...entities[entity].example,
+        ...kinds[entity].example,
         tags: ['a "b"', 'c,{d}'],
         custom_fields: { tier: 'gold', score: 1.5, list: ['x', null, true] },
       }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { finderBy } from '../../../db/records/find-by-key.ts'
 import {
   createMember,
@@ -23,7 +23,7 @@ describe('organizations', () => {
     company = (await theirs.create('companies', { name: 'Secret Ltd', domain: 'secret.example' })).id
     const fields = { first_name: 'Secret', email: 's@secret.example', company_id: company, external_id: 'x' }
     contact = (await theirs.create('contacts', fields)).id
-    for (const entity of entityNames) await theirs.create(entity, entities[entity].example)
+    for (const entity of kindNames) await theirs.create(entity, kinds[entity].example)
   })
   after(() => db.drop())
 
@@ -51,7 +51,7 @@ describe('organizations', () => {
     await theirs.restore('companies', company)
   })
 
-  for (const table of [...entityNames, 'record_history', 'associations'])
+  for (const table of [...kindNames, 'record_history', 'associations'])
     it(`see no rows of others in ${table}, even by a query without the organization`, async () => {
       const rows = (records: TestRecords) => records.tenant((tx) => tx.trx(table).select('organization_id'))
       assert.ok((await rows(theirs)).length > 0)
@@ -60,7 +60,7 @@ describe('organizations', () => {
     })
 
   it('change no rows of others, even by a statement without the organization', async () => {
-    for (const table of [...entityNames, 'associations'])
+    for (const table of [...kindNames, 'associations'])
       await mine.tenant((tx) => tx.trx(table).whereNot('organization_id', tx.organizationId).delete())
     await assert.rejects(
       mine.tenant(async (tx) => {
@@ -76,6 +76,6 @@ describe('organizations', () => {
       /row-level security/,
     )
     assert.equal((await theirs.get('contacts', contact)).first_name, 'Secret')
-    for (const entity of entityNames) assert.ok((await theirs.list(entity)).data.length > 0)
+    for (const entity of kindNames) assert.ok((await theirs.list(entity)).data.length > 0)
   })
 })

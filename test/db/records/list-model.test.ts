@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { fieldTypes, type Operator } from '../../../db/model/records/field-types.ts'
 import { operatorsOf } from '../../../db/model/records/filters.ts'
-import type { EntityName, FieldType } from '../../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../../db/model/records/kinds/index.ts'
+import type { FieldType, KindName } from '../../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import type { AgxRecord } from '../../../db/model/records/schemas.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -43,7 +43,7 @@ describe('lists, compared with a model', () => {
   })
   after(() => db.drop())
 
-  for (const entity of entityNames)
+  for (const entity of kindNames)
     it(`find ${entity} by every operator of every field, in every order, page by page`, async () => {
       const records = recordsOf(db, await createOrganization(db))
       const all: AgxRecord[] = []
@@ -69,21 +69,21 @@ describe('lists, compared with a model', () => {
 
 type Given = [field: string, operator: Operator, values: string[]]
 
-const filterable = (entity: EntityName) =>
-  Object.entries(entities[entity].fields).filter(([, { type }]) => type in VALUES || type === 'enum')
+const filterable = (entity: KindName) =>
+  Object.entries(kinds[entity].fields).filter(([, { type }]) => type in VALUES || type === 'enum')
 
-const valuesOf = (entity: EntityName, name: string): unknown[] => {
-  const { type, values, max = 100 } = entities[entity].fields[name]!
+const valuesOf = (entity: KindName, name: string): unknown[] => {
+  const { type, values, max = 100 } = kinds[entity].fields[name]!
   return values ? [...values] : VALUES[type]!.filter((value) => typeof value !== 'number' || value <= max)
 }
 
-const givenTo = (entity: EntityName, name: string): string[] => [
+const givenTo = (entity: KindName, name: string): string[] => [
   ...valuesOf(entity, name).map(String),
-  ...(entities[entity].fields[name]!.type === 'datetime' ? DAYS : []),
+  ...(kinds[entity].fields[name]!.type === 'datetime' ? DAYS : []),
 ]
 
-function fieldsOf(entity: EntityName) {
-  const { fields, atLeastOneOf = [] } = entities[entity]
+function fieldsOf(entity: KindName) {
+  const { fields, atLeastOneOf = [] } = kinds[entity]
   const arbitraries = filterable(entity).flatMap(([name, field]) => {
     if (field.readOnly) return []
     const values = valuesOf(entity, name)
@@ -94,9 +94,9 @@ function fieldsOf(entity: EntityName) {
   return fc.record(Object.fromEntries(arbitraries) as Record<string, fc.Arbitrary<unknown>>)
 }
 
-function queryOf(entity: EntityName) {
+function queryOf(entity: KindName) {
   const filter = fc.constantFrom(...filterable(entity).map(([name]) => name)).chain((name) =>
-    fc.constantFrom(...operatorsOf(entities[entity], name)).chain((operator) => {
+    fc.constantFrom(...operatorsOf(kinds[entity], name)).chain((operator) => {
       const value = fc.constantFrom(...givenTo(entity, name))
       const values =
         operator === 'is_null'
@@ -126,7 +126,7 @@ function queryOf(entity: EntityName) {
 }
 
 /** All ids from the first page to the last, and the total, which is the same on every page. */
-async function walk(records: TestRecords, entity: EntityName, query: Partial<ListQuery>) {
+async function walk(records: TestRecords, entity: KindName, query: Partial<ListQuery>) {
   const ids: string[] = []
   const totals = new Set<number | null>()
   let cursor: string | undefined
@@ -183,8 +183,8 @@ function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boole
 }
 
 /** Whether the record contains every word; a word of one or two letters at the start of a word. */
-function containsWords(entity: EntityName, record: AgxRecord, q: string): boolean {
-  const texts = Object.entries(entities[entity].fields)
+function containsWords(entity: KindName, record: AgxRecord, q: string): boolean {
+  const texts = Object.entries(kinds[entity].fields)
     .filter(([name, { type }]) => fieldTypes[type].searched && record[name] !== null)
     .map(([name]) => String(record[name]).toLowerCase())
   return q

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { encodeCursor } from '../../../db/model/lists/cursor.ts'
 import type { Operator } from '../../../db/model/records/field-types.ts'
 import { parseFilter } from '../../../db/model/records/filters.ts'
-import { entities } from '../../../db/model/records/kinds/index.ts'
+import { kinds } from '../../../db/model/records/kinds/index.ts'
 import type { AgxRecord, RecordInput } from '../../../db/model/records/schemas.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -165,11 +165,11 @@ describe('lists of records', () => {
     ]
     for (const [parameter, value] of wrong)
       it(`refuse ${parameter}=${JSON.stringify(value)}`, () => {
-        assert.ok('msg' in parseFilter(entities.contacts, parameter, value))
+        assert.ok('msg' in parseFilter(kinds.contacts, parameter, value))
       })
 
     it('name the known fields for an unknown one', () => {
-      const issue = parseFilter(entities.contacts, 'middle_name', 'x')
+      const issue = parseFilter(kinds.contacts, 'middle_name', 'x')
       assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
     })
 
@@ -204,14 +204,14 @@ describe('lists of records', () => {
     it('are refused if a double quote is not closed', () => {
       for (const value of ['"x1"junk,y2', '"x1', 'y2,"x1', '"x1" ,y2', '"', '"a""'])
         for (const parameter of ['first_name[in]', 'first_name[nin]', 'first_name[between]']) {
-          const issue = parseFilter(entities.contacts, parameter, value)
+          const issue = parseFilter(kinds.contacts, parameter, value)
           assert.match('msg' in issue ? issue.msg : '', /double quote/, `${parameter}=${value}`)
           assert.match('msg' in issue ? issue.hint! : '', /"Smith, Ltd",Acme/)
         }
     })
 
     it('never cause an error of PostgreSQL', async () => {
-      const fields = [...Object.keys(entities.contacts.fields), 'id', 'version', 'tags', 'custom_fields.list']
+      const fields = [...Object.keys(kinds.contacts.fields), 'id', 'version', 'tags', 'custom_fields.list']
       const operators = [
         'eq',
         'ne',
@@ -236,7 +236,7 @@ describe('lists of records', () => {
             fc.constantFrom('true', '2026-01-01', '9999-12-31T23:59:59-14:00', '\\', '\ud800', ',', '"'),
           ),
           async (field, operator, value) => {
-            const filter = parseFilter(entities.contacts, `${field}[${operator}]`, value)
+            const filter = parseFilter(kinds.contacts, `${field}[${operator}]`, value)
             if (!('msg' in filter)) await records.list('contacts', { filters: [filter] })
           },
         ),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AppError } from '../../../db/model/errors.ts'
-import type { EntityName } from '../../../db/model/records/kind.ts'
+import type { KindName } from '../../../db/model/records/kind.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import { listHistory } from '../../../db/records/history.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
@@ -21,11 +21,11 @@ describe('merging two records', () => {
     records = recordsOf(db, organizationId)
   })
 
-  const merge = (entity: EntityName, winner: string, loser: string, version?: number) =>
+  const merge = (entity: KindName, winner: string, loser: string, version?: number) =>
     records.tenant((tx) =>
       mergeRecords(tx, entity, winner, loser, { ifVersion: version === undefined ? undefined : [version] }),
     )
-  const history = async (entity: EntityName, id: string) =>
+  const history = async (entity: KindName, id: string) =>
     (await records.tenant((tx) => listHistory(tx, entity, id, { limit: 200, offset: 0, order: 'asc' }))).data
   const related = async (id: string) =>
     (await db.system('associations').where({ organization_id: organizationId }))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { EntityName } from '../../../db/model/records/kind.ts'
-import { entities } from '../../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../../db/model/records/kind.ts'
+import { kinds } from '../../../db/model/records/kinds/index.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../../../db/records/list.ts'
 import { recording, type Statement } from '../../bench/recording.ts'
@@ -17,7 +17,7 @@ const COUNT = 3_000
 const TAGS = "case when n % 5 = 0 or n % 211 > 208 then array['vip'] else '{}'::text[] end"
 
 /** By kind: what its columns hold in the nth record. Many ties, and every fifth without a value where that is allowed. */
-const COLUMNS: Partial<Record<EntityName, Record<string, string>>> = {
+const COLUMNS: Partial<Record<KindName, Record<string, string>>> = {
   contacts: {
     last_name: "case when n % 5 > 0 then chr(65 + n % 26) || 'name' || n % 7 end",
     lead_status: "case n % 3 when 0 then 'new' else 'open' end",
@@ -47,7 +47,7 @@ const COLUMNS: Partial<Record<EntityName, Record<string, string>>> = {
 }
 
 /** Every field that says that it is `sorted`. */
-const SORTED = Object.values(entities).flatMap(({ entity, fields }) =>
+const SORTED = Object.values(kinds).flatMap(({ entity, fields }) =>
   Object.keys(fields)
     .filter((name) => fields[name]!.sorted)
     .map((name) => ({ entity, name })),
@@ -75,7 +75,7 @@ describe('lists in the order of an indexed field', function () {
   after(() => db.drop())
 
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
-  const page = (entity: EntityName, query: Partial<ListQuery>) =>
+  const page = (entity: KindName, query: Partial<ListQuery>) =>
     tenant((tx) =>
       listRecords(tx, entity, {
         limit: 50,
@@ -88,7 +88,7 @@ describe('lists in the order of an indexed field', function () {
         ...query,
       }),
     )
-  const walk = async (entity: EntityName, query: Partial<ListQuery>): Promise<string[]> => {
+  const walk = async (entity: KindName, query: Partial<ListQuery>): Promise<string[]> => {
     const ids: string[] = []
     for (let cursor: string | undefined; ; ) {
       const { data, next_cursor } = await page(entity, { ...query, ...(cursor ? { cursor } : {}) })
@@ -98,8 +98,8 @@ describe('lists in the order of an indexed field', function () {
     }
   }
   /** What PostgreSQL says without any of our indexes. */
-  const expected = async (entity: EntityName, name: string, order: string, where = 'true') => {
-    const key = entities[entity].fields[name]!.type === 'text' ? `lower(${name})` : name
+  const expected = async (entity: KindName, name: string, order: string, where = 'true') => {
+    const key = kinds[entity].fields[name]!.type === 'text' ? `lower(${name})` : name
     const { rows } = await db.system.raw<{ rows: { id: string }[] }>(
       `select id from ${entity} where organization_id = ? and ${where} order by ${key} ${order} nulls last, id ${order}`,
       [organizationId],

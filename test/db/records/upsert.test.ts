@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AppError } from '../../../db/model/errors.ts'
-import type { EntityName } from '../../../db/model/records/kind.ts'
+import type { KindName } from '../../../db/model/records/kind.ts'
 import { createSchema, type RecordInput, upsertSchema } from '../../../db/model/records/schemas.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { listRelated } from '../../../db/records/associations.ts'
@@ -14,7 +14,7 @@ import { everything, recordsOf, type TestRecords } from '../../support/records.t
 describe('an upsert', () => {
   let db: TestDatabase
   let records: TestRecords
-  const upsert = (entity: EntityName, by: string, fields: RecordInput) =>
+  const upsert = (entity: KindName, by: string, fields: RecordInput) =>
     records.tenant((tx) =>
       upsertRecord(tx, entity, by, createSchema(entity).parse(fields), upsertSchema(entity).parse(fields)),
     )

@@ -52,7 +52,7 @@ describe('purges', () => {
       workflow_id,
       version: 1,
       definition: '{}',
-      plan: '{}',
+      program: '{}',
       created_by: '{}',
     }
     await db.system('workflow_versions').insert(version)

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { compile } from '../../../workflows/authoring/compile.ts'
-import { failedNode, planFrame, planRetry, type RetriedNode } from '../../../workflows/interpret/retry.ts'
+import {
+  failedNode,
+  prepareFrame,
+  prepareRetry,
+  type RetriedNode,
+} from '../../../workflows/interpret/retry.ts'
 import type { Edge } from '../../../workflows/language/definition.ts'
 import { edge } from '../../support/nodes.ts'
 
@@ -23,7 +28,7 @@ const row = (node_id: string, more: Partial<RetriedNode> = {}): RetriedNode => (
   ...more,
 })
 
-describe('the plan of a retry', () => {
+describe('the prepared of a retry', () => {
   const diamond = program(
     ['a', 'b', 'c', 'd'],
     [edge('a', 'b'), edge('a', 'c'), edge('b', 'd'), edge('c', 'd')],
@@ -31,13 +36,13 @@ describe('the plan of a retry', () => {
 
   it('reuses other branches that have settled, and runs what was cancelled', () => {
     const failed = row('b', { status: 'failed', handle: null })
-    assert.deepEqual(planRetry(diamond, [row('a'), failed, row('c')], { from: 'b' }), {
+    assert.deepEqual(prepareRetry(diamond, [row('a'), failed, row('c')], { from: 'b' }), {
       reused: ['a', 'c'],
       resumed: [],
       again: ['b', 'd'],
     })
     const cancelled = row('c', { status: 'cancelled', handle: null })
-    assert.deepEqual(planRetry(diamond, [row('a'), failed, cancelled], { from: 'b' }), {
+    assert.deepEqual(prepareRetry(diamond, [row('a'), failed, cancelled], { from: 'b' }), {
       reused: ['a'],
       resumed: [],
       again: ['b', 'c', 'd'],
@@ -51,8 +56,8 @@ describe('the plan of a retry', () => {
       row('yes', { status: 'failed', handle: null }),
       row('no', { status: 'skipped', handle: null }),
     ]
-    assert.match(String(planRetry(choice, rows, { from: 'no' })), /did not reach no/)
-    assert.deepEqual(planRetry(choice, rows, { from: 'yes' }), {
+    assert.match(String(prepareRetry(choice, rows, { from: 'no' })), /did not reach no/)
+    assert.deepEqual(prepareRetry(choice, rows, { from: 'yes' }), {
       reused: ['if', 'no'],
       resumed: [],
       again: ['yes'],
@@ -61,8 +66,8 @@ describe('the plan of a retry', () => {
 
   it('runs a node again whose type has changed, and what comes after a new node', () => {
     const rows = [row('a', { node_type: 'delay' }), row('b', { status: 'failed', handle: null }), row('c')]
-    assert.match(String(planRetry(diamond, rows, { from: 'b' })), /start with a/)
-    assert.deepEqual(planRetry(diamond, rows, { from: 'a' }), {
+    assert.match(String(prepareRetry(diamond, rows, { from: 'b' })), /start with a/)
+    assert.deepEqual(prepareRetry(diamond, rows, { from: 'a' }), {
       reused: [],
       resumed: [],
       again: ['a', 'b', 'c', 'd'],
@@ -87,14 +92,17 @@ describe('the plan of a retry', () => {
 
     it('goes on with a loop that failed, and runs all its items again if it is named', () => {
       const rows = [row('list'), broken]
-      const plan = { reused: ['list'], resumed: ['each'], again: ['each', 'x', 'y', 'last'] }
-      assert.deepEqual(planRetry(looped, rows, { from: 'each' }), plan)
-      assert.deepEqual(planRetry(looped, rows, { from: 'each', again: true }), { ...plan, resumed: [] })
+      const prepared = { reused: ['list'], resumed: ['each'], again: ['each', 'x', 'y', 'last'] }
+      assert.deepEqual(prepareRetry(looped, rows, { from: 'each' }), prepared)
+      assert.deepEqual(prepareRetry(looped, rows, { from: 'each', again: true }), {
+        ...prepared,
+        resumed: [],
+      })
     })
 
     it('does not go on with a loop whose list may change', () => {
       const rows = [row('list'), broken]
-      assert.deepEqual(planRetry(looped, rows, { from: 'list' }), {
+      assert.deepEqual(prepareRetry(looped, rows, { from: 'list' }), {
         reused: [],
         resumed: [],
         again: ['list', 'each', 'x', 'y', 'last'],
@@ -106,8 +114,8 @@ describe('the plan of a retry', () => {
         ['x', row('x')],
         ['y', row('y', { status: 'failed', handle: null })],
       ])
-      assert.deepEqual(planFrame(looped, rows, { loop: 'each', from: [] }), { reused: ['x'], resumed: [] })
-      assert.deepEqual(planFrame(looped, rows, { loop: 'each', from: ['x'] }), { reused: [], resumed: [] })
+      assert.deepEqual(prepareFrame(looped, rows, { loop: 'each', from: [] }), { reused: ['x'], resumed: [] })
+      assert.deepEqual(prepareFrame(looped, rows, { loop: 'each', from: ['x'] }), { reused: [], resumed: [] })
     })
   })
 

@@ -1,9 +1,9 @@
-import { entityNames } from '../../../../workflows/shared/record-kinds.ts'
+import { kindNames } from '../../../../workflows/shared/record-kinds.ts'
 import type { Metric } from '../metric.ts'
 import { RECORDS } from '../sources.ts'
 
 /** How many records of each kind were created. */
-export const RECORD_METRICS: Metric[] = entityNames.map((entity) => ({
+export const RECORD_METRICS: Metric[] = kindNames.map((entity) => ({
   name: `${entity}.created`,
   subject: 'records',
   unit: 'count',

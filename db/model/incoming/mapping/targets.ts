@@ -1,12 +1,12 @@
 import { fieldName } from '../../records/custom-fields/shape.ts'
 import { ADDRESS_PARTS } from '../../records/field-types.ts'
 import type { Field } from '../../records/kind.ts'
-import { entities } from '../../records/kinds/index.ts'
+import { kinds } from '../../records/kinds/index.ts'
 import { ENTITY_OF, type TargetEntity } from '../types.ts'
 
 /** The field of the target. */
 export function fieldOf(name: string, target: TargetEntity): Field | undefined {
-  const { fields } = entities[ENTITY_OF[target]]
+  const { fields } = kinds[ENTITY_OF[target]]
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
@@ -15,7 +15,7 @@ export const belongsToCompany = (target: TargetEntity): boolean => fieldOf('comp
 
 /** The names that a rule can write to, besides `custom_fields.<name>`. */
 export function targetNames(target: TargetEntity): string[] {
-  const fields = Object.entries(entities[ENTITY_OF[target]].fields)
+  const fields = Object.entries(kinds[ENTITY_OF[target]].fields)
   return [
     ...fields.filter(([, field]) => isWritable(field)).map(([name]) => name),
     ...(fieldOf('address', target) ? ADDRESS_PARTS.map((part) => `address.${part}`) : []),

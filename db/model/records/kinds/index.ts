@@ -1,4 +1,4 @@
-import { type EntityName, entityNames, RECORD_KINDS } from '../../../../workflows/shared/record-kinds.ts'
+import { type KindName, kindNames, RECORD_KINDS } from '../../../../workflows/shared/record-kinds.ts'
 import type { Kind, KindDefinition } from '../kind.ts'
 import { activity } from './activity.ts'
 import { company } from './company.ts'
@@ -7,10 +7,10 @@ import { deal } from './deal.ts'
 import { note } from './note.ts'
 import { task } from './task.ts'
 
-export { type EntityName, entityNames }
+export { type KindName, kindNames }
 
 /** To add a kind: a line in `workflows/shared/record-kinds.ts`, a file beside this one, a line here and a migration. */
-const definitions: Record<EntityName, KindDefinition> = {
+const definitions: Record<KindName, KindDefinition> = {
   contacts: contact,
   companies: company,
   deals: deal,
@@ -20,15 +20,15 @@ const definitions: Record<EntityName, KindDefinition> = {
 }
 
 /** Every kind of record, by its plural. */
-export const entities = Object.fromEntries(
-  entityNames.map((entity): [EntityName, Kind] => [
+export const kinds = Object.fromEntries(
+  kindNames.map((entity): [KindName, Kind] => [
     entity,
     { object: RECORD_KINDS[entity], entity, ...definitions[entity] },
   ]),
-) as Record<EntityName, Kind>
+) as Record<KindName, Kind>
 
-export const isEntity = (name: string): name is EntityName => Object.hasOwn(entities, name)
+export const isKind = (name: string): name is KindName => Object.hasOwn(kinds, name)
 
 /** The kind with this plural or singular name. */
-export const entityNamed = (name: string): EntityName | undefined =>
-  entityNames.find((entity) => entity === name || entities[entity].object === name)
+export const kindNamed = (name: string): KindName | undefined =>
+  kindNames.find((entity) => entity === name || kinds[entity].object === name)

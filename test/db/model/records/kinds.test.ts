@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { entities, entityNames } from '../../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../../db/model/records/kinds/index.ts'
 import { createSchema } from '../../../../db/model/records/schemas.ts'
 import { createRecord } from '../../../../db/records/create.ts'
 import { updateRecord } from '../../../../db/records/update.ts'
@@ -32,8 +32,8 @@ describe('kinds', () => {
       return true
     })
 
-  for (const entity of entityNames) {
-    const { object, example, fields } = entities[entity]
+  for (const entity of kindNames) {
+    const { object, example, fields } = kinds[entity]
     it(`${entity} are created, changed, found, deleted and restored`, async () => {
       const created = await records.create(entity, example)
       assert.equal(created.object, object)
@@ -190,9 +190,9 @@ describe('kinds', () => {
 
 /** Finds mistakes in the files of the kinds before PostgreSQL does. */
 describe('the files of the kinds', () => {
-  for (const entity of entityNames)
+  for (const entity of kindNames)
     it(`${entity}: defaults are valid values, and references have a target kind`, () => {
-      for (const [name, field] of Object.entries(entities[entity].fields)) {
+      for (const [name, field] of Object.entries(kinds[entity].fields)) {
         if (field.values && field.default !== undefined)
           assert.ok(field.values.includes(field.default as string), name)
         assert.equal(field.type === 'reference', field.to !== undefined, name)

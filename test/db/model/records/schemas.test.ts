@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { EntityName, Field, FieldType } from '../../../../db/model/records/kind.ts'
-import { entities, entityNames } from '../../../../db/model/records/kinds/index.ts'
+import type { Field, FieldType, KindName } from '../../../../db/model/records/kind.ts'
+import { kindNames, kinds } from '../../../../db/model/records/kinds/index.ts'
 import { createSchema, type RecordInput, updateSchema } from '../../../../db/model/records/schemas.ts'
 import { createRecord } from '../../../../db/records/create.ts'
 import { getRecord } from '../../../../db/records/read.ts'
@@ -22,11 +22,11 @@ const deal = (fields: RecordInput) => createSchema('deals').safeParse({ name: 'E
 const change = (fields: RecordInput) => updateSchema('contacts').safeParse(fields)
 
 describe('record schemas', () => {
-  for (const entity of entityNames) {
-    const { example, object, fields } = entities[entity]
+  for (const entity of kindNames) {
+    const { example, object, fields } = kinds[entity]
     it(`accept the documented ${object}, under its own plural`, () => {
       assert.ok(createSchema(entity).safeParse(example).success)
-      assert.equal(entities[entity].entity, entity)
+      assert.equal(kinds[entity].entity, entity)
       for (const name of Object.keys(example)) assert.ok(fields[name], name)
     })
   }
@@ -198,14 +198,14 @@ describe('input that record schemas accept', () => {
 
   it('always gives fields or issues', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...entityNames), fc.jsonValue(), (entity, body) => {
+      fc.property(fc.constantFrom(...kindNames), fc.jsonValue(), (entity, body) => {
         createSchema(entity).safeParse(body)
         updateSchema(entity).safeParse(body)
       }),
     )
   })
 
-  for (const entity of entityNames)
+  for (const entity of kindNames)
     it(`PostgreSQL stores and returns unchanged: ${entity}`, async () => {
       const organizationId = await createOrganization(db)
       const { tenant } = recordsOf(db, organizationId)
@@ -281,8 +281,8 @@ const mostly = <T>(arbitrary: fc.Arbitrary<T>) =>
   )
 
 /** Bodies with mostly valid types, including the edge cases of each type. */
-function bodyOf(entity: EntityName, userId: string): fc.Arbitrary<RecordInput> {
-  const { fields, example, atLeastOneOf = [] } = entities[entity]
+function bodyOf(entity: KindName, userId: string): fc.Arbitrary<RecordInput> {
+  const { fields, example, atLeastOneOf = [] } = kinds[entity]
   const user = fc.constantFrom(null, '', userId, userId.toUpperCase())
   const ofField = ({ type, values = [] }: Field) => {
     if (type === 'user') return user

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { proposeMapping } from '../../../../db/imports/propose.ts'
 import type { Targets } from '../../../../db/imports/targets.ts'
 import { mapAutomatically } from '../../../../db/model/incoming/mapping/automatic.ts'
-import { entities } from '../../../../db/model/records/kinds/index.ts'
+import { kinds } from '../../../../db/model/records/kinds/index.ts'
 import { SYNONYMS } from '../../../../db/model/records/synonyms.ts'
 
 describe('synonyms of fields', () => {
@@ -11,8 +11,7 @@ describe('synonyms of fields', () => {
     for (const [entity, synonyms] of Object.entries(SYNONYMS))
       for (const synonym of Object.values(synonyms)) {
         const [field = ''] = synonym!.field.split('.')
-        const exists =
-          field in entities[entity as keyof typeof entities].fields || besideFields.includes(field)
+        const exists = field in kinds[entity as keyof typeof kinds].fields || besideFields.includes(field)
         assert.ok(exists, `${entity} have no ${field}`)
       }
   })

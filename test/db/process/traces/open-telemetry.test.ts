@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { newSpanId, PendingSpans, type Traces } from '../../../../db/model/spans.ts'
-import { readSettings, sharedSettings } from '../../../../db/process/config.ts'
+import { readVariables, sharedVariables } from '../../../../db/process/config.ts'
 import { createLogger } from '../../../../db/process/log.ts'
 import { startTraces } from '../../../../db/process/traces/start.ts'
 import { startCollector } from '../../../support/otlp.ts'
@@ -23,7 +23,7 @@ describe('traces', () => {
       set.add(name)
       process.env[name] = value
     }
-    return startTraces('api', readSettings(sharedSettings, { ...SHARED, ...env }), log)
+    return startTraces('api', readVariables(sharedVariables, { ...SHARED, ...env }), log)
   }
   afterEach(() => {
     collector.close()
@@ -113,7 +113,7 @@ describe('traces', () => {
 
   it('refuse wrong settings by name', () => {
     const refused = (env: Record<string, string>, message: RegExp) =>
-      assert.throws(() => readSettings(sharedSettings, { ...SHARED, ...env }), {
+      assert.throws(() => readVariables(sharedVariables, { ...SHARED, ...env }), {
         name: 'ConfigError',
         message,
       })
