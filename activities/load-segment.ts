@@ -63,7 +63,7 @@ export async function loadSegment(
   if (!newest) return undefined
   const mine =
     (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
-    (await reopenRun(tx, run_id, temporalRunId, segment))
+    (await reopenRun(tx, run_id, temporalRunId, segment, resume))
   if (!mine) return SUPERSEDED
   const again = await lockRun(tx, run_id, undefined)
   return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)

@@ -56,7 +56,8 @@ export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | 
 }
 
 /**
- * Transfers a resumed run to the Temporal run that was started for it. Its rows stay as they are.
+ * Transfers a resumed run to the Temporal run that was started for it. Its rows stay as they are, but for the attempts
+ * of external nodes: those of the earlier Temporal run own their rows no more, or one that died would hold a pause.
  * @returns false if the row is already further, or was resumed again.
  */
 export async function takeOver(
@@ -66,25 +67,36 @@ export async function takeOver(
   resume: Resume,
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now()
-     where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
-       and r.temporal_run_id <> :temporalRunId and r.resumes = :count
-       and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
-         and s.temporal_run_id = r.temporal_run_id and s.segment >= :segment)`,
+    `with run as (
+       update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now()
+       where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
+         and r.temporal_run_id <> :temporalRunId and r.resumes = :count
+         and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
+           and s.temporal_run_id = r.temporal_run_id and s.segment >= :segment)
+       returning r.organization_id, r.id
+     ), attempts as (
+       update run_nodes n set attempt_token = null from run
+       where n.organization_id = run.organization_id and n.run_id = run.id and n.status = 'running'
+         and n.attempt_token is not null
+     )
+     select from run`,
     { organizationId: tx.organizationId, id, temporalRunId, count: resume.count, segment: resume.segment },
   )
   return rowCount > 0
 }
 
 /**
- * Transfers the run to the Temporal run that a reset in the Temporal UI created, from this segment on.
- * @returns false if that Temporal run owns the row, or owned it and is superseded.
+ * Transfers the run to the Temporal run that a reset in the Temporal UI created, from this segment on. `resume` is that
+ * of a workflow whose first segment this is: only where that segment was recorded before was it reset. Otherwise its run
+ * has ended, or was resumed again, before it began.
+ * @returns false if it was not reset, if that Temporal run owns the row, or if it owned it and is superseded.
  */
 export async function reopenRun(
   tx: Tenant,
   id: string,
   temporalRunId: string,
   segment: number,
+  resume?: Resume,
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
@@ -92,8 +104,10 @@ export async function reopenRun(
      where r.organization_id = :organizationId and r.id = :id and r.status not in ('queued', 'skipped')
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
-         and s.temporal_run_id = :temporalRunId)`,
-    { organizationId: tx.organizationId, id, temporalRunId },
+         and s.temporal_run_id = :temporalRunId)
+       and (cast(:resumedAt as integer) is null or exists (select from run_segments s
+         where s.organization_id = r.organization_id and s.run_id = r.id and s.segment = :resumedAt))`,
+    { organizationId: tx.organizationId, id, temporalRunId, resumedAt: resume?.segment ?? null },
   )
   if (rowCount === 0) return false
   await rewind(tx, id, segment)

@@ -21,9 +21,9 @@ import type { Tenant } from '../../postgres/tenancy.ts'
  * | skipRun | queued | skipped | the relay, for a workflow with `on_limit` | no relay has claimed it | as cancelRun |
  * | failRunStart | queued | failed | the relay, when Temporal rejects the start | | as endUnrecordedRun |
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, starts the error workflow, ends the family, wakes the relay for the free slot |
- * | reopenRun | running, paused, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did | reverts node rows from the segment on, clears the requests of a cancellation and a pause |
+ * | reopenRun | running, paused, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did; of a workflow that resumes the run, its first segment was recorded before | reverts node rows from the segment on, clears the requests of a cancellation and a pause |
  * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
- * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | |
+ * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | the attempts of the earlier Temporal run own their nodes no more |
  *
  * A move to an end removes the sealed values of a node test.
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).

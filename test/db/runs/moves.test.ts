@@ -271,6 +271,10 @@ describe('the moves of runs', function () {
         act: (run) => reopen(run, `reset ${randomUUID()}`),
         unmet: {
           'a run that this Temporal run owns': (run) => reopen(run, OWNER),
+          'a workflow that resumes the run, and was not reset': (run) =>
+            tenant(run, (tx) =>
+              reopenRun(tx, run.id, `resumed ${randomUUID()}`, 3, { segment: 3, count: 1 }),
+            ),
           'a run that this Temporal run once owned': async (run) => {
             await db.system('run_segments').insert({
               organization_id: run.organizationId,

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import type { SegmentInput } from '../../workflows/bundle/protocol.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { call, delay, edge, set } from '../support/nodes.ts'
+import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+
+/** Requests to pause, resume, cancel and terminate that meet at the worst moment: the last one that was accepted holds. */
+describe('control requests that meet', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  /** Resolves before a segment runs; tests hold segments by it. */
+  let gate: (input: SegmentInput) => Promise<void>
+  let held: Promise<void>
+  let calls: number
+
+  const start = (taskQueue?: string) =>
+    startWorker(
+      db,
+      {
+        advance: (advance) => async (input) => {
+          await gate(input)
+          return advance(input)
+        },
+        http: async () => {
+          calls += 1
+          await held
+          return httpResponse()
+        },
+      },
+      taskQueue,
+    )
+
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await start()
+  })
+  beforeEach(() => {
+    gate = async () => {}
+    held = Promise.resolve()
+    calls = 0
+  })
+  after(async () => {
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  const move = (work: typeof pauseRun | typeof terminateRun | typeof cancelRun, id: string) =>
+    db.tenant<unknown>(organizationId, testActor, (tx) => work(tx, id))
+  const row = (id: string) => db.system('runs').where({ id }).first()
+  const workflow = (id: string) => worker.client.workflow.getHandle(`run:${id}`)
+  async function until(what: () => Promise<boolean> | boolean): Promise<void> {
+    for (const end = Date.now() + 30_000; !(await what()); ) {
+      assert.ok(Date.now() < end, 'it took too long')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  const waiting = (id: string) => until(async () => (await row(id)).sleeps_until !== null)
+
+  /** Holds the segments for which `matches`, until `release`. `reached` resolves with the first of them. */
+  function hold(matches: (input: SegmentInput) => boolean) {
+    let reach = () => {}
+    let release = () => {}
+    const reached = new Promise<void>((resolve) => {
+      reach = resolve
+    })
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    gate = async (input) => {
+      if (!matches(input)) return
+      reach()
+      await released
+    }
+    return { reached, release: () => release() }
+  }
+
+  it('a run that is terminated before its resumed workflow has begun stays terminated', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [delay('pause', '300ms'), call('call'), set('next')],
+      edges: [edge('pause', 'call'), edge('call', 'next')],
+    })
+    await waiting(id)
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    const segments = hold(({ resume }) => resume !== undefined)
+    await move(unpauseRun, id)
+    await segments.reached
+    await move(terminateRun, id)
+    const { events } = await eventsOf(id)
+    segments.release()
+    await until(async () => (await workflow(id).describe()).status.name !== 'RUNNING')
+    // The segment goes on in the worker after Temporal has ended the workflow.
+    await until(async () => (await row(id)).workflow_command === null)
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    assert.equal((await row(id)).status, 'terminated')
+    assert.equal(calls, 0)
+    assert.deepEqual(await nodeStatuses(db, id), { pause: 'cancelled' })
+    assert.equal((await eventsOf(id)).events, events)
+  })
+
+  const eventsOf = async (id: string) => {
+    const events = await db.system('events').where({ subject_id: id })
+    return { events: events.length }
+  }
+
+  it('a run whose cancellation was accepted while it pauses is cancelled', async () => {
+    const id = await queueRun(db, organizationId, { nodes: [delay('pause', '1h')] })
+    await waiting(id)
+    const segments = hold(({ happened }) => happened.some(({ type }) => type === 'refresh'))
+    await move(pauseRun, id)
+    await segments.reached
+    await move(cancelRun, id)
+    segments.release()
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+    assert.deepEqual(await nodeStatuses(db, id), { pause: 'cancelled' })
+    await until(async () => (await workflow(id).describe()).status.name === 'CANCELLED')
+  })
+
+  it('a resumed run whose first segment always fails is failed after five failures', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [delay('pause', '1s'), set('next')],
+      edges: [edge('pause', 'next')],
+    })
+    await waiting(id)
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    await worker.stop()
+    const { workflow_id } = await row(id)
+    await db.system('workflow_versions').where({ workflow_id }).update({ program: '{"engine": 1}' })
+    worker = await start(worker.taskQueue)
+    await move(unpauseRun, id)
+    const ended = await untilRun(db, id, undefined, 40_000)
+    assert.deepEqual([ended.status, ended.error?.code], ['failed', 'internal_error'])
+    await until(async () => (await workflow(id).describe()).status.name === 'FAILED')
+  })
+
+  it('a pause takes effect after Temporal has lost the run and its attempt with a worker', async () => {
+    let release = () => {}
+    held = new Promise((resolve) => {
+      release = resolve
+    })
+    const id = await queueRun(db, organizationId, { nodes: [call('call')] })
+    await until(() => calls === 1)
+    await worker.client.workflowService.deleteWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: `run:${id}` },
+    })
+    await until(() =>
+      workflow(id)
+        .describe()
+        .then(
+          () => false,
+          () => true,
+        ),
+    )
+    // As a killed worker leaves it.
+    await db.system('run_nodes').where({ run_id: id }).update({ attempt_token: randomUUID() })
+    await move(pauseRun, id)
+    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    await untilRun(db, id, ['paused'], 20_000)
+    release()
+    held = Promise.resolve()
+    await move(unpauseRun, id)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+  })
+})
