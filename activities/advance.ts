@@ -70,11 +70,12 @@ export function createAdvance(deps: AdvanceDeps) {
     } catch (error) {
       log.error({ err: error }, 'a segment failed')
       try {
+        const temporalRun = { id: temporalRunId, newest: (await requireNewest(temporalRunId)) === undefined }
         // PostgreSQL would refuse the same data again.
-        if (isRefusal(error)) return await transact((tx) => endReduced(tx, input, temporalRunId, REFUSED))
-        const failures = await transact((tx) => noteFailure(tx, input, temporalRunId, error))
+        if (isRefusal(error)) return await transact((tx) => endReduced(tx, input, temporalRun, REFUSED))
+        const failures = await transact((tx) => noteFailure(tx, input, temporalRun, error))
         if (failures < MAX_FAILURES) throw retryLater(error, failures)
-        return await transact((tx) => endReduced(tx, input, temporalRunId, UNEXPECTED))
+        return await transact((tx) => endReduced(tx, input, temporalRun, UNEXPECTED))
       } catch (second) {
         throw toFailure(second, { last: false })
       }
@@ -95,13 +96,13 @@ const UNEXPECTED = { code: 'internal_error', message: 'The run failed unexpected
 async function noteFailure(
   tx: Tenant,
   { run_id }: SegmentInput,
-  temporalRunId: string,
+  temporalRun: TemporalRun,
   error: unknown,
 ): Promise<number> {
   const { attempt } = activityInfo()
   const unexpected = !isTransient(error)
   const reason = describeFault(error)
-  return (await recordFailure(tx, run_id, { temporalRunId, attempt, reason, unexpected })) ?? 0
+  return (await recordFailure(tx, run_id, { temporalRun, attempt, reason, unexpected })) ?? 0
 }
 
 /** Transient errors are retried without limit, with the backoff of the retry policy. */
@@ -151,7 +152,7 @@ async function oneSegment(
   if (!loaded || 'commands' in loaded) return loaded
   const { state, reissue } = loaded
   const { run } = state
-  const happened = cancelledBefore(state, input) ? [{ type: 'cancelled' } as const] : input.happened
+  const happened = withCancellation(state, input.happened)
   const program = await programs.get(tx, run.workflow_id!, run.workflow_version!)
   // Its id is generated first, so that it sorts before the events of the nodes.
   const starts = input.segment === 0 && !happened.some(({ type }) => type === 'cancelled')
@@ -284,9 +285,14 @@ async function withErrorWorkflow<E extends SegmentResult['end']>(
   return { ...end, error: await startErrorWorkflow(tx, run, { status: end.status, error: end.error }) }
 }
 
-/** The relay sends a cancellation to Temporal only for running runs: the first segment looks for an earlier one. */
-const cancelledBefore = ({ run }: RunState, { segment, resume }: SegmentInput) =>
-  (segment === 0 || resume !== undefined) && run.cancel_requested_at !== null
+/**
+ * Adds a cancellation that was requested in the row, which is locked. Temporal's may never arrive: the relay sends it to
+ * running runs only, and this segment may pause the run.
+ */
+function withCancellation({ run }: RunState, happened: Happened[]): Happened[] {
+  const isTold = run.cancel_requested_at === null || happened.some(({ type }) => type === 'cancelled')
+  return isTold ? happened : [...happened, { type: 'cancelled' }]
+}
 
 /** A segment is never cancelled: it is short, and all or nothing. */
 const NEVER = new AbortController().signal
@@ -295,11 +301,11 @@ const NEVER = new AbortController().signal
 async function endReduced(
   tx: Tenant,
   input: SegmentInput,
-  temporalRunId: string,
+  temporalRun: TemporalRun,
   error: RunError,
 ): Promise<SegmentAnswer> {
   // Another owner's run is not ended here.
-  const loaded = await loadSegment(tx, input, { id: temporalRunId, newest: false })
+  const loaded = await loadSegment(tx, input, temporalRun)
   if (!loaded) throw new Error('a segment of a run that has another owner failed')
   if ('commands' in loaded) return loaded
   const { state } = loaded
@@ -307,7 +313,7 @@ async function endReduced(
   const end = await withErrorWorkflow(tx, state.run, { status: 'failed' as const, outputs: undefined, error })
   traceRun(tx, state.run, 'failed')
   await recordSegment(belowRun(tx, state.run), input.run_id, {
-    temporal_run_id: temporalRunId,
+    temporal_run_id: temporalRun.id,
     segment: input.segment,
     answer,
     nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(input.segment) })),

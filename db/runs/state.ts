@@ -187,23 +187,33 @@ export function listCreated(
 
 /**
  * Records that a segment failed. From the third attempt on, the reason is on the row until a segment succeeds.
+ * `temporalRun.newest`: Temporal has said that it is the newest of its workflow. Such a one counts before it owns the row:
+ * if the first segment of a resumed, continued or reset workflow fails, its transfer of the row is rolled back.
  * @returns the number of unexpected failures in a row; undefined if the run has ended or has another owner.
  */
 export async function recordFailure(
   tx: Tenant,
   runId: string,
-  failure: { temporalRunId: string; attempt: number; reason: string; unexpected: boolean },
+  failure: {
+    temporalRun: { id: string; newest: boolean }
+    attempt: number
+    reason: string
+    unexpected: boolean
+  },
 ): Promise<number | undefined> {
   const { rows } = await tx.trx.raw<{ rows: { failures: number }[] }>(
     `update runs set failures = failures + :counted, updated_at = now(),
        stuck_reason = case when greatest(:attempt, failures + :counted) >= 3 then :reason else stuck_reason end
-     where organization_id = :organizationId and id = :runId and status in ('queued', 'running')
-       and (temporal_run_id is null or temporal_run_id = :temporalRunId)
+     where organization_id = :organizationId and id = :runId
+       and case when temporal_run_id is null or temporal_run_id = :temporalRunId then status in ('queued', 'running')
+         else :newest and not exists (select from run_segments s where s.organization_id = runs.organization_id
+           and s.run_id = runs.id and s.temporal_run_id = :temporalRunId) end
      returning failures`,
     {
       organizationId: tx.organizationId,
       runId,
-      temporalRunId: failure.temporalRunId,
+      temporalRunId: failure.temporalRun.id,
+      newest: failure.temporalRun.newest,
       attempt: failure.attempt,
       reason: failure.reason,
       counted: failure.unexpected ? 1 : 0,
