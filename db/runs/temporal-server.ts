@@ -1,8 +1,9 @@
 import { ConfigError } from '../model/config-error.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** A namespace of a Temporal server, as both name themselves. */
+/** A namespace of a Temporal server, as both name themselves; empty where the server does not tell. */
 export interface TemporalServer {
+  /** For people: a namespace that fails over to another cluster keeps its id. */
   cluster_id: string
   namespace_id: string
   namespace: string
@@ -11,13 +12,14 @@ export interface TemporalServer {
 /**
  * Checks that this database belongs to this Temporal namespace, which it does from the first worker on: in another one,
  * every running run would look lost. `adopt` makes it belong to this one; the sweep then resumes what this one lacks.
- * Throws ConfigError.
+ * @returns false if that is unknown, because the server does not tell the id of its namespace. Throws ConfigError.
  */
 export async function requireTemporalServer(
   system: System,
   found: TemporalServer,
   adopt: boolean,
-): Promise<void> {
+): Promise<boolean> {
+  if (found.namespace_id === '') return false
   const change = adopt
     ? 'update set cluster_id = :cluster_id, namespace_id = :namespace_id, namespace = :namespace'
     : 'nothing'
@@ -31,7 +33,7 @@ export async function requireTemporalServer(
     'namespace_id',
     'namespace',
   )
-  if (known.cluster_id === found.cluster_id && known.namespace_id === found.namespace_id) return
+  if (known.namespace_id === found.namespace_id) return true
   throw new ConfigError(
     `the database belongs to another Temporal server: namespace ${known.namespace} (${known.namespace_id}) of cluster ` +
       `${known.cluster_id}, not ${found.namespace} (${found.namespace_id}) of cluster ${found.cluster_id}; correct ` +

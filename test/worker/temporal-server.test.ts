@@ -39,4 +39,31 @@ describe('the Temporal server that a database belongs to', () => {
     await require(false)
     await assert.rejects(requireTemporalServer(db.system, own, false), /another Temporal server/)
   })
+
+  it('is the same one on another cluster, to which its namespace failed over', async () => {
+    const own = await describeTemporalServer(connection, 'default')
+    await requireTemporalServer(db.system, own, true)
+    assert.equal(await requireTemporalServer(db.system, { ...own, cluster_id: randomUUID() }, false), true)
+  })
+
+  it('is unknown where a token of the namespace may not ask', async () => {
+    // As a server with an authorizer answers; the development server has none.
+    const denied = () => Promise.reject(Object.assign(new Error('Request unauthorized.'), { code: 7 }))
+    const { workflowService } = connection
+    const describe = (calls: object) =>
+      describeTemporalServer(
+        { workflowService: Object.assign(Object.create(workflowService), calls) },
+        'default',
+      )
+    const own = await describeTemporalServer(connection, 'default')
+    const scoped = await describe({ getClusterInfo: denied })
+    assert.deepEqual(scoped, { ...own, cluster_id: '' })
+    assert.equal(await requireTemporalServer(db.system, scoped, false), true)
+    const unknown = await describe({ getClusterInfo: denied, describeNamespace: denied })
+    assert.equal(await requireTemporalServer(db.system, unknown, false), false)
+    await assert.rejects(
+      describe({ getClusterInfo: () => Promise.reject(Object.assign(new Error('gone'), { code: 14 })) }),
+      /gone/,
+    )
+  })
 })
