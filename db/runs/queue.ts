@@ -58,6 +58,8 @@ export interface IdleRun {
   temporal_run_id: string | null
   /** External nodes that are running. */
   calls: number
+  /** The greatest number of an attempt among them; 0 without one. */
+  attempts: number
   /** Whether it waits for a time that has passed, or for nothing at all. */
   overdue: boolean
 }
@@ -65,9 +67,10 @@ export interface IdleRun {
 /** How late a run may be at the end of a wait. */
 const OVERDUE = `interval '10 seconds'`
 
-const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.overdue'
+const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.attempts, open.overdue'
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running') as integer) as calls,
+         coalesce(max(n.attempt) filter (where n.status = 'running'), 0) as attempts,
          coalesce(bool_or(n.status = 'waiting' and coalesce(n.wait_until, 'infinity') < now() - ${OVERDUE}), true) as overdue
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`

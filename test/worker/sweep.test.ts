@@ -4,11 +4,35 @@ import type { Client } from '@temporalio/client'
 import { takeSweepLease } from '../../db/queue/sweep-state.ts'
 import { checkRuns } from '../../worker/sweep/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
+import { call } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
 /** No row is idle for so long: only closed executions are found. */
 const NEVER = '1 day'
+
+describe('a node that is tried again by its retry', () => {
+  const suite = withWorker({
+    http: async () => {
+      throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
+    },
+  })
+
+  it('is not stuck, whatever the number of its attempts', async () => {
+    const retry = { max_attempts: 100, initial_interval: '20ms', backoff: 1.2, max_interval: '2s' }
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [call('call', { retry })] })
+    const node = () => suite.db.system('run_nodes').where({ run_id: id }).first('attempt')
+    for (let tries = 0; ((await node())?.attempt ?? 0) < 7; tries++) {
+      assert.ok(tries < 500, 'the node is not tried again')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    await new Sweep({ db: suite.db, client: suite.worker.client, log: testLog }).once('0 seconds')
+    const { stuck_reason } = await suite.db.system('runs').where({ id }).first('stuck_reason')
+    assert.equal(stuck_reason, null)
+    await suite.worker.client.workflow.getHandle(`run:${id}`).terminate()
+  })
+})
 
 describe('the sweep', () => {
   const suite = withWorker()
@@ -96,6 +120,7 @@ describe('the sweep', () => {
       kind: 'run' as const,
       temporal_run_id,
       calls: 0,
+      attempts: 0,
       overdue: false,
     }
     const unknown = Object.create(suite.worker.client, {

@@ -9,7 +9,7 @@ import { workflowIdOf } from '../queues/runs.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found, pausedActivity, withTimeout } from './describe.ts'
 
-/** A pending task with more attempts is stuck. */
+/** A pending task with more attempts than this, besides those that a node's `retry` makes, is stuck. */
 const MAX_ATTEMPTS = 3
 
 type UnrecordedEnd = Exclude<EndStatus, 'completed'>
@@ -53,13 +53,13 @@ function findingOf(run: IdleRun, found: Found): Finding {
   const { workflow } = found
   const end = ENDS[workflow.status.name]
   if (end) return { end, reason: reasonOf(run, end, workflow) }
-  const reason = stuckReason(workflow)
-  if (reason) return { reason }
+  const reason = stuckReason(run, workflow)
   const { raw } = workflow
   // It will read the rows. A signal would add to the work of a busy server, and reset the attempts of a failing task.
-  if (raw.pendingWorkflowTask) return {}
+  if (raw.pendingWorkflowTask) return reason === undefined ? {} : { reason }
   const calls = raw.pendingActivities?.length ?? 0
-  return { stale: run.kind === 'run' && (run.overdue || run.calls > calls) }
+  const stale = run.kind === 'run' && (run.overdue || run.calls > calls)
+  return reason === undefined ? { stale } : { reason, stale }
 }
 
 function reasonOf(run: IdleRun, end: UnrecordedEnd, { status }: WorkflowExecutionDescription): string {
@@ -94,11 +94,12 @@ const ENDS: Record<string, UnrecordedEnd | undefined> = {
   TIMED_OUT: 'failed',
 }
 
-function stuckReason(workflow: WorkflowExecutionDescription): string | undefined {
+function stuckReason(run: IdleRun, workflow: WorkflowExecutionDescription): string | undefined {
   const { raw } = workflow
   const paused = pausedActivity(workflow)
   if (paused) return `Activity ${paused.activityType?.name} is paused in Temporal.`
-  const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > MAX_ATTEMPTS)
+  // The row counts the attempts of the node: those beyond were lost with a worker, or could not be recorded.
+  const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > run.attempts + MAX_ATTEMPTS)
   if (activity)
     return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${activity.lastFailure?.message ?? ''}`
   const task = raw.pendingWorkflowTask
