@@ -104,14 +104,14 @@ async function pageOf(tx: Tenant, webhookId: string | undefined, query: z.output
   return presentList({ ...page, data: page.data.map(present) })
 }
 
-/** A delivery as its routes answer. Throws not_found, insufficient_scope. */
+/** Retrieves a delivery in the shape its routes respond with. Throws not_found, insufficient_scope. */
 export async function showDelivery(
   tx: Tenant,
   id: string,
   requireScopes: (needed: readonly Scope[]) => void,
 ) {
   const delivery = await getDelivery(tx, id)
-  // The data of a test is an example.
+  // The data of a test delivery is an example, so no scope is needed to read it.
   if (!delivery.test) requireScopes(scopesOfEvents([delivery.event]))
   const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
     ...attempt,

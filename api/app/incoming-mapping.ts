@@ -82,7 +82,7 @@ const resultSchema = previewSchema
   .extend({ object: z.literal('incoming_mapping_preview'), webhook_id: z.uuid() })
   .meta({ id: 'IncomingMappingPreview' })
 
-/** The way to a mapping: a sample is captured, a mapping proposed from it, and tried. */
+/** Mapping in three steps: capture a sample, propose a mapping from it, preview the mapping. */
 export const incomingMappingRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -175,7 +175,7 @@ const toReason = ({ rule: { to, from }, value, reason }: ProposedRule) => ({ to,
 
 type Request = RouteRequest<z.output<typeof params>, unknown, z.output<typeof proposeBody>>
 
-/** The webhook, with the target of the request, and the sample. Throws validation_error without a sample. */
+/** The webhook with the target entity of the request, and the sample. Throws validation_error without a sample. */
 async function sampleOf({
   params,
   body,

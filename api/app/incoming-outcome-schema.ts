@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { WRITES } from '../../db/model/incoming/types.ts'
 
-/** What a payload did, or would do. */
+/** The effects of a payload. */
 export const outcomeSchema = z
   .object({
     outcome: z.enum([...WRITES, 'failed']),
@@ -15,7 +15,7 @@ export const outcomeSchema = z
   })
   .meta({ id: 'IncomingPayloadOutcome' })
 
-/** What a payload would do. */
+/** The predicted effects of a payload. */
 export const previewSchema = outcomeSchema.omit({ run_id: true }).extend({
   changes: z
     .record(z.string(), z.object({ from: z.unknown(), to: z.unknown() }))

@@ -32,7 +32,7 @@ import { replayRoutes } from './replay-routes.ts'
 
 const tag = 'Incoming webhooks'
 
-/** Entries of a period whose differences a dry run shows. */
+/** Maximum number of entries whose differences a dry run shows. */
 const EXAMPLES = 10
 
 const time = z.iso.datetime({ offset: true })
@@ -105,7 +105,7 @@ const previewSchema = z
 
 type Request = RouteRequest<z.output<typeof params>, unknown, z.output<typeof replayBody>>
 
-/** Replays of incoming webhooks: stored requests, through the current mapping or a draft. */
+/** Replays of incoming webhooks: they process stored requests again, with the current mapping or a draft. */
 export const incomingReplayRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -197,7 +197,7 @@ async function preview(request: Request, shown: object, ids: string[]) {
   return { object: 'incoming_replay_preview', dry_run: true, webhook_id: webhook.id, ...shown, examples }
 }
 
-/** The webhook with the draft mapping. Throws for a caller who must not do what its requests do. */
+/** The webhook, with the draft mapping if there is one. Throws if the caller lacks a scope that its requests need. */
 async function webhookWith({ params, tenant, requireScopes }: Request, draft: FieldMapping | null) {
   const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
   requireScopes(scopesOf(webhook))

@@ -43,7 +43,7 @@ const invitationSchema = z
   })
   .meta({ id: 'Invitation' })
 
-/** Mails cannot be taken back: an organization must not use the service to send many, nor many to one address. */
+/** Mails cannot be recalled: an organization must not use the service to send many mails, nor many to one address. */
 async function limitMails(deps: AppDeps, organizationId: string, address: string): Promise<void> {
   const period = HOUR
   await limit(deps, { subject: `invitation mails of ${organizationId}`, limit: 100, period })

@@ -62,7 +62,7 @@ const previewSchema = z
   .object({ object: z.literal('replay_preview'), dry_run: z.literal(true), ...shared })
   .meta({ id: 'ReplayPreview' })
 
-/** Replays of outgoing webhooks: everything that failed or was missed in a period. */
+/** Replays of outgoing webhooks: they send again the failed and missed deliveries of a period. */
 export const outgoingReplayRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',

@@ -55,7 +55,7 @@ const headers = z
   .refine((all) => Object.keys(all).length <= 20, 'must have at most 20 headers')
   .meta({ description: 'Headers of every delivery. Values are stored encrypted and never returned.' })
 
-/** The name of an event, and with `wildcards` a pattern: the same rule for subscriptions and test events. */
+/** Schema of an event name, and with `wildcards` also of a pattern. Subscriptions and test events share it. */
 const eventPattern = ({ wildcards }: { wildcards: boolean }) =>
   z.string().superRefine((name, ctx) => {
     const shaped = EVENT_NAME.test(name) || (wildcards && isWildcard(name))

@@ -17,7 +17,7 @@ import { email, newPassword } from './account.ts'
 import { HOUR, limit } from './limit-attempts.ts'
 import { mailKeyOf } from './mail-key.ts'
 
-/** Hides the time of the request, which is longer for a known address. */
+/** Minimum response time in milliseconds. Without it the response time would show whether the address is known. */
 const LEAST_MS = 300
 
 export const passwordResetRoutes: AppRoute[] = [

@@ -53,7 +53,7 @@ export const secretRoutes: AppRoute[] = [
     summary: 'Create or replace a secret',
     description: `Stores the value encrypted; it can be used and replaced, but not read again. Nodes that call other services read it as \`{{ secrets.<name> }}\`, from their next attempt on. Everyone who may author or test workflows can send it to any service. The value, also in JSON, in URLs, in base64 and in hexadecimal, is masked in the results of nodes that use it; one of ${SECRETS.distinctive} characters or more, of all nodes that call other services. An organization has at most ${SECRETS.count} secrets.`,
     params,
-    // The stored hash of a request would tell whether a guess is right.
+    // The stored hash of a request would confirm a guessed secret.
     idempotent: false,
     secretBody: true,
     body: z.strictObject({ value }).meta({ id: 'SecretPut' }),

@@ -9,10 +9,10 @@ import { FailedCredentials } from '../http/failed-credentials.ts'
 import { sessionToken } from './cookie.ts'
 import { type SessionCaller, toCaller } from './session-caller.ts'
 
-/** Who may enter by a session: shared by the realms of /app and /app/v1. */
+/** Authenticates by session. Shared by the realms of /app and /app/v1. */
 export interface SessionGate {
   windows: LimitWindows
-  /** The caller of a session cookie, looked up for each request. Throws unauthorized, rate_limited. */
+  /** The caller with the session of the cookie, looked up for each request. Throws unauthorized, rate_limited. */
   authenticate(ctx: Koa.Context): Promise<SessionCaller>
 }
 
@@ -25,7 +25,7 @@ export function createSessionGate(deps: AppDeps): SessionGate {
       const { authorization, cookie } = ctx.req.headers
       const token = sessionToken(cookie, isHttps(deps.config))
       return failures.guard(ctx, token, async () => {
-        // A request with a key is refused, also with a valid session.
+        // A request with a key is refused, even with a valid session.
         const session = token && !authorization ? await findSession(deps.db.system, token) : undefined
         if (!session) throw new AppError('unauthorized', 'sign in first')
         return toCaller(session)

@@ -114,7 +114,7 @@ export const sessionRoutes: AppRoute[] = [
   }),
 ]
 
-/** Sets the cookie of a new session, and answers with the session. */
+/** Sets the cookie of a new session and responds with the session. */
 export async function answerSession(request: RouteRequest, { token, expires_at }: SignedIn) {
   const { deps } = request
   const session = await findSession(deps.db.system, token)
@@ -123,7 +123,7 @@ export async function answerSession(request: RouteRequest, { token, expires_at }
   return present(session, await organizationsOf(deps.db.system, session.user_id))
 }
 
-/** What a session records of the browser. */
+/** The browser data that a session records. */
 export const clientOf = ({ clientIp, headers }: RouteRequest) => ({
   ip: clientIp,
   userAgent: headers['user-agent'] ?? null,

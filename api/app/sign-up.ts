@@ -15,7 +15,7 @@ import { email, newPassword } from './account.ts'
 import { HOUR, limit, limitAttempts } from './limit-attempts.ts'
 import { answerSession, clientOf, replacedSession, sessionSchema } from './session.ts'
 
-/** Hides the time of the request, which differs by some milliseconds for a known address. */
+/** Minimum response time in milliseconds. Without it the response time would show whether the address is known. */
 const LEAST_MS = 500
 
 const name = z.string().trim().min(1).max(200)
