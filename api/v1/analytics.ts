@@ -17,7 +17,9 @@ import { ANALYTICS } from '../../workflows/shared/limits.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
-/** Reports the problems that a schema cannot: names, values of filters, the period. With others, in one response. */
+/**
+ * Reports problems that a schema cannot find (names, values of filters, the period) in one response with the schema's.
+ */
 const checked = <T extends z.ZodObject>(schema: T, metric?: string) =>
   schema.superRefine(
     (query, ctx) => {

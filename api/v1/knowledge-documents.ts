@@ -41,7 +41,7 @@ const present = <T extends Document | DocumentSummary>(document: T) => ({
   ...document,
 })
 
-/** A long text is divided in a thread. */
+/** Divides a text into passages; a long text in a thread. */
 const splitIn =
   ({ deps, caller }: Pick<RouteRequest, 'deps' | 'caller'>): Split =>
   (body, format) =>

@@ -94,7 +94,7 @@ const documentShape = {
   ...stamps,
 }
 
-/** In a list: without its text. */
+/** A document in a list: without its text. */
 export const documentSummarySchema = z.object(documentShape).meta({ id: 'KnowledgeDocumentSummary' })
 
 export const documentSchema = z
@@ -137,7 +137,7 @@ const READ_ONLY = new Set([
   ...['version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
 ])
 
-/** The body of a PATCH: read-only fields get their own error. */
+/** The body of a PATCH; read-only members get their own error. */
 function changes<Shape extends z.ZodRawShape>(id: string, shape: Shape) {
   return z
     .object(shape)

@@ -19,7 +19,7 @@ import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 
-/** Longer than the time limit of a test, one minute. */
+/** Seconds that a request waits for a test: longer than the time limit of a test, one minute. */
 const WAIT_SECONDS = 75
 
 const effect = z.enum(EFFECT_CLASSES)
@@ -110,7 +110,7 @@ type TestRequest = Pick<
 export interface WantedTest {
   node_type: string
   config: Record<string, unknown>
-  /** Sample values by placeholder root, of `rootsOf`. */
+  /** Sample values by placeholder root, as `rootsOf` returns them. */
   inputs: Record<string, unknown>
   confirm: boolean
 }
@@ -123,7 +123,8 @@ export async function testNode(
   const type = requireNodeType(node_type)
   const effect = type.effectClass(config)
   const read = secretsOf(config)
-  // A key that may only run workflows must not send a secret wherever it likes.
+  // A test that reads secrets needs workflows:author: a key that may only run workflows must not send a secret to a URL
+  // of its choice.
   const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
   requireScopes(scopes.map(scopeNamed))
   const findings = type

@@ -27,7 +27,7 @@ const preview = confirmation(
   }),
 )
 
-/** How runs are retried, singly or in batches. */
+/** The options of a retry, of one run or of a batch. */
 export const retryOptions = {
   from_start: z
     .boolean()

@@ -16,7 +16,7 @@ import { confirmation } from './confirmation.ts'
 import { retryOptions } from './retry-run.ts'
 import { runFilter, runStatus } from './run-filter.ts'
 
-/** Which statuses an action applies to, and to which if the filter names none. */
+/** The statuses that an action applies to, and those it applies to by default if the filter has no `status`. */
 const STATUSES: Record<BatchAction, { possible: readonly RunStatus[]; default: readonly RunStatus[] }> = {
   retry: { possible: RUN_END_STATUSES, default: ['failed', 'terminated', 'lost'] },
   cancel: { possible: OPEN_RUN_STATUSES, default: OPEN_RUN_STATUSES },

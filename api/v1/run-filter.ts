@@ -3,7 +3,7 @@ import { RUN_TRIGGERS } from '../../workflows/interpret/run-state.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import { period } from '../http/list-query.ts'
 
-/** The filters of lists and batches of runs; all that are given must match. `status` differs between the two. */
+/** The filters of lists and batches of runs; a run must match all of them. `status` differs between the two. */
 export const runFilter = {
   workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
   record_id: z.uuid().optional().describe('Runs that this record started.'),
@@ -26,7 +26,7 @@ export const runStatus = z.enum(RUN_STATUSES)
 
 const parts = (text: string) => text.split(',').map((part) => part.trim())
 
-/** `status=failed,terminated`. */
+/** Comma-separated statuses: `status=failed,terminated`. */
 export const statusList = z
   .string()
   .refine(

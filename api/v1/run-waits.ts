@@ -12,7 +12,7 @@ import { type Route, route } from '../http/route.ts'
 
 const time = z.iso.datetime()
 
-/** What a node of a run waits for. */
+/** A wait of a run's node. */
 export const runWait = z
   .object({
     path: z.string().meta({
@@ -115,7 +115,7 @@ const body = z.object({
   comment: z.string().max(MAX_COMMENT).optional(),
 })
 
-/** Throws validation_error: a request is either a signal or a decision. */
+/** Throws validation_error unless the request is either a signal or a decision. */
 function requireOne({ name, payload, approval_id, decision, comment }: z.output<typeof body>): void {
   const missing = (field: string, msg: string): Issue => ({ loc: ['body', field], msg, type: 'missing' })
   const extra = (field: string, other: string): Issue => ({

@@ -155,7 +155,7 @@ const query = z.strictObject({
 
 const byId = z.object({ run_id: z.uuid() })
 
-/** A change of the run's status. */
+/** An operation that changes the run's status. */
 const change = (verb: string, description: string, move: (tx: Tenant, id: string) => Promise<unknown>) =>
   route({
     method: 'POST',

@@ -50,7 +50,7 @@ const facets = z
   .meta({ id: 'TemplateFacets' })
 
 let read: Template[] | undefined
-/** Read at the first request: few processes need them, and to read them delays a start by 0.1 s or more. */
+/** Read at the first request: few processes need them, and reading them delays the start by 0.1 s or more. */
 const templates = () => {
   read ??= readTemplates()
   return read

@@ -9,7 +9,7 @@ import type {
 } from '../../workflows/language/definition.ts'
 import { didYouMean } from '../../workflows/language/problems.ts'
 
-/** Warnings about what a definition names, and the organization does not have yet. */
+/** Warnings about names in a definition that the organization does not have yet. */
 export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
   return [
     ...(await unknownWorkflows(tx, references.workflows)),
@@ -17,7 +17,7 @@ export async function unknownNames(tx: Tenant, references: OutsideReferences): P
   ]
 }
 
-/** Workflows that do not exist, and names that several have. */
+/** Workflows that do not exist, and ambiguous workflow names. */
 async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
