@@ -11,7 +11,7 @@ const DECIDING = [400, 404, 409, 410, 413, 415, 422, 431, 500, 503]
 
 const nameOf = (status: number) => `${errorResponse(status).$ref.split('/').at(-1)}OrPage`
 
-/** The errors of the link, by name: those of the API, or pages for people. */
+/** The errors of the link, by name: those of the API, and HTML pages for browsers. */
 export const approvalResponses = Object.fromEntries(
   DECIDING.map((status): [string, Json] => {
     const { content, ...rest } = errorResponseOf(status)
@@ -24,7 +24,9 @@ export const approvalResponses = Object.fromEntries(
   }),
 )
 
-/** The operations of the link of an approval, which are outside both route tables: the token is their credential. */
+/**
+ * The operations of the approval link. They are outside of both route tables, because the token is their credential.
+ */
 export function approvalOperations(shapes: Shapes, examples: Examples) {
   const shape = shapes.answer(approvalShape, 'Approval')
   const answer = (description: string, id: string): Json => ({

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { DECISIONS } from '../../workflows/nodes/wait-for.ts'
 
-/** Characters of a comment. */
+/** Maximum length of a comment, in characters. */
 export const MAX_COMMENT = 5_000
 
 const time = z.iso.datetime()
 
-/** An approval, as its link and the API show it. */
+/** An approval, as the link and the API return it. */
 export const approvalShape = z
   .object({
     object: z.literal('approval'),

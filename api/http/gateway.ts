@@ -35,7 +35,7 @@ export interface Realm<R extends Route | AppRoute> {
   inspect(route: R): void
   /** The caller; undefined only for a public route. Throws unauthorized. */
   authenticate(ctx: Koa.Context, route: R | undefined): Promise<Caller | undefined>
-  /** The caller as of the last look-up of its credential, for reads. */
+  /** The caller as of the last look-up of its credential. For reads only. */
   presume?(ctx: Koa.Context): Presumed | undefined
   /** Counts the request against the caller's limits. Throws rate_limited. */
   limit?(ctx: Koa.Context, caller: Caller): Promise<void>
@@ -43,7 +43,7 @@ export interface Realm<R extends Route | AppRoute> {
   authorize(ctx: Koa.Context, route: R, params: unknown, caller: Caller | undefined): void
 }
 
-/** A route with its schemas, compiled at start. */
+/** A route with its schemas, which are compiled at start. */
 interface Operation<R> {
   route: R
   params: z.ZodType | undefined
@@ -53,8 +53,8 @@ interface Operation<R> {
 }
 
 /**
- * Reads are answered as their presumed caller while fewer requests are in progress: above, they share the look-ups of
- * their keys, which takes less CPU time.
+ * Reads are answered as their presumed caller below this number of concurrent requests. Above it, requests share the
+ * look-ups of their keys, which takes less CPU time.
  */
 const MOST_PRESUMED = 4
 
@@ -135,7 +135,9 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
   }
 }
 
-/** Whether nothing leaves before the handler has ended, and nothing changes by it: its transactions are read-only. */
+/**
+ * Whether the operation only reads: its transactions are read-only, and its response is sent after the handler ends.
+ */
 const isRead = ({ route: { method, response } }: Operation<Route | AppRoute>) =>
   method === 'GET' && !('file' in response) && !('stream' in response)
 
@@ -216,7 +218,7 @@ function answerStream(ctx: Koa.Context, { events, close, lifetimeMs }: EventStre
 const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
-/** The parsed query and body. Throws validation_error with all issues of both. */
+/** The validated query and body. Throws validation_error with all issues of both. */
 function checked(
   operation: Operation<Route | AppRoute>,
   params: unknown,
@@ -236,7 +238,7 @@ function checked(
   return { query: query.value, body: body.value }
 }
 
-/** The error of a refused request, with the issues of `otherIssues`. */
+/** The error of a refused request, extended by the issues of `otherIssues`. */
 async function withOtherIssues(
   error: unknown,
   { route }: Operation<Route | AppRoute>,
@@ -249,7 +251,7 @@ async function withOtherIssues(
   return issues.length > error.details.issues.length ? invalid(issues) : error
 }
 
-/** Parameters by name; a repeated parameter is a list. Throws invalid_request if the encoding is not UTF-8. */
+/** The parameters by name; a repeated parameter is a list. Throws invalid_request if the encoding is not UTF-8. */
 function parseQuery(search: string): RawQuery {
   const query: RawQuery = Object.create(null)
   if (search === '') return query

@@ -14,7 +14,7 @@ import type { Exchange } from './exchange.ts'
 import { requireScopes, scopeNamed } from './scopes.ts'
 
 const MAX_LENGTH = 255
-/** Three renewals in a lease. */
+/** The interval of lease renewals: three in each lease. */
 const RENEW_MS = 1_000
 const IDEMPOTENCY_ERRORS: ErrorType[] = ['idempotency_conflict', 'idempotency_in_progress']
 
@@ -44,10 +44,10 @@ interface Keyed {
  * Executes a request with an Idempotency-Key, or returns the stored response. Throws insufficient_scope if the caller
  * has since lost a scope that the handler required.
  *
- * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash leaves all
- * or nothing, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
+ * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash rolls back
+ * all of them, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
  * processes to see its effects commits early with `request.commit(answer)`. The key then stays in progress until the
- * handler answers; after a crash, until its lease of a few seconds ends.
+ * handler returns; after a crash, until its lease of a few seconds expires.
  */
 export async function runOnce(
   request: Exchange,
@@ -66,7 +66,7 @@ export async function runOnce(
   }
   const early = deferred<EarlyAnswer>()
   const committed = deferred<void>()
-  // Awaited only by a handler that commits early.
+  // Only a handler that commits early awaits this promise.
   committed.promise.catch(() => {})
   request.keyed = true
   request.commitEarly = (answer) => {
@@ -88,7 +88,7 @@ export async function runOnce(
       organization.id,
       request.actor,
       async (tx) => {
-        // After a failed commit the first handler still waits: a second one must not run concurrently.
+        // The first handler still waits after a failed commit: a second one must not run concurrently.
         if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
         replayed = await claimIdempotencyKey(tx, identity)
         if (replayed) return
@@ -125,7 +125,7 @@ export async function runOnce(
   const inTransaction = (work: (tx: Tenant) => Promise<void>) =>
     db.tenant(organization.id, request.actor, work, request.trace)
   const renewal = setInterval(() => {
-    // A lease that ends early does no harm: a retry gets the provisional answer.
+    // A lease that expires early does no harm: a retry gets the provisional answer.
     if (early.settled) inTransaction((tx) => renewLease(tx, identity)).catch(() => {})
   }, RENEW_MS)
   try {
@@ -137,7 +137,7 @@ export async function runOnce(
   }
 }
 
-/** The answer to store with the effects of the handler: provisional if the handler has committed early. */
+/** The response that is stored with the handler's effects: provisional if the handler has committed early. */
 interface EarlyAnswer {
   answer: unknown
   provisional: boolean
@@ -146,8 +146,8 @@ interface EarlyAnswer {
 const asFinal = (answer: unknown): EarlyAnswer => ({ answer, provisional: false })
 
 /**
- * Claims a key again after a rollback. False if another request has claimed it since: this error must not replace the
- * response of a request that took effect.
+ * Claims a key again after a rollback. @returns false if another request has claimed it since: this error must not
+ * replace the response of a request that took effect.
  */
 async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean> {
   try {
@@ -159,12 +159,12 @@ async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean
 }
 
 /**
- * Refusals without effects that the client or an admin can resolve, so a retry must run again: a scope or plan changes
- * (403), a record is restored (404), If-Match is current (412), a definition changes (422).
+ * Statuses of refusals without effects, whose cause the client or an admin can remove, so that a retry must run again:
+ * a scope or plan changes (403), a record is restored (404), If-Match is current (412), a definition changes (422).
  */
 const UNSTORED = [403, 404, 412, 422, 429]
 
-/** Whether the response to an error is stored: a conflict is, a refusal or a temporary error is not. */
+/** Whether the response to an error is stored. A conflict is stored; a refusal or a temporary error is not. */
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]

@@ -1,7 +1,7 @@
 import { TARGETS, WRITES } from '../../db/model/incoming/types.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
-/** The receiver of incoming webhooks: the operation outside both route tables, with errors and a secret of its own. */
+/** The receiver of incoming webhooks: an operation outside of both route tables, with its own errors and secret. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
 
 const failure = (description: string, error: string, more: object = {}) => ({

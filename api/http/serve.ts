@@ -10,12 +10,12 @@ import { requestId } from './request-id.ts'
 import { traceRequest } from './trace.ts'
 import { closeIfUnread } from './unread-body.ts'
 
-/** Answers one request, given its raw path and query string; throws AppError. */
+/** Responds to one request, given its raw path and query string. Throws AppError. */
 export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void | Promise<void>
 
 /**
- * Gives every request an id, the error envelope, the security headers and one log line. `https`: whether clients reach
- * the service by https only.
+ * Gives every request an id, the error envelope, the security headers and one log line. `https`: clients reach the
+ * service only by https.
  */
 export function serve(
   log: Logger,
@@ -52,9 +52,11 @@ export function serve(
   return app
 }
 
-/** Responses contain data of one tenant, and some a secret: no cache may keep them. Static pages replace no-store. */
+/**
+ * Responses contain data of one tenant, and some contain a secret: no cache may store them. Static pages override this.
+ */
 const SECURITY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
-/** A year, as browsers' preload lists require. */
+/** A year, the minimum of the browsers' preload lists. */
 const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' }
 
 /** Node keeps the first of several Authorization headers; a proxy may have checked another. Throws invalid_request. */
