@@ -9,7 +9,7 @@ export interface Chart {
   title: string
   metric: string
   group_by?: string[]
-  /** By the interval of the dashboard; else one value for each group. */
+  /** One value per interval of the dashboard; else one value per group. */
   over_time?: true
 }
 
@@ -104,12 +104,12 @@ export const DASHBOARDS: Dashboard[] = [
   },
 ]
 
-/** The period of a dashboard, as of a query. */
+/** The period of a dashboard; its members are those of a query. */
 export type DashboardPeriod = Pick<AnalyticsQuery, 'from' | 'to' | 'last' | 'time_zone'> & {
   interval?: Interval | undefined
 }
 
-/** The queries of its charts. Metrics of the present state are not of the period. */
+/** The queries of the charts. Metrics of the present state ignore the period. */
 export const dashboardQueries = ({ charts }: Dashboard, period: DashboardPeriod): AnalyticsQuery[] => {
   const { interval = 'day', ...times } = period
   return charts.map(({ metric, group_by, over_time }) =>

@@ -2,8 +2,8 @@ import type { RunError } from '../../../workflows/interpret/run-state.ts'
 import { CHAIN_DEPTH } from '../../../workflows/shared/limits.ts'
 
 /**
- * Why a run of this depth must not be started; undefined if it may be. The same for runs that are started by nodes, events
- * and failures: a loop may go through all three. `cause` is the run before it.
+ * The error if a run of this depth must not be started, else undefined. The limit is the same for runs started by
+ * nodes, events and failures, because a cycle may contain all three. `cause` is the run before it.
  */
 export const chainError = (depth: number, cause: string | null): RunError | undefined =>
   depth > CHAIN_DEPTH

@@ -7,7 +7,7 @@ const present = { ...created, present: true } as const
 const closed = { ...deals, time: 'closed_at' } as const
 const money = { unit: 'money', currency: 'currency' } as const
 
-/** A deal has a time of its end exactly while it is won or lost. */
+/** `closed_at` is set exactly while a deal is won or lost. */
 const OPEN = 't.closed_at is null'
 const WON = "t.stage = 'won' and t.closed_at is not null"
 const LOST = "t.stage = 'lost' and t.closed_at is not null"
