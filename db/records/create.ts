@@ -39,7 +39,7 @@ export async function createSet(
   const given = inputs.map(splitLinks)
   const allLinks = given.flatMap(({ links }) => links)
   const withCurrency = currencyFiller(tx, kind)
-  // Sent together, in this order.
+  // Sent in one round trip, in this order.
   const [rules, values, locked] = await Promise.all([
     lockFieldRules(tx, entity),
     Promise.all(given.map(({ fields }) => withCurrency(fields))),

@@ -76,8 +76,8 @@ export const closesCycle = async (
 ): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
 
 /**
- * `id` and the records that it refers to, directly or indirectly; none for references to another kind. Serialises its
- * callers until their transactions end, so that two concurrent changes do not close a cycle together.
+ * `id` and the records that it refers to, directly or indirectly; empty for references to another kind. Serialises its
+ * callers until their transactions end, so that two concurrent changes cannot close a cycle together.
  */
 export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
   if (kind.fields[field]!.to !== kind.entity) return new Set()

@@ -20,7 +20,7 @@ export interface Update {
   patch: RecordInput
   /** The accepted current versions; undefined accepts any. */
   ifVersion?: readonly number[] | undefined
-  /** The parts of the patch that are added to the record's values instead of replacing them. */
+  /** The parts of the patch that are merged into the record's values instead of replacing them. */
   adding?: Adding | undefined
 }
 
@@ -31,8 +31,8 @@ export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
 
 /**
  * Updates a record. A patch without changes creates no version. `associations` of an upsert's patch create links, which
- * fill the reference fields that are null. Throws `not_found`; `version_conflict` if `ifVersion` does not include the
- * record's version; the errors of `createRecord`; `validation_error` for a link of the record to itself.
+ * fill null reference fields. Throws `not_found`; `version_conflict` if `ifVersion` does not include the record's
+ * version; the errors of `createRecord`; `validation_error` for a link of the record to itself.
  */
 export async function updateRecord(
   tx: Tenant,
@@ -66,7 +66,7 @@ export async function updateSet(
   const ids = given.map(({ id }) => id)
   const allLinks = given.flatMap(({ links }) => links)
   const hasCustomFields = given.some(({ fields }) => fields.custom_fields !== undefined)
-  // Sent together, in this order.
+  // Sent in one round trip, in this order.
   const [rules, locked] = await Promise.all([
     hasCustomFields ? lockFieldRules(tx, entity) : undefined,
     lockWithLinked(tx, kind, ids, allLinks),
