@@ -1,7 +1,7 @@
 import { ConfigError } from '../model/config-error.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** A namespace of a Temporal server, as both name themselves. */
+/** A namespace of a Temporal server, by the ids that both report. */
 export interface TemporalServer {
   cluster_id: string
   namespace_id: string
@@ -9,9 +9,9 @@ export interface TemporalServer {
 }
 
 /**
- * Checks that this database belongs to this Temporal namespace, which it does from the first worker on: in another one,
- * every running run would look lost. `adopt` makes it belong to this one; the sweep then resumes what this one lacks.
- * Throws ConfigError.
+ * Checks that this database belongs to this Temporal namespace. The first worker assigns it: in another namespace,
+ * every running run would look lost. `adopt` assigns the database to the given namespace; the sweep then resumes the
+ * runs that it lacks. Throws ConfigError.
  */
 export async function requireTemporalServer(
   system: System,
