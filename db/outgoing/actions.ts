@@ -12,9 +12,11 @@ import { pauseDelivery as pause, resumeDelivery as resume } from './moves/holds.
 import { insertDelivery } from './moves/queue.ts'
 import { chargeDeliveries } from './quota.ts'
 
-/** What users do to one delivery. Each action locks its row, so that its workflow and other requests wait. */
+/** The actions of users on one delivery. Each action locks its row, so that its workflow and other requests wait. */
 
-/** Cancels a delivery; it succeeds if an attempt in flight still arrives. Throws not_found, conflict. @returns its id. */
+/**
+ * Cancels a delivery. It still succeeds if an attempt in flight arrives. Throws not_found, conflict. @returns its id.
+ */
 export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
   const { status } = await lock(tx, id)
   if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
@@ -41,12 +43,12 @@ export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   return id
 }
 
-/** How far ahead an attempt can be scheduled. */
+/** Maximum number of days until a scheduled attempt. */
 export const MAX_AHEAD_DAYS = 30
 
 /**
- * Sets the time of the next attempt; later retries keep the schedule. A held delivery has it once it is released. Throws
- * not_found, conflict, validation_error. @returns its id.
+ * Sets the time of the next attempt; later retries keep the schedule. A held delivery keeps the time until its release.
+ * Throws not_found, conflict, validation_error. @returns its id.
  */
 export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Promise<string> {
   const { status, next_attempt_at } = await lock(tx, id)
@@ -68,20 +70,20 @@ export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Prom
 }
 
 /**
- * Pauses an open delivery: no further attempt is made until it is resumed. An attempt in progress is finished. Throws
+ * Pauses an open delivery: no further attempt starts until it is resumed. An attempt in progress finishes. Throws
  * not_found, conflict. @returns its id.
  */
 export async function pauseDelivery(tx: Tenant, id: string): Promise<string> {
   const { status } = await lock(tx, id)
   if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
-  // False if it is paused already.
+  // No-op if it is already paused.
   await pause(tx, id)
   return id
 }
 
 /**
- * Continues a paused delivery with its next attempt, when that is due; it is held if its endpoint is Inactive or the
- * quota is used up. Throws not_found, conflict. @returns its id.
+ * Resumes a paused delivery: its next attempt starts when it is due. The delivery is held if its endpoint is Inactive
+ * or the quota is used up. Throws not_found, conflict. @returns its id.
  */
 export async function resumeDelivery(tx: Tenant, id: string): Promise<string> {
   const { webhook_id } = await find(tx, id)
@@ -141,8 +143,8 @@ export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
 }
 
 /**
- * Sends an example event to one endpoint, Active or Inactive: one attempt, which counts neither against the quota nor
- * for the endpoint's health. @returns the delivery's id.
+ * Sends an example event to one endpoint, Active or Inactive. It has a single attempt, which counts neither against the
+ * quota nor for the endpoint's health. @returns the delivery's id.
  */
 export async function testDelivery(
   tx: Tenant,
@@ -156,18 +158,18 @@ export async function testDelivery(
     name: event.name,
     data: JSON.stringify(event.data),
     actor: JSON.stringify(tx.actor),
-    // Already matched: no other endpoint receives it.
+    // Already matched, so that no other endpoint receives it.
     matched_at: tx.trx.fn.now(),
   })
   return addDelivery(tx, { webhook_id: webhookId, event_id: id, subject_id: null, test: true, generation: 0 })
 }
 
-/** The generation of another delivery of an event to an endpoint. Throws conflict if one is open. */
+/** The generation of a further delivery of an event to an endpoint. Throws conflict if one is open. */
 async function nextGeneration(
   tx: Tenant,
   { webhook_id, event_id }: { webhook_id: string; event_id: string },
 ): Promise<number> {
-  // Serializes resends of different deliveries of one event.
+  // Serialises resends of different deliveries of one event.
   await tx
     .trx('events')
     .where({ organization_id: tx.organizationId, id: event_id })
@@ -227,7 +229,7 @@ async function lock(tx: Tenant, id: string): Promise<Row> {
   return row
 }
 
-/** Keeps the status of an endpoint until the end of the transaction. @returns whether it is Active. */
+/** Locks the status of an endpoint until the end of the transaction. @returns whether it is Active. */
 async function lockEndpoint(tx: Tenant, id: string): Promise<boolean> {
   const { status } = await tx
     .trx('outgoing_webhooks')
@@ -248,7 +250,7 @@ const ENDED: Record<DeliveryEnd, string> = {
   cancelled: 'been cancelled',
 }
 
-/** What releases a held delivery. */
+/** The conditions that release a held delivery, for error messages. */
 const RELEASE: Record<HeldFor, string> = {
   endpoint: 'activate its webhook',
   quota: 'it is sent when the month or the plan changes',
