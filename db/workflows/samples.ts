@@ -3,11 +3,11 @@ import { SAMPLE } from '../../workflows/shared/limits.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** The sample output of a node, by which others of its workflow are tested. */
+/** The sample output of a node, for tests of the workflow's other nodes. */
 export interface Sample {
   node_id: string
   output: unknown
-  /** The run whose output it was, and the iteration of its node; null: it was written by hand. */
+  /** The run that produced the output, and the iteration of its node; null: it was written by hand. */
   run_id: string | null
   path: string | null
   updated_at: Date
@@ -23,8 +23,8 @@ export const listSamples = (tx: Tenant, workflowId: string): Promise<Sample[]> =
   samplesOf(tx, workflowId).orderBy('node_id').select<Sample[]>(COLUMNS)
 
 /**
- * Saves the sample output of a node, instead of an earlier one, with secrets masked. The row of the workflow is locked.
- * Throws `payload_too_large`; `conflict` if the workflow has too many.
+ * Saves the sample output of a node with secrets masked, and replaces the earlier one. Locks the row of the workflow.
+ * Throws `payload_too_large`; `conflict` if the workflow has too many samples.
  */
 export async function saveSample(
   tx: Tenant,
@@ -70,7 +70,7 @@ export async function outputInRun(
   })
 }
 
-/** @returns false if there was none. */
+/** @returns false if the node had none. */
 export async function deleteSample(tx: Tenant, workflowId: string, nodeId: string): Promise<boolean> {
   return (await samplesOf(tx, workflowId).where({ node_id: nodeId }).delete()) > 0
 }
