@@ -75,7 +75,7 @@ function groupsOf(resolved: ResolvedQuery, organizationId: string): Fragment {
   const bounds = buckets
     ? [edges(resolved).slice(0, -1), edges(resolved).slice(1)]
     : [resolved.from, resolved.to].flatMap((moment) => (moment === null ? [] : [boundOf(resolved, moment)]))
-  // In the index the range follows the organization if the range consists of parameters.
+  // In the statement, buckets precede the organization, and other bounds follow it.
   const bindings = buckets ? [...bounds, ...scanned, ...filters] : [...scanned, ...bounds, ...filters]
   if (groupBy.length === 0) return { sql: cells, bindings }
   // The groups with the most rows, each with its rank; the other groups are added up.
