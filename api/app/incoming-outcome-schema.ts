@@ -7,7 +7,7 @@ export const outcomeSchema = z
     outcome: z.enum([...WRITES, 'failed']),
     message: z.string(),
     error: z.string().nullable(),
-    details: z.record(z.string(), z.string()).meta({ description: 'Of a failure: the reasons, by field.' }),
+    details: z.record(z.string(), z.string()).meta({ description: 'For a failure: the reasons, by field.' }),
     record_id: z.uuid().nullable(),
     run_id: z.uuid().nullable(),
     warnings: z.array(z.string()),

@@ -92,8 +92,8 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'updateOutgoingWebhook',
     tag,
     summary: 'Update an outgoing webhook',
-    description: `Applies to the next attempt, also of open deliveries. Those that wait for a retry follow another
-\`retry_schedule\` at once, and fail if it has no further one; a time that was set by a user or by the receiver's
+    description: `Applies to the next attempt, also of open deliveries. Deliveries that wait for a retry follow a changed
+\`retry_schedule\` at once, and fail if it has no further attempt; a time that was set by a user or by the receiver's
 Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
     params,
     body: patchBody,
@@ -120,7 +120,7 @@ Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
     id: 'deleteOutgoingWebhook',
     tag,
     summary: 'Delete an outgoing webhook',
-    description: 'Deletes the webhook and its deliveries, open ones included.',
+    description: 'Deletes the webhook and its deliveries, including open ones.',
     params,
     response: deletion('outgoing_webhook'),
     handler: ({ params, tenant }) =>

@@ -48,7 +48,7 @@ export const sessionRoutes: AppRoute[] = [
     tag: 'Session',
     summary: 'Sign in',
     description:
-      'Sets the session cookie. The session of a cookie that is sent ends. Attempts are limited per IP address and per email.',
+      'Sets the session cookie. Ends the session of a cookie in the request. Attempts are limited per IP address and per email.',
     idempotent: false,
     body: z
       .strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) })
@@ -99,7 +99,7 @@ export const sessionRoutes: AppRoute[] = [
     role: 'member',
     id: 'switchOrganization',
     tag: 'Session',
-    summary: 'Switch the organization',
+    summary: 'Switch to another organization',
     description:
       'Continues the session in another organization of the user, with a new cookie and a new CSRF token.',
     idempotent: false,

@@ -42,7 +42,7 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
         name: 'token',
         in: 'path' as const,
         required: true as const,
-        description: 'From the `link` of the approval.',
+        description: 'The token in the `link` of the approval.',
         schema: { type: 'string' },
       },
     ],
@@ -56,7 +56,8 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
       ...common,
       operationId: 'getApproval',
       summary: 'Retrieve an approval',
-      description: 'What is to be decided, or what was decided. It changes nothing. Browsers get a page.',
+      description:
+        'Returns the pending request for a decision, or the decision. Changes nothing. Browsers get a page.',
       responses: { '200': answer('Success.', 'getApproval'), ...errors(READING) },
     },
     POST: {
@@ -64,7 +65,7 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
       operationId: 'answerApproval',
       summary: 'Answer an approval',
       description:
-        'Records the decision; the run continues with it. 409 if there is a decision already, 410 if the approval has expired or its run has ended.',
+        'Records the decision; the run continues with it. 409 if the approval is already decided, 410 if it has expired or its run has ended.',
       requestBody: {
         required: true,
         content: {

@@ -17,7 +17,7 @@ export const approvalShape = z
     workflow_name: z.string(),
     title: z.string(),
     message: z.string().nullable(),
-    assignees: z.array(z.string()).describe('Ids or email addresses of those who are asked.'),
+    assignees: z.array(z.string()).describe('The user ids or email addresses of the assignees.'),
     status: z.enum(['waiting', ...DECISIONS]),
     comment: z.string().nullable(),
     answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),

@@ -44,7 +44,9 @@ export async function readBody(
       resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
     })
     request.once('error', stop)
-    request.once('aborted', () => stop(new AppError('invalid_request', 'the request ended early')))
+    request.once('aborted', () =>
+      stop(new AppError('invalid_request', 'the connection was closed before the end of the body')),
+    )
   })
 }
 

@@ -89,7 +89,7 @@ export async function runOnce(
       request.actor,
       async (tx) => {
         // The first handler still waits after a failed commit: a second one must not run concurrently.
-        if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
+        if (early.settled) throw new AppError('unavailable', 'the response could not be stored: try again')
         replayed = await claimIdempotencyKey(tx, identity)
         if (replayed) return
         request.transaction = { ...tx, last() {} }

@@ -40,7 +40,7 @@ export const errorShapes = {
       },
       msg: { type: 'string', description: 'A description for people.' },
       type: { type: 'string', description: 'A stable code for programs.' },
-      input: { description: 'What was sent, at most 200 characters.' },
+      input: { description: 'The invalid value, at most 200 characters.' },
       hint: { type: 'string', description: 'How to correct it.' },
     },
   },

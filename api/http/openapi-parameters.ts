@@ -37,7 +37,7 @@ const IDEMPOTENCY_KEY: Parameter = {
 const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
-  description: 'The ETag that was read. 412 if the version has changed.',
+  description: 'The ETag of the version that you have read. 412 if the version has changed.',
   schema: { type: 'string' },
 }
 

@@ -32,7 +32,7 @@ export const receiverShapes = {
         type: 'array',
         items: { type: 'string' },
         description:
-          'What was not taken: values that automatic mapping guessed and that do not fit, further records of a list. Absent if there are none.',
+          'Ignored parts of the payload: invalid values that automatic mapping guessed, and further records of a list. Absent if there are none.',
       },
     },
   },
@@ -99,7 +99,7 @@ export const receiverOperation = {
   responses: {
     '200': {
       description:
-        'The payload was accepted, or skipped as a duplicate; or the challenge of Slack is repeated.',
+        'The payload was accepted, or skipped as a duplicate; or the response to a challenge of Slack.',
       content: {
         'application/json': {
           schema: {

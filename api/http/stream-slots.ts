@@ -16,10 +16,14 @@ export class StreamSlots {
     const holders = { caller: callerId, organization: organizationId }
     for (const holder of ['caller', 'organization'] as const)
       if ((this.open.get(holders[holder]) ?? 0) >= MOST[holder])
-        throw new AppError('rate_limited', `${holder}: ${MOST[holder]} streams are open`, {
-          hint: 'close one, or poll GET /v1/runs/{run_id}',
-          retry_after: RETRY_AFTER,
-        })
+        throw new AppError(
+          'rate_limited',
+          `the limit of ${MOST[holder]} open streams of the ${holder} is reached`,
+          {
+            hint: 'close one, or poll GET /v1/runs/{run_id}',
+            retry_after: RETRY_AFTER,
+          },
+        )
     const ids = Object.values(holders)
     for (const id of ids) this.open.set(id, (this.open.get(id) ?? 0) + 1)
     let taken = true

@@ -38,7 +38,9 @@ async function* bytesOf(request: IncomingMessage, limit: number): AsyncGenerator
       yield chunk
     }
   } catch (error) {
-    throw error instanceof AppError ? error : new AppError('invalid_request', 'the request ended early')
+    throw error instanceof AppError
+      ? error
+      : new AppError('invalid_request', 'the connection was closed before the end of the body')
   } finally {
     // Discards the remainder, which would block the next request of the connection.
     request.resume()

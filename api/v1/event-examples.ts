@@ -25,7 +25,10 @@ const run = z.object({
 // A new schema object: `approvalShape` itself would become a reference into the OpenAPI document.
 const approval = z.object({
   ...approvalShape.shape,
-  link: z.string().nullable().describe('Where to decide; whoever has it can. Null in `approval.answered`.'),
+  link: z
+    .string()
+    .nullable()
+    .describe('The link to decide the approval; whoever has the link can. Null in `approval.answered`.'),
 })
 
 const webhook = z.object({

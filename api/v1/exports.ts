@@ -103,7 +103,7 @@ const exportSchema = z
     expires_at: z
       .date()
       .nullable()
-      .describe(`When the file is deleted: ${EXPORT_DAYS} days after completion.`),
+      .describe(`The time when the file is deleted: ${EXPORT_DAYS} days after completion.`),
   })
   .meta({ id: 'Export' })
 

@@ -14,9 +14,9 @@ const summary = z
     category: z.string(),
     title: z.string(),
     description: z.string(),
-    effect: z
-      .enum(EFFECT_CLASSES)
-      .meta({ description: 'The effect of a node; if it depends on the config, that of the example.' }),
+    effect: z.enum(EFFECT_CLASSES).meta({
+      description: 'The effect of a node; if the effect depends on the config, that of the example.',
+    }),
     output_handles: z.array(
       z.object({ name: z.string(), description: z.string() }).meta({ id: 'OutputHandle' }),
     ),

@@ -33,10 +33,10 @@ export const runStreamRoutes: Route[] = [
     id: 'streamRun',
     tag: 'Runs',
     summary: 'Follow a run',
-    description: `Server-sent events. \`run\`: the status of the run, at first and when it changes. \`node\`: a node that has
+    description: `Server-sent events. \`run\`: the status of the run, at the start and when it changes. \`node\`: a node that has
 started, waits or has ended, without its input and output. \`end\`: the run with its outputs and error, then the stream ends;
-the client must close it. With \`Last-Event-ID\` it goes on after that event. A stream ends after ${LIFETIME_MS / 60_000} minutes at the
-latest, and when the server stops: connect again. In each API process a key may have 10, and an organization 50.`,
+the client must close it. With \`Last-Event-ID\` the stream continues after that event. A stream ends after ${LIFETIME_MS / 60_000} minutes at the
+latest, and when the server stops: connect again. Each API process allows 10 streams of a key and 50 of an organization.`,
     params: z.object({ run_id: z.uuid() }),
     response: { status: 200, stream: 'text/event-stream' },
     handler: async (request): Promise<EventStream> => {
@@ -54,9 +54,9 @@ latest, and when the server stops: connect again. In each API process a key may 
 function lastSegment(id: string | string[] | undefined): number {
   if (id === undefined || id === '') return BEFORE_ALL
   if (typeof id === 'string' && /^-?\d{1,9}$/.test(id)) return Number(id)
-  throw new AppError('invalid_request', 'Last-Event-ID is none of this stream', {
+  throw new AppError('invalid_request', 'Last-Event-ID is not an event id of this stream', {
     param: 'Last-Event-ID',
-    hint: 'send the id of the last event that you received, or leave it out',
+    hint: 'send the id of the last event that you received, or omit the header',
   })
 }
 

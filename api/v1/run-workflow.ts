@@ -32,7 +32,7 @@ const preview = confirmation(
     edges: z.array(
       z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
         id: 'RunPreviewEdge',
-        description: 'After `from` has left by `handle`, the run continues with `to`.',
+        description: 'If `from` ends with the output handle `handle`, the run continues with `to`.',
       }),
     ),
     inputs: z.record(z.string(), z.unknown()),

@@ -58,7 +58,7 @@ async function unknownSettings(tx: Tenant, references: SettingReference[]): Prom
           }
         : {
             code: 'unknown_env' as const,
-            message: `there is no setting env.${shown} yet: what reads it fails until it is set`,
+            message: `there is no environment variable env.${shown} yet: nodes and triggers that read it fail until it is set`,
             hint: hint ?? `set it: PATCH /app/organization {"env": {"${shown}": …}}`,
           }
     return [{ ...unknown, ...place }]

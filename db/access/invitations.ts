@@ -56,7 +56,7 @@ export async function createInvitation(
 ): Promise<{ invitation: Invitation; token: string }> {
   await lockMembers(tx)
   await requireMayManage(tx, role)
-  if (await memberWithEmail(tx, email)) throw conflict(`${email} is a member already`, { param: 'email' })
+  if (await memberWithEmail(tx, email)) throw conflict(`${email} is already a member`, { param: 'email' })
   await invitations(tx).whereRaw('lower(email) = lower(?)', [email]).delete()
   const [open] = await invitations(tx).count<{ count: string }[]>()
   if (Number(open?.count) >= MAX_INVITATIONS)
@@ -138,7 +138,7 @@ export async function acceptInvitation(
   const user = isKnown ? await authenticate(system, email, password) : await newUser(name, password)
   if (!user)
     throw new AppError('unauthorized', 'wrong password', {
-      hint: 'the invited address has an account: give its password',
+      hint: 'the invited address has an account: send its password',
     })
 
   const accept = async (trx: Knex) => {

@@ -29,9 +29,12 @@ export async function createPasswordReset(
   const member = await lockMember(tx, userId)
   await requireMayManage(tx, member.role)
   if (isMemberElsewhere && !mailKey)
-    throw conflict('the user belongs to other organizations too: no single one can reset the password', {
-      hint: 'the operator can: `npm run set-password -- <email>`',
-    })
+    throw conflict(
+      'the user also belongs to other organizations, so the admins of one organization cannot reset the password',
+      {
+        hint: 'the operator can: `npm run set-password -- <email>`',
+      },
+    )
   const made = await insertReset(tx, { id: userId, email: member.email }, tx.actor.id, mailKey)
   await recordChange(tx, 'password_reset.created', { id: userId, name: member.name })
   if (mailKey) tx.wake('agx_mails')

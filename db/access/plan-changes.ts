@@ -14,7 +14,7 @@ export async function requirePlanChanges(tx: Tenant, rule: PlanChangeRule): Prom
     .where({ id: tx.organizationId })
     .first<{ is_operators: boolean }>('is_operators')
   if (rule === 'closed' || !is_operators)
-    throw new AppError('insufficient_scope', 'only the operator of the service changes this plan', {
+    throw new AppError('insufficient_scope', 'only the operator of the service can change this plan', {
       hint: 'operators run `npm run set-plan`, or set PLAN_CHANGES',
     })
 }

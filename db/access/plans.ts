@@ -88,7 +88,7 @@ export function requireFreeWebhook(
 ): void {
   const allowed = limitOf(subscription, `${direction}_webhooks`)
   if (used >= allowed)
-    throw new AppError('plan_limit', `the plan has ${allowed} ${direction} webhooks, and all are in use`, {
+    throw new AppError('plan_limit', `the plan allows ${allowed} ${direction} webhooks, and all are in use`, {
       hint: 'delete one, or change the plan',
     })
 }

@@ -101,7 +101,7 @@ export async function confirmSignUp(
   const right = known ? user !== undefined : (await checkPassword(password, password_hash)).right
   if (!right)
     throw new AppError('unauthorized', 'wrong password', {
-      hint: 'give the password of the sign-up, or that of your account if you have one',
+      hint: 'send the password of the sign-up, or that of your account if you have one',
     })
   try {
     return await system.transaction(async (trx) => {

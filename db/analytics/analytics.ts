@@ -75,8 +75,8 @@ async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promis
 }
 
 const tooSlow = () =>
-  new AppError('unavailable', `the answer takes more than ${ANALYTICS.ms / 1_000} s`, {
-    hint: 'take a shorter period, or a filter',
+  new AppError('unavailable', `the query takes more than ${ANALYTICS.ms / 1_000} s`, {
+    hint: 'use a shorter period, or a filter',
   })
 
 async function cellsOf(tx: Tenant, resolved: ResolvedQuery): Promise<Cell[]> {
@@ -98,8 +98,8 @@ function resultOf(
       {
         loc: ['body', 'filter'],
         type: 'too_many_rows',
-        msg: `the answer has ${answer.rows.length} rows, since it has many currencies`,
-        hint: 'filter by currency, or take a longer interval',
+        msg: `the response would have ${answer.rows.length} rows, because there are many currencies`,
+        hint: 'filter by currency, or use a longer interval',
       },
     ])
   const { retention } = metric.source

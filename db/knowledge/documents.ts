@@ -235,6 +235,6 @@ async function requireRoom(tx: Tenant): Promise<void> {
   for (const what of ['documents', 'passages'] as const)
     if (Number(used[what]) > KNOWLEDGE[what])
       throw conflict(`the knowledge base of an organization has at most ${KNOWLEDGE[what]} ${what}`, {
-        hint: 'delete documents that are not needed any more',
+        hint: 'delete documents that are no longer needed',
       })
 }

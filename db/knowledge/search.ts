@@ -248,9 +248,9 @@ function requireQuery(q: string): Query {
   throw invalid([
     {
       loc: ['query', 'q'],
-      msg: 'has no word to look for',
+      msg: 'has no word to search for',
       type: 'invalid_query',
-      hint: 'write at least one word that is not excluded with -',
+      hint: 'send at least one word that is not excluded with -',
     },
   ])
 }

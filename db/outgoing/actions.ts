@@ -29,7 +29,9 @@ export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
 export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, held_for, next_attempt_at } = await lock(tx, id)
   if (isDeliveryEnd(status))
-    throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
+    throw conflict(`the delivery has already ${ENDED[status]}`, {
+      hint: 'resend the delivery to send the event again',
+    })
   if (status === 'held') throw conflict('the delivery is held', { hint: RELEASE[held_for ?? 'endpoint'] })
   if (held_for) throw conflict('the delivery is held', { hint: RELEASE[held_for] })
   // Already due: it is sent when a slot is free.
@@ -53,12 +55,15 @@ export const MAX_AHEAD_DAYS = 30
 export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Promise<string> {
   const { status, next_attempt_at } = await lock(tx, id)
   if (isDeliveryEnd(status))
-    throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
+    throw conflict(`the delivery has already ${ENDED[status]}`, {
+      hint: 'resend the delivery to send the event again',
+    })
   const isRunning = status === 'delivering'
   if (isRunning && !next_attempt_at) throw conflict('an attempt is already in progress')
   const refuse = (msg: string, hint: string) =>
     invalid([{ loc: ['body', 'at'], msg, type: 'time_out_of_range', hint, input: at.toISOString() }])
-  if (at.getTime() < Date.now()) throw refuse('is in the past', 'retry makes the next attempt at once')
+  if (at.getTime() < Date.now())
+    throw refuse('is in the past', 'retry the delivery to start the next attempt at once')
   if (at.getTime() > Date.now() + MAX_AHEAD_DAYS * 86_400_000)
     throw refuse(`is more than ${MAX_AHEAD_DAYS} days ahead`, 'pause the delivery, and resume it later')
   await tx
@@ -110,7 +115,11 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
   const refuse = (msg: string, type: string, hint: string) =>
     invalid([{ loc: ['body', 'webhook_id'], msg, type, hint, input: webhookId }])
   if (webhookId === webhook_id)
-    throw refuse('is the webhook of the delivery', 'same_webhook', 'resend sends the event again')
+    throw refuse(
+      'is the webhook of the delivery',
+      'same_webhook',
+      'resend the delivery to send the event again',
+    )
   const target = await tx
     .trx('outgoing_webhooks')
     .where({ organization_id: tx.organizationId, id: webhookId })
@@ -137,7 +146,9 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
 export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, webhook_id, event_id, subject_id, test } = await lock(tx, id)
   if (!isDeliveryEnd(status))
-    throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt now' })
+    throw conflict('the delivery has not ended yet', {
+      hint: 'retry the delivery to start its next attempt now',
+    })
   const generation = await nextGeneration(tx, { webhook_id, event_id })
   return addDelivery(tx, { webhook_id, event_id, subject_id, test, generation })
 }

@@ -194,7 +194,7 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
     )
   const values = parsed.data as z.output<typeof sharedVariables>
   if (values.SMTP_URL && !values.MAIL_FROM)
-    throw new ConfigError('MAIL_FROM is missing: mails need an address of their sender')
+    throw new ConfigError('MAIL_FROM is missing: mails need a sender address')
   if (values.NODE_ENV === 'production') {
     if (!values.SECRETS_KEY) throw new ConfigError('SECRETS_KEY is missing: production has no default')
     if (values.ALLOW_INSECURE_WEBHOOKS)

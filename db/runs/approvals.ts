@@ -124,7 +124,7 @@ export function requireOpen({ status, answered_at }: Pick<Approval, 'status' | '
   if (status === 'closed')
     throw new AppError('gone', 'the approval is closed: it has expired, or its run has ended')
   if (status !== 'waiting')
-    throw conflict(`the approval was answered already: it was ${status} at ${answered_at?.toISOString()}`)
+    throw conflict(`the approval was already ${status} at ${answered_at?.toISOString()}`)
 }
 
 /** An event of an approval, raised for its run. All but `approval.answered` contain the link. */

@@ -81,7 +81,7 @@ export async function prepareLoops(
     if (frames.length > LOOP.items + 1)
       throw new AppError('conflict', `more than ${LOOP.items} items would run again`, {
         param: 'from_node',
-        hint: 'start with the loop itself, or name items',
+        hint: 'start with the loop itself, or send fewer items',
       })
   }
   return { frames, loops: [...loops.values()] }
@@ -105,7 +105,7 @@ async function listStarts(
 ): Promise<string[]> {
   if (around.length === 0) {
     if (items === undefined) return []
-    throw new AppError('conflict', 'items can only be named with from_node, a node inside a loop', {
+    throw new AppError('conflict', 'items requires a from_node that is in a loop', {
       param: 'items',
     })
   }
@@ -121,7 +121,7 @@ async function listStarts(
     throw new AppError(
       'conflict',
       `${unknown.slice(0, 10).join(', ')}: the run has started no such item of ${around.at(-1)}`,
-      { param: 'items', hint: `write paths as GET /v1/runs/{run_id}/iterations shows them` },
+      { param: 'items', hint: `send paths as GET /v1/runs/{run_id}/iterations returns them` },
     )
   return [...found]
 }

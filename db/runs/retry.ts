@@ -88,7 +88,7 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
   const prepared = { run, workflow, inputs, from_node, items: options.items }
   if (from_node === null) {
-    if (options.items) throw new AppError('conflict', 'items need from_node', { param: 'items' })
+    if (options.items) throw new AppError('conflict', 'items requires from_node', { param: 'items' })
     return { ...prepared, reused: [], again: Object.keys(program.nodes), loops: [], frames: [] }
   }
   const [loop] = loopsAround(program, from_node)
@@ -103,7 +103,7 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
   if (loop !== undefined && !loops.some((one) => one.again > 0))
     throw new AppError('conflict', `all items of the loop around ${from_node} have completed`, {
       param: 'from_node',
-      hint: 'name the items that are to run again',
+      hint: 'send the paths of the items to run again in items',
     })
   return { ...prepared, reused, again: top.again, loops, frames }
 }

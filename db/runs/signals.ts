@@ -61,8 +61,8 @@ async function requireRoom(tx: Tenant, runId: string): Promise<void> {
     .where({ organization_id: tx.organizationId, run_id: runId, consumed_at: null })
     .count<[{ count: number }]>()
   if (Number(row?.count) >= SIGNAL.pending)
-    throw conflict(`the run has ${SIGNAL.pending} signals that no node has taken`, {
-      hint: 'a signal is taken by a node that waits for its name',
+    throw conflict(`the run has ${SIGNAL.pending} signals that no node has received`, {
+      hint: 'a node that waits for the name of a signal receives it',
     })
 }
 

@@ -38,7 +38,7 @@ export async function saveSample(
     })
   const others = await samplesOf(tx, workflowId).whereNot({ node_id }).pluck('node_id')
   if (others.length >= SAMPLE.count)
-    throw conflict(`the workflow has ${SAMPLE.count} samples`, { hint: 'delete one that no test needs' })
+    throw conflict(`the workflow has ${SAMPLE.count} samples`, { hint: 'delete a sample that no test needs' })
   const key = { organization_id: tx.organizationId, workflow_id: workflowId, node_id }
   const [row] = await tx
     .trx('workflow_samples')
@@ -66,7 +66,7 @@ export async function outputInRun(
     .first<{ status: string; output: unknown } | undefined>('status', 'output')
   if (row?.status === 'completed') return row.output
   throw conflict(`the node ${node_id} ${row ? `is ${row.status}` : 'did not start'} in this run`, {
-    hint: 'name a run, and for a node in a loop the path of an item, in which it has completed',
+    hint: 'choose a run, and for a node in a loop the path of an item, in which the node has completed',
   })
 }
 

@@ -153,7 +153,7 @@ describe('imports', function () {
     assert.equal(
       errors,
       'First Name,Company name,E-Mail,error\r\n' +
-        `A,Acme," Inc",line 2: the row has 4 cells and the header 3: ${wrong},cells@lost.example\r\n` +
+        `A,Acme," Inc",line 2: the row has 4 cells, but the header has 3: ${wrong},cells@lost.example\r\n` +
         'B,,no address,"line 3: E-Mail: must be an email address, such as ada@example.com"\r\n',
     )
     const second = await imports.run({ entity: 'contacts' }, errors)
@@ -351,7 +351,7 @@ describe('imports', function () {
   it('end with their workflow, and are resumed', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\nlost@x.example\n')
     const { id } = body
-    // As if it had been started and its workflow terminated before its first row.
+    // Simulates an import whose workflow was terminated before its first row.
     await db
       .system('imports')
       .where({ id })

@@ -145,7 +145,7 @@ function read(query: Given, context: QueryContext): { resolved?: ResolvedQuery; 
       path: ['interval'],
       type: 'invalid_value',
       message: `the period has more than ${ANALYTICS.buckets.toLocaleString('en')} ${interval}s`,
-      hint: 'take a longer interval, or a shorter period',
+      hint: 'use a longer interval, or a shorter period',
     })
     return { problems }
   }
@@ -155,8 +155,8 @@ function read(query: Given, context: QueryContext): { resolved?: ResolvedQuery; 
     problems.push({
       path: ['limit'],
       type: 'invalid_value',
-      message: `${buckets?.length} ${interval}s of ${limit} groups are more than ${ANALYTICS.rows.toLocaleString('en')} rows`,
-      hint: `take at most ${groups} groups, a longer interval, or a shorter period`,
+      message: `${buckets?.length} ${interval}s times ${limit} groups exceed ${ANALYTICS.rows.toLocaleString('en')} rows`,
+      hint: `use at most ${groups} groups, a longer interval, or a shorter period`,
     })
   if (!metric) return { problems }
   return { problems, resolved: { metric, groupBy, filter, interval, timezone, from, to, buckets, limit } }

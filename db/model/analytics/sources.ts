@@ -59,7 +59,7 @@ export const REQUESTS: Source = {
     },
     action: {
       type: 'text',
-      description: 'What became of the record.',
+      description: 'The effect on the record.',
       values: LOG_ACTIONS,
     },
     error: { type: 'text', description: 'The code of the error, such as `invalid_secret`.' },

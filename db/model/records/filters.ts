@@ -98,7 +98,7 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       loc,
       type: 'invalid_value',
       input: value,
-      msg: 'has an unclosed double quote, or no comma after a closing one',
+      msg: 'has an unclosed double quote, or no comma after a closing quote',
       hint: 'enclose a value with a comma in double quotes, and double the quotes inside: "Smith, Ltd",Acme',
     }
   if (takes === 'two' && parts.length !== 2)

@@ -9,6 +9,6 @@ export const chainError = (depth: number, cause: string | null): RunError | unde
   depth > CHAIN_DEPTH
     ? {
         code: 'chain_too_long',
-        message: `The run was not started: more than ${CHAIN_DEPTH} runs that start each other have led to it, which is probably a loop. The last one was ${cause}.`,
+        message: `The run was not started: it would exceed the limit of ${CHAIN_DEPTH} runs that start each other, which is probably a loop. The last of them is ${cause}.`,
       }
     : undefined

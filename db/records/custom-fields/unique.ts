@@ -42,7 +42,7 @@ export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]):
 }
 
 export const uniqueTaken = (kind: Kind, name: string): AppError =>
-  conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
+  conflict(`another ${kind.object} has this value of ${name}`, { param: `custom_fields.${name}` })
 
 /** Frees all values of a deleted record. */
 export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
