@@ -99,11 +99,11 @@ export const passwordResetRoutes: AppRoute[] = [
         .meta({ id: 'PasswordResetLink' }),
     },
     async handler({ params, deps, caller, tenant }) {
-      const elsewhere = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
+      const isInOthers = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
       const mailKey = mailKeyOf(deps)
       if (mailKey) await limitResetMails(deps, `member ${params.user_id}`)
       const { email, token, expires_at } = await tenant((tx) =>
-        createPasswordReset(tx, params.user_id, { isMemberElsewhere: elsewhere, mailKey }),
+        createPasswordReset(tx, params.user_id, { isMemberElsewhere: isInOthers, mailKey }),
       )
       if (mailKey) return { object: 'password_reset_link', mailed_to: email, expires_at }
       const link = baseUrl(deps) + LINK_PATHS.password_reset(token)

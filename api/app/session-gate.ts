@@ -37,10 +37,10 @@ export function createSessionGate(deps: AppDeps): SessionGate {
 /** Throws csrf_token_invalid for a write without the token of its session. */
 export function requireCsrfToken(ctx: Koa.Context, { method }: { method: string }, session: Session): void {
   if (method === 'GET') return
-  const given = Buffer.from(ctx.get('X-CSRF-Token'))
+  const sent = Buffer.from(ctx.get('X-CSRF-Token'))
   const expected = Buffer.from(session.csrf_token)
-  if (given.length === expected.length && timingSafeEqual(given, expected)) return
-  const wrong = given.length === 0 ? 'is missing' : 'does not match the session'
+  if (sent.length === expected.length && timingSafeEqual(sent, expected)) return
+  const wrong = sent.length === 0 ? 'is missing' : 'does not match the session'
   throw new AppError('csrf_token_invalid', `the X-CSRF-Token header ${wrong}`, {
     param: 'X-CSRF-Token',
     hint: 'send the csrf_token of GET /app/session',

@@ -62,8 +62,8 @@ const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' }
 /** Node keeps the first of several Authorization headers; a proxy may have checked another. Throws invalid_request. */
 function refuseRepeated({ headers, rawHeaders }: IncomingMessage): void {
   if (headers.authorization === undefined) return
-  const given = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization')
-  if (given.length > 1)
+  const sent = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization')
+  if (sent.length > 1)
     throw new AppError('invalid_request', 'the request has more than one Authorization header', {
       hint: 'send one',
     })

@@ -135,9 +135,9 @@ export const sampleRoutes: Route[] = [
       const { params, body, tenant } = request
       const { node, samples } = await tenant(async (tx) => sampled(tx, params))
       const inputs = rootsOf(body.inputs)
-      const given = inputs.nodes ?? {}
-      const isObject = typeof given === 'object' && !Array.isArray(given)
-      const nodes = isObject ? { ...samples, ...given } : given
+      const outputs = inputs.nodes ?? {}
+      const isObject = typeof outputs === 'object' && !Array.isArray(outputs)
+      const nodes = isObject ? { ...samples, ...outputs } : outputs
       const { type: node_type, config } = node
       return testNode(request, { node_type, config, inputs: { ...inputs, nodes }, confirm: body.confirm })
     },

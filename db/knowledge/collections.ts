@@ -103,11 +103,11 @@ export async function updateCollection(
   accepted: readonly number[] | undefined,
 ): Promise<Collection> {
   const before = await lockCollection(tx, id, accepted)
-  const given = Object.entries(patch).filter(
+  const members = Object.entries(patch).filter(
     ([name, value]) => value !== undefined && value !== before[name as keyof Patch],
   )
-  if (given.length === 0) return getCollection(tx, id)
-  const changed = Object.fromEntries(given) as Patch
+  if (members.length === 0) return getCollection(tx, id)
+  const changed = Object.fromEntries(members) as Patch
   await unlessTaken(tx, patch.name ?? before.name, ({ trx }) =>
     trx('knowledge_collections')
       .where({ organization_id: tx.organizationId, id })

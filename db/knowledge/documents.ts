@@ -134,11 +134,11 @@ export async function updateDocument(
 ): Promise<Document> {
   const language = await lockLanguageOf(tx, id)
   const before = await lockDocument(tx, id, accepted)
-  const given = Object.entries(patch).filter(
+  const members = Object.entries(patch).filter(
     ([name, value]) => value !== undefined && !isDeepStrictEqual(value, before[name as keyof DocumentPatch]),
   )
-  if (given.length === 0) return before
-  const changed = Object.fromEntries(given) as DocumentPatch
+  if (members.length === 0) return before
+  const changed = Object.fromEntries(members) as DocumentPatch
   const next = { ...before, ...changed } as Document
   const passages = SEARCHED.some((name) => name in changed) ? await split(next.body, next.format) : undefined
   const row = await savepoint(tx, (inner) =>

@@ -13,8 +13,8 @@ export function splitLinks({ associations, ...fields }: RecordInput): {
   links: GivenLink[]
   fields: RecordInput
 } {
-  const given = (associations ?? []) as { object: KindName; id: string; label?: string | null }[]
-  return { links: given.map(({ object: entity, ...link }) => ({ entity, ...link })), fields }
+  const links = (associations ?? []) as { object: KindName; id: string; label?: string | null }[]
+  return { links: links.map(({ object: entity, ...link }) => ({ entity, ...link })), fields }
 }
 
 /** Locks the records `ids` of a kind, and the records to link with them. */

@@ -33,10 +33,10 @@ export async function inputIssues(
   input: unknown,
   { changes, mayLink }: { changes?: string | undefined; mayLink: (to: KindName) => boolean },
 ): Promise<Issue[]> {
-  const given = asObject(input)
-  if (!given) return []
+  const values = asObject(input)
+  if (!values) return []
   const kind = kinds[entity]
-  const fields = asObject(given.custom_fields ?? {})
+  const fields = asObject(values.custom_fields ?? {})
   const rules = await lockFieldRules(tx, entity)
   // Too many fields are reported by the schema.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
@@ -44,7 +44,7 @@ export async function inputIssues(
   const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))
   const names = [...userFields(kind), ...references.map(([name]) => name)]
   const ids = names.flatMap((name) => {
-    const read = id.safeParse(given[name])
+    const read = id.safeParse(values[name])
     return read.success ? [[name, read.data]] : []
   })
   const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord

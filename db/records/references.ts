@@ -34,9 +34,9 @@ export async function referenceIssues(
       hint: 'GET /v1/users lists them',
     })
   for (const [name, { to }] of referencesOf(kind)) {
-    const given = givenIn(all, name)
-    const existing = await lockExisting(tx, to, idsOf(given))
-    for (const one of given) {
+    const references = givenIn(all, name)
+    const existing = await lockExisting(tx, to, idsOf(references))
+    for (const one of references) {
       const { record, id } = one
       if (id === record.id)
         report(one, { msg: `${withArticle(kind.object)} cannot refer to itself`, type: 'self_reference' })

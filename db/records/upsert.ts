@@ -119,9 +119,9 @@ type Step = Failed | { input: RecordInput } | Update
 
 function stepOf(finder: Finder, { patch, input }: Upsert, ids: string[], options: UpsertOptions): Step {
   if (ids.length > 1 && !options.takesOldest) return { error: severalMatch(finder, ids) }
-  const given = ids[0] ? patch : input
-  if (given instanceof AppError) return { error: given }
-  return ids[0] ? { id: ids[0], patch: given, adding: options.adding } : { input: given }
+  const fields = ids[0] ? patch : input
+  if (fields instanceof AppError) return { error: fields }
+  return ids[0] ? { id: ids[0], patch: fields, adding: options.adding } : { input: fields }
 }
 
 /**

@@ -40,8 +40,8 @@ function addressesOf(
   { assignees, escalate_to }: Pick<ApprovalRequest, 'assignees' | 'escalate_to'>,
   event: MailedEvent,
 ): string[] {
-  const asked = event === 'approval.escalated' && escalate_to.length > 0 ? escalate_to : assignees
-  return [...new Map(asked.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
+  const recipients = event === 'approval.escalated' && escalate_to.length > 0 ? escalate_to : assignees
+  return [...new Map(recipients.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
     text.includes('@'),
   )
 }

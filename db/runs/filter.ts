@@ -28,10 +28,10 @@ const MAX_FOUND = 1_000
  */
 export async function filteredRuns(tx: Tenant, filter: RunFilter): Promise<{ query: Knex.QueryBuilder }> {
   const { status, trigger, from, to, q, ...equal } = filter
-  const given = Object.entries(equal).filter(([, value]) => value !== undefined)
+  const defined = Object.entries(equal).filter(([, value]) => value !== undefined)
   const query = tx
     .trx('runs')
-    .where({ organization_id: tx.organizationId, kind: 'run', ...Object.fromEntries(given) })
+    .where({ organization_id: tx.organizationId, kind: 'run', ...Object.fromEntries(defined) })
   if (status?.length === 1) query.where({ status: status[0] })
   else if (status) query.whereIn('status', status)
   if (trigger) query.whereRaw("trigger ->> 'type' = ?", [trigger])

@@ -45,8 +45,8 @@ export async function prepareLoops(
   top: PreparedFrame,
   { from_node, items }: Wanted,
 ): Promise<{ frames: RetryFrame[]; loops: LoopRetry[] }> {
-  const around = from_node === null ? [] : loopsAround(program, from_node)
-  const starts = await listStarts(tx, runId, around, items)
+  const outerLoops = from_node === null ? [] : loopsAround(program, from_node)
+  const starts = await listStarts(tx, runId, outerLoops, items)
   const startIn = new Map(starts.map((path) => [path, from_node!]))
   // The outer items run again, too.
   for (const path of starts)
@@ -100,10 +100,10 @@ const holderOf = (path: string) => splitKey(path.slice(0, path.lastIndexOf(':'))
 async function listStarts(
   tx: Tenant,
   runId: string,
-  around: string[],
+  outerLoops: string[],
   items: string[] | undefined,
 ): Promise<string[]> {
-  if (around.length === 0) {
+  if (outerLoops.length === 0) {
     if (items === undefined) return []
     throw new AppError('conflict', 'items requires a from_node that is in a loop', {
       param: 'items',
@@ -113,14 +113,14 @@ async function listStarts(
     `select i.path from run_iterations i
      where i.organization_id = :organizationId and i.run_id = :runId and ${LOOP_IDS} = :loop
        and case when cast(:items as text[]) is null then i.status <> 'completed' else i.path = any(:items) end`,
-    { organizationId: tx.organizationId, runId, loop: around.join('/'), items: items ?? null },
+    { organizationId: tx.organizationId, runId, loop: outerLoops.join('/'), items: items ?? null },
   )
   const found = new Set(rows.map(({ path }) => path))
   const unknown = items?.filter((path) => !found.has(path)) ?? []
   if (unknown.length > 0)
     throw new AppError(
       'conflict',
-      `${unknown.slice(0, 10).join(', ')}: the run has started no such item of ${around.at(-1)}`,
+      `${unknown.slice(0, 10).join(', ')}: the run has started no such item of ${outerLoops.at(-1)}`,
       { param: 'items', hint: `send paths as GET /v1/runs/{run_id}/iterations returns them` },
     )
   return [...found]

@@ -188,13 +188,13 @@ const plain = (text: string) => text.toLowerCase().replace(/[^\p{Letter}\p{Numbe
 
 /** The matching choice, ignoring case and separators: `In progress` is in_progress. */
 function toChoice(text: string, choices: readonly string[]): string {
-  const given = text.trim()
-  if (choices.includes(given)) return given
-  const wanted = plain(given)
+  const trimmed = text.trim()
+  if (choices.includes(trimmed)) return trimmed
+  const wanted = plain(trimmed)
   return (
     choices.find((choice) => plain(choice) === wanted) ??
     ALIASES.get(wanted)?.find((one) => choices.includes(one)) ??
-    given
+    trimmed
   )
 }
 

@@ -56,7 +56,7 @@ export function openTelemetry(process: string, settings: TraceSettings, log: Log
       Object.assign(ids, { traceId, spanId: span.id })
       const started = tracer.startSpan(
         span.name,
-        { kind: KINDS[span.kind], startTime: span.start, attributes: given(span.attributes) },
+        { kind: KINDS[span.kind], startTime: span.start, attributes: withValues(span.attributes) },
         span.parent === undefined
           ? ROOT_CONTEXT
           : trace.setSpanContext(ROOT_CONTEXT, {
@@ -91,7 +91,7 @@ function batches(settings: TraceSettings) {
     maxQueueSize: settings.OTEL_BSP_MAX_QUEUE_SIZE,
     maxExportBatchSize: settings.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
   }
-  return given(options) as { [Name in keyof typeof options]?: number }
+  return withValues(options) as { [Name in keyof typeof options]?: number }
 }
 
 /**
@@ -138,7 +138,7 @@ function withWarnings(exporter: SpanExporter, log: Logger): SpanExporter {
 }
 
 /** The attributes that have a value. */
-const given = (attributes: EndedSpan['attributes']) =>
+const withValues = (attributes: EndedSpan['attributes']) =>
   Object.fromEntries(
     Object.entries(attributes).filter(([, value]) => value !== undefined && value !== null),
   ) as Record<string, string | number>

@@ -50,9 +50,9 @@ export function changedCustomFields(rules: Rules, before: unknown, patch: unknow
  */
 export function changedFields(before: unknown, patch: unknown): Record<string, unknown> {
   const stored = new Map(Object.entries((before ?? {}) as object))
-  const given = Object.entries((patch ?? {}) as object)
+  const entries = Object.entries((patch ?? {}) as object)
   return Object.fromEntries(
-    given.filter(([name, value]) => !stored.has(name) || !isDeepStrictEqual(stored.get(name), value)),
+    entries.filter(([name, value]) => !stored.has(name) || !isDeepStrictEqual(stored.get(name), value)),
   )
 }
 
