@@ -45,7 +45,7 @@ export function readRow({ columns, width, delimiter }: Reading, cells: string[])
   if (isTooWide(cells, width))
     row.issues.push({
       column: null,
-      message: `the row has ${cells.length} cells, but the header has ${width}: a cell that contains the delimiter must be quoted`,
+      message: `the row has ${cells.length} cells and the header ${width}: a cell that contains the delimiter must be quoted`,
     })
   for (const { name, index, target } of columns) {
     const cell = cells[index]

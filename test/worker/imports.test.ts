@@ -153,7 +153,7 @@ describe('imports', function () {
     assert.equal(
       errors,
       'First Name,Company name,E-Mail,error\r\n' +
-        `A,Acme," Inc",line 2: the row has 4 cells, but the header has 3: ${wrong},cells@lost.example\r\n` +
+        `A,Acme," Inc",line 2: the row has 4 cells and the header 3: ${wrong},cells@lost.example\r\n` +
         'B,,no address,"line 3: E-Mail: must be an email address, such as ada@example.com"\r\n',
     )
     const second = await imports.run({ entity: 'contacts' }, errors)
