@@ -18,15 +18,15 @@ export interface AppDeps {
   secretsKey: SecretsKey
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
-  /** The workflows that were started, so that the next start need not read them. */
+  /** Cache of the started workflows, so that the next start need not read them. */
   knownWorkflows: KnownWorkflows
   /** Limits the streams of run progress. */
   streams: StreamSlots
-  /** Computes what a tenant chooses without holding up others. */
+  /** Runs computations whose cost a tenant controls, without blocking other requests. */
   compute: Compute
   metrics: Metrics
   /** Absent if traces are not configured. */
   traces?: Traces | undefined
-  /** Aborted by SIGTERM: this process is to get no further requests. */
+  /** Aborted by SIGTERM: this process must get no further requests. */
   stopping: AbortSignal
 }

@@ -6,7 +6,7 @@ import { temporalProfile } from '../db/process/temporal-profile.ts'
 import type { AppDeps } from './deps.ts'
 
 export interface Readiness {
-  /** `degraded`: work is accepted, and started when the failed part is back. `stopping`: send no further requests. */
+  /** `degraded`: work is accepted, and starts when the failed part recovers. `stopping`: send no further requests. */
   status: 'ready' | 'degraded' | 'not_ready' | 'stopping'
   checks: { database: Outcome; migrations: Outcome; temporal: Outcome }
 }
@@ -16,13 +16,13 @@ type Outcome = 'ok' | 'failed'
 const CACHED_MS = 2_000
 const TIMEOUT_MS = 2_000
 
-/** The statuses that /readyz answers with 200. */
+/** The statuses to which /readyz responds with 200. */
 export const isReady = ({ status }: Readiness): boolean => status === 'ready' || status === 'degraded'
 
 /**
- * Tells whether this process can accept work, which takes the migrated database. Temporal is named where it does not
- * answer, but not required: the relay starts the accepted work when Temporal is back. The result may be some seconds
- * old, so it is cheap to ask often.
+ * Reports whether this process can accept work, for which it needs the migrated database. An unreachable Temporal is
+ * reported but not required: the relay starts the accepted work when Temporal recovers. The result may be some seconds
+ * old, so frequent probes are cheap.
  */
 export function createReadiness(deps: AppDeps): () => Promise<Readiness> {
   const { db, config, stopping } = deps
@@ -48,9 +48,9 @@ function statusOf({ database, migrations, temporal }: Readiness['checks']): Read
 }
 
 interface Cached<T> {
-  /** Waits for a new result where the last one is too old. */
+  /** Waits for a new result if the last one is too old. */
   fresh(): Promise<T>
-  /** The last result; one that is too old is replaced in the background. Only the first call waits. */
+  /** The last result. A result that is too old is replaced in the background. Only the first call waits. */
   latest(): Promise<T>
 }
 

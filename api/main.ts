@@ -20,9 +20,9 @@ import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
 import { StreamSlots } from './http/stream-slots.ts'
 
-/** A request that cannot get PostgreSQL for so long is answered with 503. */
+/** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
-/** For closing the connections to PostgreSQL once the requests have ended. */
+/** Time limit for closing the connections to PostgreSQL once the requests have ended. */
 const EXIT_MS = 3_000
 
 /** The API process: reads the config, builds the dependencies, serves until SIGTERM or SIGINT. */
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
   const stop = async (signal: string) => {
     log.info({ signal }, 'stopping')
     const [delay, grace] = [config.SHUTDOWN_DELAY * 1_000, config.SHUTDOWN_GRACE * 1_000]
-    // A second signal exits without waiting for requests; the timer, where a database or a client hangs.
+    // A second signal exits without waiting for requests; the timer exits if the database or a client hangs.
     process.once(signal, () => process.exit(1))
     setTimeout(() => process.exit(1), delay + grace + EXIT_MS)
     stopping.abort()

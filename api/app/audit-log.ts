@@ -8,18 +8,18 @@ const auditEntry = z
   .object({
     object: z.literal('audit_entry'),
     id: z.uuid(),
-    action: z.enum(AUDIT_ACTIONS).meta({ description: '`<type of the target>.<what was done>`.' }),
+    action: z.enum(AUDIT_ACTIONS).meta({ description: '`<type of the target>.<action>`.' }),
     actor: z
       .object({
         type: z.enum(ACTOR_TYPES),
         id: z.uuid().nullable(),
         name: z.string().nullable(),
       })
-      .meta({ id: 'AuditActor', description: 'Who did it, with the name at that time.' }),
+      .meta({ id: 'AuditActor', description: 'The author of the change, with the name at that time.' }),
     target: z.object({ id: z.string(), name: z.string() }).meta({ id: 'AuditTarget' }),
-    details: z
-      .record(z.string(), z.unknown())
-      .meta({ description: 'Such as `fields`, the names of the changed fields. Never a secret.' }),
+    details: z.record(z.string(), z.unknown()).meta({
+      description: 'Further details, such as `fields`, the names of the changed fields. Never a secret.',
+    }),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'AuditEntry' })
@@ -36,9 +36,9 @@ export const auditLogRoutes: AppRoute[] = [
     query: z.strictObject({
       ...pageControls,
       ...period,
-      action: z.enum(AUDIT_ACTIONS).optional().describe('What was done.'),
-      actor_id: z.uuid().optional().describe('The user or key that did it.'),
-      target_id: z.string().max(200).optional().describe('What was changed.'),
+      action: z.enum(AUDIT_ACTIONS).optional().describe('Entries with this action.'),
+      actor_id: z.uuid().optional().describe('Entries of this user or key.'),
+      target_id: z.string().max(200).optional().describe('Entries about this object.'),
     }),
     response: { status: 200, schema: listEnvelope(auditEntry, 'AuditEntry') },
     async handler({ query, tenant }) {

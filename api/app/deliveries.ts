@@ -38,7 +38,7 @@ export const deliveryRoutes: AppRoute[] = [
     tag,
     summary: 'Send a test event',
     description:
-      'Delivers an example event, marked `"test": true`, also for an inactive webhook. It is attempted once; see the delivery for the outcome.',
+      'Delivers an example event with `"test": true`, also to an inactive webhook, in a single attempt. The delivery shows the outcome.',
     params,
     body: testBody,
     example: { event: 'contact.created' },
@@ -90,7 +90,8 @@ export const deliveryRoutes: AppRoute[] = [
     id: 'getDelivery',
     tag,
     summary: 'Retrieve a delivery',
-    description: 'With its data, which a key reads only with the scopes of the event, and its attempts.',
+    description:
+      'Returns the delivery with its data and attempts. A key can read the data only with the scopes of the event.',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },
     handler: ({ params, tenant, requireScopes }) =>
@@ -104,14 +105,14 @@ async function pageOf(tx: Tenant, webhookId: string | undefined, query: z.output
   return presentList({ ...page, data: page.data.map(present) })
 }
 
-/** A delivery as its routes answer. Throws not_found, insufficient_scope. */
+/** Retrieves a delivery in the shape its routes respond with. Throws not_found, insufficient_scope. */
 export async function showDelivery(
   tx: Tenant,
   id: string,
   requireScopes: (needed: readonly Scope[]) => void,
 ) {
   const delivery = await getDelivery(tx, id)
-  // The data of a test is an example.
+  // The data of a test delivery is an example, so no scope is needed to read it.
   if (!delivery.test) requireScopes(scopesOfEvents([delivery.event]))
   const attempts = delivery.attempts.map(({ duration_ms, ...attempt }) => ({
     ...attempt,

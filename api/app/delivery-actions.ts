@@ -31,21 +31,21 @@ export const deliveryActionRoutes: AppRoute[] = [
   action({
     verb: 'retry',
     summary: 'Retry a delivery now',
-    description: 'Makes the next attempt at once.',
+    description: 'Starts the next attempt at once.',
     act: retryDelivery,
   }),
   action({
     verb: 'pause',
     summary: 'Pause a delivery',
     description:
-      'Holds an open delivery (`held_for: "paused"`): no further attempt is made, whatever becomes of its webhook and of the quota. An attempt in progress is finished.',
+      'Holds an open delivery (`held_for: "paused"`): no further attempt starts until it is resumed, even if the status of its webhook or the quota changes. An attempt in progress finishes.',
     act: pauseDelivery,
   }),
   action({
     verb: 'resume',
     summary: 'Resume a delivery',
     description:
-      'Continues a paused delivery with its next attempt, when that is due. It is held again if its webhook is inactive or the quota is exceeded.',
+      'Resumes a paused delivery: its next attempt starts when it is due. The delivery stays held if its webhook is inactive or the quota is exceeded.',
     act: resumeDelivery,
   }),
   action({
@@ -69,7 +69,7 @@ export const deliveryActionRoutes: AppRoute[] = [
   action({
     verb: 'cancel',
     summary: 'Cancel a delivery',
-    description: 'Makes no further attempt.',
+    description: 'No further attempt starts.',
     act: cancelDelivery,
   }),
 ]

@@ -14,13 +14,13 @@ export function assertAllowedUrl(url: string, config: EgressSettings): void {
 }
 
 /**
- * What is wrong with the URL of an unvalidated body, to which deliveries would fail; empty if it is no URL, which the
- * schema refuses. Host names are not resolved here: the egress policy checks the resolved address at connection time.
+ * The issues of the `url` in an unvalidated body. Empty if it is no URL, which the schema refuses. Host names are not
+ * resolved here: the egress policy checks the resolved address at connection time.
  */
 export function urlIssues(body: unknown, config: EgressSettings): Issue[] {
   const text = (body as { url?: unknown } | null | undefined)?.url
   if (typeof text !== 'string' || !URL.canParse(text)) return []
-  // The parser has normalised every notation of an IPv4 address.
+  // `new URL` normalises every notation of an IPv4 address.
   const url = new URL(text)
   const refuse = (msg: string, hint?: string): Issue[] => [
     { loc: ['body', 'url'], msg, type: 'url_refused', ...(hint ? { hint } : {}) },

@@ -9,7 +9,7 @@ import { kindNames, RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 export function scopesOfEvents(patterns: readonly string[]): Scope[] {
   const needed = patterns.flatMap((pattern) => {
     const selected = selectedBy(pattern)
-    // A node may raise any name that the catalogue has not.
+    // The pattern can match custom events, which any node may raise.
     return selected.length === 0 ? (['workflows:run'] as const) : selected.flatMap(scopesOf)
   })
   return [...new Set(needed)]
@@ -18,6 +18,6 @@ export function scopesOfEvents(patterns: readonly string[]): Scope[] {
 function scopesOf({ subject }: CatalogueEvent): Scope[] {
   if (subject === 'webhook') return []
   const entity = kindNames.find((name) => RECORD_KINDS[name] === subject)
-  // The others have what a run has computed, as the run itself.
+  // Other events contain results of a run, so they need the scope that reads the run.
   return [entity ? `${entity}:read` : 'workflows:run']
 }

@@ -28,14 +28,19 @@ const sample = {
     .uuid()
     .toLowerCase()
     .optional()
-    .meta({ description: 'A log entry as the sample. Default: the captured one.' }),
-  target_entity: z.enum(TARGET_ENTITIES).optional().meta({ description: 'Default: the one of the webhook.' }),
+    .meta({ description: 'Uses a log entry as the sample. Default: the captured sample.' }),
+  target_entity: z
+    .enum(TARGET_ENTITIES)
+    .optional()
+    .meta({ description: 'Default: the mapping of the webhook.' }),
 }
 
 const captureBody = z
   .strictObject({
-    minutes: z.int().min(1).max(60).default(10).meta({ description: 'How long to wait for a request.' }),
-    log_id: sample.log_id.meta({ description: 'This log entry is the sample; nothing is waited for.' }),
+    minutes: z.int().min(1).max(60).default(10).meta({ description: 'The time to wait for a request.' }),
+    log_id: sample.log_id.meta({
+      description: 'Uses this log entry as the sample, without waiting for a request.',
+    }),
   })
   .meta({ id: 'IncomingWebhookCaptureRequest' })
   .prefault({})
@@ -62,8 +67,8 @@ const proposalSchema = z
       .meta({ id: 'ProposedMapping' }),
     reasons: z
       .array(z.object({ to: z.string(), from: z.string(), value: z.unknown(), reason: z.string() }))
-      .meta({ description: 'For each rule, in their order.' }),
-    unmapped: z.array(z.string()).meta({ description: 'The paths that no rule takes.' }),
+      .meta({ description: 'The result of each rule, in their order.' }),
+    unmapped: z.array(z.string()).meta({ description: 'The paths that no rule reads.' }),
     warnings: z.array(z.string()),
   })
   .meta({ id: 'IncomingMappingProposal' })
@@ -73,7 +78,7 @@ const previewBody = z
     ...sample,
     field_mapping: fieldMapping
       .optional()
-      .meta({ description: 'A draft mapping. Default: the one of the webhook.' }),
+      .meta({ description: 'A draft mapping. Default: the mapping of the webhook.' }),
   })
   .meta({ id: 'IncomingMappingPreviewRequest' })
   .prefault({})
@@ -82,7 +87,7 @@ const resultSchema = previewSchema
   .extend({ object: z.literal('incoming_mapping_preview'), webhook_id: z.uuid() })
   .meta({ id: 'IncomingMappingPreview' })
 
-/** The way to a mapping: a sample is captured, a mapping proposed from it, and tried. */
+/** Mapping in three steps: capture a sample, propose a mapping from it, preview the mapping. */
 export const incomingMappingRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -92,7 +97,7 @@ export const incomingMappingRoutes: AppRoute[] = [
     tag,
     summary: 'Capture a sample',
     description:
-      'The next verified request is kept as the sample: it is answered 200 and logged, but writes nothing; replay its log entry to write it. Or takes a log entry as the sample. The webhook shows `sample_log_id`.',
+      'Keeps the next verified request as the sample. The request gets a 200 and a log entry, but writes nothing; to write it, replay its log entry. Alternatively uses an existing log entry as the sample. The webhook shows `sample_log_id`.',
     params,
     body: captureBody,
     example: { minutes: 10 },
@@ -114,7 +119,7 @@ export const incomingMappingRoutes: AppRoute[] = [
     tag,
     summary: 'Propose a mapping',
     description:
-      'Proposes rules from a sample, each with its reason: what automatic mapping would take from it. Writes nothing; save the rules as the `field_mapping` of the webhook.',
+      'Proposes the rules that automatic mapping would apply to a sample, each with its reason. Writes nothing; to use the rules, save them as the `field_mapping` of the webhook.',
     idempotent: false,
     params,
     body: proposeBody,
@@ -147,7 +152,7 @@ export const incomingMappingRoutes: AppRoute[] = [
     tag,
     summary: 'Preview a mapping',
     description:
-      'Shows what a sample would do through the mapping of the webhook or a draft: the record that it would create or update, the changes of its fields, and what is wrong with it. Writes nothing.',
+      'Previews the effect of a sample with the mapping of the webhook or a draft: the record that it would create or update, the changes of its fields, and its errors. Writes nothing.',
     idempotent: false,
     params,
     body: previewBody,
@@ -175,7 +180,7 @@ const toReason = ({ rule: { to, from }, value, reason }: ProposedRule) => ({ to,
 
 type Request = RouteRequest<z.output<typeof params>, unknown, z.output<typeof proposeBody>>
 
-/** The webhook, with the target of the request, and the sample. Throws validation_error without a sample. */
+/** The webhook with the target entity of the request, and the sample. Throws validation_error without a sample. */
 async function sampleOf({
   params,
   body,

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { WRITES } from '../../db/model/incoming/types.ts'
 
-/** What a payload did, or would do. */
+/** The effects of a payload. */
 export const outcomeSchema = z
   .object({
     outcome: z.enum([...WRITES, 'failed']),
     message: z.string(),
     error: z.string().nullable(),
-    details: z.record(z.string(), z.string()).meta({ description: 'Of a failure: the reasons, by field.' }),
+    details: z.record(z.string(), z.string()).meta({ description: 'For a failure: the reasons, by field.' }),
     record_id: z.uuid().nullable(),
     run_id: z.uuid().nullable(),
     warnings: z.array(z.string()),
@@ -15,7 +15,7 @@ export const outcomeSchema = z
   })
   .meta({ id: 'IncomingPayloadOutcome' })
 
-/** What a payload would do. */
+/** The predicted effects of a payload. */
 export const previewSchema = outcomeSchema.omit({ run_id: true }).extend({
   changes: z
     .record(z.string(), z.object({ from: z.unknown(), to: z.unknown() }))

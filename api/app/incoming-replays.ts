@@ -32,7 +32,7 @@ import { replayRoutes } from './replay-routes.ts'
 
 const tag = 'Incoming webhooks'
 
-/** Entries of a period whose differences a dry run shows. */
+/** Maximum number of entries whose differences a dry run shows. */
 const EXAMPLES = 10
 
 const time = z.iso.datetime({ offset: true })
@@ -48,7 +48,7 @@ const replayBody = z
     field_mapping: fieldMapping
       .optional()
       .meta({ description: 'A draft mapping for this replay. Default: the one of the webhook.' }),
-    dry_run: z.boolean().default(false).meta({ description: 'Only show the differences.' }),
+    dry_run: z.boolean().default(false).meta({ description: 'Only returns the differences.' }),
   })
   .refine((body) => (body.log_id === undefined) !== (body.since === undefined), {
     path: ['since'],
@@ -63,7 +63,7 @@ const shared = {
   include: z.array(z.enum(REPLAY_INCLUDES)),
   since: z.iso.datetime().nullable(),
   until: z.iso.datetime().nullable(),
-  total: z.int().meta({ description: 'The log entries that were found.' }),
+  total: z.int().meta({ description: 'The number of matching log entries.' }),
 }
 
 const replaySchema = z
@@ -73,14 +73,14 @@ const replaySchema = z
     ...shared,
     field_mapping: fieldMapping.nullable(),
     status: z.enum(REPLAY_STATUSES),
-    problem: z.string().nullable().meta({ description: 'Why it was paused.' }),
+    problem: z.string().nullable().meta({ description: 'The reason why it was paused.' }),
     created: z.int(),
     updated: z.int(),
     skipped: z.int(),
     failed: z.int(),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
-    result: outcomeSchema.optional().meta({ description: 'Of one log entry.' }),
+    result: outcomeSchema.optional().meta({ description: 'For the replay of one log entry: its result.' }),
   })
   .meta({ id: 'IncomingReplay' })
 
@@ -91,21 +91,21 @@ const previewSchema = z
     ...shared,
     skipped: z.int().meta({
       description:
-        'Entries of `total` that would only be skipped: an equal request was accepted, or is replayed before them.',
+        'The number of entries of `total` that would be skipped, because an equal request was accepted or is replayed before them.',
     }),
     incomplete: z.int().meta({
       description:
-        'Verified entries that are not in `total`, because only the beginning of their payload is stored: see `replay_problem` of the log.',
+        'The number of verified entries that are not in `total`, because only the beginning of their payload is stored: see `replay_problem` of the log.',
     }),
     examples: z
       .array(previewOfEntry.extend({ log_id: z.uuid() }))
-      .meta({ description: `What would happen to the first ${EXAMPLES} entries, each by itself.` }),
+      .meta({ description: `The predicted result of the first ${EXAMPLES} entries, each on its own.` }),
   })
   .meta({ id: 'IncomingReplayPreview' })
 
 type Request = RouteRequest<z.output<typeof params>, unknown, z.output<typeof replayBody>>
 
-/** Replays of incoming webhooks: stored requests, through the current mapping or a draft. */
+/** Replays of incoming webhooks: they process stored requests again, with the current mapping or a draft. */
 export const incomingReplayRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -197,7 +197,7 @@ async function preview(request: Request, shown: object, ids: string[]) {
   return { object: 'incoming_replay_preview', dry_run: true, webhook_id: webhook.id, ...shown, examples }
 }
 
-/** The webhook with the draft mapping. Throws for a caller who must not do what its requests do. */
+/** The webhook, with the draft mapping if there is one. Throws if the caller lacks a scope that its requests need. */
 async function webhookWith({ params, tenant, requireScopes }: Request, draft: FieldMapping | null) {
   const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
   requireScopes(scopesOf(webhook))

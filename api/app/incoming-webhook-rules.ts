@@ -8,7 +8,7 @@ import { meantBy } from '../../workflows/language/problems.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import type { Scope } from '../http/scopes.ts'
 
-/** What the requests of a webhook do, its key must be allowed to do. */
+/** The scopes that a webhook's requests use; the caller who configures it must have them. */
 export const scopesOf = ({
   target_entity,
   workflow_id,
@@ -37,7 +37,10 @@ export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | '
   if (issues.length > 0) throw invalid(issues)
 }
 
-/** What the name means in other systems, the nearest name of a field, or what a name near it means elsewhere. */
+/**
+ * A hint: the field that other systems call `to`, the nearest field name, or the field that other systems call by a
+ * similar name.
+ */
 function suggestion(to: string, target: TargetEntity): { hint: string } {
   const names = targetNames(target)
   const others = SYNONYMS[ENTITY_OF[target]]
@@ -50,7 +53,7 @@ function suggestion(to: string, target: TargetEntity): { hint: string } {
   return { hint: `use custom_fields.<name>, or one of ${names.join(', ')}` }
 }
 
-/** Throws validation_error for a custom field that identifies no record. */
+/** Throws validation_error for a custom field that cannot be a record key. */
 export async function assertKey(
   tx: Tenant,
   { target_entity, deduplication: { by } }: Pick<IncomingWebhook, 'target_entity' | 'deduplication'>,

@@ -90,7 +90,7 @@ const values = {
         .default('email')
         .meta({
           description:
-            'What identifies duplicates: `email` (targets without one use `external_id`), `external_id`, `custom_fields.<name>` of a unique definition, or a path into the payload, `payload.order.id`, whose value becomes the external_id of the record.',
+            'The key that identifies duplicates: `email` (targets without one use `external_id`), `external_id`, `custom_fields.<name>` of a unique definition, or a path into the payload, `payload.order.id`, whose value becomes the external_id of the record.',
         }),
     })
     .meta({ id: 'Deduplication' }),
@@ -99,7 +99,7 @@ const values = {
     .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
     .meta({
       description:
-        'The path of each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
+        'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
     }),
 }
 
@@ -137,7 +137,7 @@ export const webhookSchema = z
     capturing_until: z.iso
       .datetime()
       .nullable()
-      .meta({ description: 'Until then the next request is captured as a sample.' }),
+      .meta({ description: 'The time until which the next request is captured as a sample.' }),
     sample_log_id: z.uuid().nullable().meta({ description: 'The log entry of the captured sample.' }),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -186,13 +186,14 @@ export const logSchema = z
     run_id: z.uuid().nullable(),
     warnings: z.array(z.string()),
     requests: z.int().meta({
-      description: 'The number of requests: those of an address during one block are one entry.',
+      description:
+        'The number of requests. All requests of a blocked address during one block share an entry.',
     }),
-    replay_of: z.uuid().nullable().meta({ description: 'Of a replay: the entry whose request it is.' }),
+    replay_of: z.uuid().nullable().meta({ description: 'For a replay: the original log entry.' }),
     replay_id: z.uuid().nullable(),
     replay_problem: z.string().nullable().meta({
       description:
-        'Why the request cannot be replayed; null if it can. A payload above 65,536 characters is stored whole for requests that failed, exceeded the quota or were captured as a sample; of those that succeeded or exceeded the rate limit only the beginning is.',
+        'The reason why the request cannot be replayed; null if it can. A payload above 65,536 characters is stored whole if the request failed, exceeded the quota or was captured as a sample. If it succeeded or exceeded the rate limit, only the beginning is stored.',
     }),
   })
   .meta({ id: 'IncomingWebhookLog' })
@@ -200,7 +201,7 @@ export const logDetailSchema = logSchema
   .extend({
     headers: z.record(z.string(), z.string()),
     payload: z.string().nullable(),
-    payload_truncated: z.boolean().meta({ description: 'Whether `payload` is only the beginning.' }),
+    payload_truncated: z.boolean().meta({ description: 'Whether `payload` contains only the beginning.' }),
     mapped_data: z.unknown(),
     result: z
       .object({
@@ -214,7 +215,7 @@ export const logDetailSchema = logSchema
       .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
     error_details: z.unknown(),
     verified: z.boolean().meta({
-      description: 'Whether the sender proved to have the secret. Only such requests can be replayed.',
+      description: 'Whether the request passed verification. Only verified requests can be replayed.',
     }),
   })
   .meta({ id: 'IncomingWebhookLogDetails' })

@@ -11,7 +11,7 @@ export function assertSecret({ type }: Verification, secret: string): void {
         loc: ['body', 'secret'],
         msg: `${msg} for ${type}`,
         type: 'invalid_format',
-        hint: 'copy the secret of the sender as it is, or omit it: one is generated',
+        hint: 'copy the secret of the sender unchanged, or omit it to generate one',
       },
     ])
 }

@@ -111,7 +111,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const patch = body.workflow_id === null ? { workflow_inputs: {}, ...body } : body
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
         request.requireScopes(scopesOf(webhook))
-        // Target and rules can change separately; they are checked together.
+        // A PATCH can change the target or the rules alone; both are checked together.
         assertTargets(webhook)
         if (body.deduplication || body.target_entity) await assertKey(tx, webhook)
         if (body.verification)
@@ -210,7 +210,7 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   })
 }
 
-/** A token needs no encoding in a URL. */
+/** Base64url characters need no encoding in a URL. */
 const newSecret = ({ type }: Verification) =>
   type === 'token' ? randomBytes(32).toString('base64url') : `whsec_${randomBytes(32).toString('base64')}`
 

@@ -32,7 +32,7 @@ const invitationSchema = z
     mail: z
       .object({
         sent_at: z.iso.datetime().nullable(),
-        problem: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+        problem: z.string().nullable().meta({ description: 'The error of the last attempt.' }),
       })
       .nullable()
       .meta({
@@ -43,7 +43,7 @@ const invitationSchema = z
   })
   .meta({ id: 'Invitation' })
 
-/** Mails cannot be taken back: an organization must not use the service to send many, nor many to one address. */
+/** Mails cannot be recalled: an organization must not use the service to send many mails, nor many to one address. */
 async function limitMails(deps: AppDeps, organizationId: string, address: string): Promise<void> {
   const period = HOUR
   await limit(deps, { subject: `invitation mails of ${organizationId}`, limit: 100, period })
@@ -55,7 +55,7 @@ const withLink = invitationSchema
     token: z.string().optional(),
     link: z.url().optional().meta({
       description:
-        'Where the invited person sends `POST` with name and password; a browser shows a form there. Give it to nobody else. Returned only here, and only if the service sends no mails.',
+        'The link for the invited person: a browser shows a form there, which sends `POST` with name and password. Share it with nobody else. Returned only here, and only if the service sends no mails.',
     }),
   })
   .meta({ id: 'InvitationWithLink' })
@@ -68,7 +68,7 @@ export const invitationRoutes: AppRoute[] = [
     id: 'listInvitations',
     tag: 'Members',
     summary: 'List invitations',
-    description: 'Newest first, with those that have expired in the last 30 days.',
+    description: 'Lists the open invitations and those that expired in the last 30 days, newest first.',
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(invitationSchema) },
     async handler({ query, tenant }) {
@@ -84,7 +84,7 @@ export const invitationRoutes: AppRoute[] = [
     id: 'createInvitation',
     tag: 'Members',
     summary: 'Invite a person',
-    description: `Mails a link to the invited person, or returns it if the service sends no mails. It works once and for ${INVITATION_DAYS} days. The invitation replaces an earlier invitation of the same address. Only owners invite owners. An organization has at most ${MAX_INVITATIONS} invitations.`,
+    description: `Mails a link to the invited person, or returns it if the service sends no mails. The link works once, within ${INVITATION_DAYS} days. The invitation replaces an earlier invitation of the same address. Only owners invite owners. An organization has at most ${MAX_INVITATIONS} invitations.`,
     idempotent: false,
     body: z.strictObject({ email, role: z.enum(MEMBER_ROLES) }).meta({ id: 'InvitationCreate' }),
     example: { email: 'grace@example.com', role: 'member' },

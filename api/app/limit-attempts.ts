@@ -7,22 +7,22 @@ import { subnetOf } from '../http/client-ip.ts'
 const FIVE_MINUTES = 300
 export const HOUR = 3_600
 
-/** Counts an attempt to give a password, before the check, which is expensive. Throws rate_limited. */
+/** Counts a password attempt. Called before the check of the password, which is expensive. Throws rate_limited. */
 export async function limitAttempts(deps: AppDeps, clientIp: string, email: string): Promise<void> {
   const address = subnetOf(clientIp)
   const user = email.toLowerCase()
   await limit(deps, { subject: `sign-in address ${address}`, limit: 30 })
   await limit(deps, { subject: `sign-in email ${user} from ${address}`, limit: 10 })
-  // The limit over all addresses is high, so that only a botnet can lock the owner out.
+  // The limit over all client addresses is high, so that only a botnet can lock the owner out.
   await limit(deps, { subject: `sign-in email ${user}`, limit: 300 })
 }
 
-/** Takes one of a limit that holds for requests without a session. Default period: five minutes. */
+/** Counts a request without a session against a limit. Default period: five minutes. Throws rate_limited. */
 export async function limit(
   deps: AppDeps,
   { period = FIVE_MINUTES, ...rule }: { subject: string; limit: number; period?: number },
 ): Promise<void> {
-  // Before sign-in the organization is unknown.
+  // The organization is unknown before sign-in.
   const { granted } = await takeFromWindow(deps.db.system, { organizationId: NIL, period, ...rule })
   if (granted > 0) return
   const { end } = windowAt(period, Date.now())

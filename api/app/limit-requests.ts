@@ -16,7 +16,7 @@ export const MAX_PUBLIC_REQUESTS = 120
 export const limitUser = (ctx: Koa.Context, caller: Caller, windows: LimitWindows): Promise<void> =>
   limitIn(ctx, windows, caller.organization.id, [ofUser(caller)])
 
-/** The same, and in the window that the keys of the organization share. Throws rate_limited. */
+/** Counts a request with a session, also against the limit that the organization's keys share. Throws rate_limited. */
 export const limitUserAndOrganization = (
   ctx: Koa.Context,
   caller: SessionCaller,

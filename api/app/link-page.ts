@@ -3,8 +3,8 @@ import { LINK_PATHS, type LinkKind } from '../../db/access/link-tokens.ts'
 import { htmlPage, pagePolicy } from '../http/html-page.ts'
 
 /**
- * The forms that a browser shows at the links of invitations, password resets and sign-ups. They are static: a program
- * that follows links uses up nothing and learns nothing. The form posts JSON to the same path, where the route is.
+ * The HTML forms at the links of invitations, password resets and sign-ups. GET returns a static form, so a program
+ * that follows links neither redeems a link nor learns whether it is valid. The form posts JSON to the same path.
  */
 
 const NAME = `<label for="name">Your name (only if you have no account)</label><input id="name" name="name" maxlength="200" autocomplete="name">`
@@ -35,7 +35,7 @@ const FORMS: Record<LinkKind, { title: string; fields: string; button: string; d
   },
 }
 
-/** Sends the filled fields, and shows what the answer says. */
+/** Sends the non-empty fields and shows the message of the response. */
 const SCRIPT = `
 const form = document.querySelector('form'), said = document.querySelector('[role=status]')
 form.addEventListener('submit', async (event) => {
@@ -74,7 +74,7 @@ const PAGES = Object.entries(LINK_PATHS).map(([kind, path]) => {
   }
 })
 
-/** Answers GET of a link with its form. @returns false for any other request. */
+/** Responds to GET of a link with its form. @returns false for any other request. */
 export function answersLink(ctx: Koa.Context, path: string): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
   const page = PAGES.find(({ pattern }) => pattern.test(path))

@@ -95,7 +95,7 @@ export const mappingRule = z
   })
   .meta({ id: 'MappingRule' })
 
-/** The mapping of a payload to fields. `isTarget` checks that the target has them. */
+/** Schema of a field mapping. `isTarget` tells whether the target entity has a field. */
 export const fieldMapping = z
   .discriminatedUnion('mode', [
     z.strictObject({ mode: z.literal('automatic') }).meta({ id: 'AutomaticMapping' }),

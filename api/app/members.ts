@@ -14,7 +14,7 @@ const memberSchema = z
     name: z.string(),
     email: z.string(),
     role: z.enum(MEMBER_ROLES),
-    created_at: z.iso.datetime().meta({ description: 'When the user joined the organization.' }),
+    created_at: z.iso.datetime().meta({ description: 'The time when the user joined the organization.' }),
   })
   .meta({ id: 'Member' })
 
@@ -45,7 +45,7 @@ export const memberRoutes: AppRoute[] = [
     tag: 'Members',
     summary: "Change a member's role",
     description:
-      'Applies to the next request of the member. Only owners give and take the role `owner`, and one owner remains. Links that a demoted member has made (invitations, password resets) no longer work.',
+      'Applies to the next request of the member. Only owners give and take the role `owner`, and one owner remains. Links that a demoted member has created (invitations, password resets) no longer work.',
     params,
     body: z.strictObject({ role: z.enum(MEMBER_ROLES) }).meta({ id: 'MemberUpdate' }),
     example: { role: 'admin' },

@@ -24,12 +24,12 @@ const values = {
     .int()
     .min(1)
     .max(3_650)
-    .describe('The retention of webhook logs, events and deliveries. Default: 30.'),
+    .describe('The days for which webhook logs, events and deliveries are kept. Default: 30.'),
   run_retention_days: z
     .int()
     .min(1)
     .max(3_650)
-    .describe('The retention of ended runs, counted from their end. Default: 90.'),
+    .describe('The days for which runs are kept after their end. Default: 90.'),
   strict_custom_fields: z.boolean().describe('Whether custom fields without a definition are refused.'),
 }
 
@@ -44,7 +44,9 @@ const organization = z
     ...values,
     env: z
       .record(z.string(), setting)
-      .describe('Settings that every node and trigger reads as `{{ env.<name> }}`. Not for secrets.'),
+      .describe(
+        'The environment variables of workflows, which every node and trigger reads as `{{ env.<name> }}`. Not for secrets.',
+      ),
     created_at: z.iso.datetime(),
   })
   .meta({ id: 'Organization' })
@@ -90,7 +92,7 @@ export const organizationRoutes: AppRoute[] = [
     tag: 'Organization',
     summary: 'Change the plan',
     description:
-      'The limits of the new plan hold from the next request on. Deliveries that were held for the quota are sent. A plan that allows fewer webhooks than there are, or lower rate limits than theirs, is refused with `plan_limit` and all that exceeds it. Quotas of the month that are already exceeded do not refuse it: until the month ends, requests of incoming webhooks are blocked and deliveries held. Limits that the operator has set for the organization stay. 403 where the operator does not let owners change plans (`PLAN_CHANGES`).',
+      'The limits of the new plan apply to the next request. Deliveries that were held for the quota are sent. If the plan allows fewer webhooks than exist, or lower rate limits than theirs, it is refused with `plan_limit` and a list of all exceeded limits. Exceeded monthly quotas are no reason to refuse it: until the end of the month, requests of incoming webhooks are blocked and deliveries held. Limits that the operator has set for the organization stay. 403 if the operator does not let owners change plans (`PLAN_CHANGES`).',
     body: z.strictObject({ plan: z.enum(PLANS) }).meta({ id: 'PlanChange' }),
     response: { status: 200, schema: organization },
     example: { plan: 'professional' },

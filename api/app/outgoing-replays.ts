@@ -31,7 +31,7 @@ const replayBody = z
         description:
           '`failed`: events whose last delivery to the webhook failed. `missed`: events that the webhook selects now and of which it has no delivery.',
       }),
-    dry_run: z.boolean().default(false).meta({ description: 'Only count the events.' }),
+    dry_run: z.boolean().default(false).meta({ description: 'Only counts the events.' }),
   })
   .meta({ id: 'ReplayCreate' })
 
@@ -41,7 +41,7 @@ const shared = {
   since: z.iso.datetime(),
   until: z.iso.datetime(),
   total: z.int().meta({
-    description: 'The events that were found, also those that the condition of the webhook excludes.',
+    description: 'The number of matching events, including those that the condition of the webhook excludes.',
   }),
 }
 
@@ -51,8 +51,10 @@ const replaySchema = z
     id: z.uuid(),
     ...shared,
     status: z.enum(REPLAY_STATUSES),
-    created: z.int().meta({ description: 'The deliveries that were created so far.' }),
-    skipped: z.int().meta({ description: 'The events that the condition of the webhook excludes.' }),
+    created: z.int().meta({ description: 'The number of deliveries created so far.' }),
+    skipped: z
+      .int()
+      .meta({ description: 'The number of events that the condition of the webhook excludes.' }),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
   })
@@ -62,7 +64,7 @@ const previewSchema = z
   .object({ object: z.literal('replay_preview'), dry_run: z.literal(true), ...shared })
   .meta({ id: 'ReplayPreview' })
 
-/** Replays of outgoing webhooks: everything that failed or was missed in a period. */
+/** Replays of outgoing webhooks: they send again the failed and missed deliveries of a period. */
 export const outgoingReplayRoutes: AppRoute[] = [
   appRoute({
     method: 'POST',
@@ -71,8 +73,8 @@ export const outgoingReplayRoutes: AppRoute[] = [
     id: 'createReplay',
     tag,
     summary: 'Replay events',
-    description: `Sends what failed or was missed in a period, at most ${MAX_REPLAY} events, oldest first, each as a new delivery. The
-deliveries are created in the background, no faster than the webhook takes them; they count in the quota. One replay of a
+    description: `Sends the failed or missed events of a period, at most ${MAX_REPLAY}, oldest first, each as a new delivery. The
+deliveries are created in the background, no faster than the webhook accepts them; they count against the quota. One replay of a
 webhook at a time. With \`dry_run\` the response only has the number of events.`,
     params,
     body: replayBody,

@@ -55,7 +55,7 @@ const headers = z
   .refine((all) => Object.keys(all).length <= 20, 'must have at most 20 headers')
   .meta({ description: 'Headers of every delivery. Values are stored encrypted and never returned.' })
 
-/** The name of an event, and with `wildcards` a pattern: the same rule for subscriptions and test events. */
+/** Schema of an event name, and with `wildcards` also of a pattern. Subscriptions and test events share it. */
 const eventPattern = ({ wildcards }: { wildcards: boolean }) =>
   z.string().superRefine((name, ctx) => {
     const shaped = EVENT_NAME.test(name) || (wildcards && isWildcard(name))
@@ -98,11 +98,11 @@ const values = {
     .nullable()
     .meta({
       description:
-        'A placeholder that must hold for an event to be delivered, such as `{{ data.amount > 1000 }}`. It reads the members of the body of the delivery: `id`, `event`, `created_at`, `data`, `previous`. It does not hold for an event without such a value. null: all events.',
+        'A placeholder that must hold for an event to be delivered, such as `{{ data.amount > 1000 }}`. It reads the members of the body of the delivery: `id`, `event`, `created_at`, `data`, `previous`. It does not hold for an event that lacks a value which it reads. null: all events.',
     }),
   ordered: z.boolean().meta({
     description:
-      'Whether deliveries about one record go one after another, in the order of their events: a later one waits until the earlier ones have ended, retries included. Those about different records do not wait for each other.',
+      'Whether deliveries about the same record are sent in sequence (FIFO), in the order of their events: a delivery waits until the earlier ones have ended, including their retries. Deliveries about different records do not wait for each other.',
   }),
   retry_schedule: z.array(z.number().int().min(1).max(86_400)).max(20).nullable().meta({
     description:
@@ -117,7 +117,7 @@ const values = {
     .meta({ description: 'The number of concurrent attempts. Waiting retries do not count.' }),
   rate_per_minute: z.number().int().min(1).max(100_000).nullable().meta({
     description:
-      'The most attempts in a minute (UTC), retries included; further deliveries wait for the next minute. null: no limit.',
+      'The maximum number of attempts per minute (UTC), including retries; further deliveries wait for the next minute. null: no limit.',
   }),
 }
 
@@ -178,13 +178,16 @@ export const webhookSchema = z
     name: z.string(),
     url: z.string().meta({
       description:
-        'The URL, which can contain a token: for callers that cannot change webhooks only its origin, followed by `/…`.',
+        'The URL. Because it can contain a token, callers that cannot change webhooks see only its origin, followed by `/…`.',
     }),
     events: z.array(z.string()),
     when: z.string().nullable(),
     ordered: z.boolean(),
     status: z.enum(WEBHOOK_STATUSES),
-    status_reason: z.string().nullable().meta({ description: 'Why the service deactivated the webhook.' }),
+    status_reason: z
+      .string()
+      .nullable()
+      .meta({ description: 'The reason why the service deactivated the webhook.' }),
     header_names: z.array(z.string()),
     retry_schedule: z.array(z.int()).nullable(),
     timeout_ms: z.int(),
@@ -193,7 +196,7 @@ export const webhookSchema = z
     failing_since: z.iso.datetime().nullable(),
     previous_secret_expires_at: z.iso.datetime().nullable().meta({
       description:
-        'Until when the secret before the last rotation signs, too; null: only the current one does.',
+        'The time until which the previous secret also signs; null: only the current secret signs.',
     }),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
@@ -220,7 +223,9 @@ export const deliveryQuery = z.strictObject({
     .string()
     .regex(/^([1-5]xx|[1-5]\d\d)$/, 'must be an HTTP status such as 503, or a class such as 5xx')
     .optional()
-    .describe('Deliveries whose last answer had this HTTP status, such as `503`, or a class: `5xx`.'),
+    .describe(
+      'Deliveries whose last response had this HTTP status, such as `503`, or a status of this class: `5xx`.',
+    ),
   record_id: z.uuid().optional().describe('Deliveries of events about this record.'),
   ...period,
 })
@@ -237,7 +242,7 @@ export const deliverySchema = z
     event_id: z.uuid(),
     message_id: z.string().meta({
       description:
-        'The `webhook-id` header of each attempt; a resend of the event to the webhook has the same.',
+        'The `webhook-id` header of each attempt; the same for all resends of the event to the webhook.',
     }),
     event: z.string(),
     record_id: z.uuid().nullable().meta({ description: 'The record or run that the event is about.' }),
@@ -246,13 +251,13 @@ export const deliverySchema = z
     status: z.enum(DELIVERY_STATUSES),
     held_for: z.enum(HELD_FOR).nullable().meta({
       description:
-        'Why the delivery is held: the webhook is inactive, the quota is exceeded, it is paused, or an operator paused it in Temporal.',
+        'The reason why the delivery is held: the webhook is inactive, the quota is exceeded, it is paused, or an operator paused it in Temporal.',
     }),
     attempt_count: z.int(),
     http_status: z
       .int()
       .nullable()
-      .meta({ description: 'The status of the last answer; null if no attempt got one.' }),
+      .meta({ description: 'The HTTP status of the last response; null if no attempt got one.' }),
     next_attempt_at: z.iso.datetime().nullable(),
     error: z.string().nullable(),
     created_at: z.iso.datetime(),

@@ -92,8 +92,8 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'updateOutgoingWebhook',
     tag,
     summary: 'Update an outgoing webhook',
-    description: `Applies to the next attempt, also of open deliveries. Those that wait for a retry follow another
-\`retry_schedule\` at once, and fail if it has no further one; a time that was set by a user or by the receiver's
+    description: `Applies to the next attempt, also of open deliveries. Deliveries that wait for a retry follow a changed
+\`retry_schedule\` at once, and fail if it has no further attempt; a time that was set by a user or by the receiver's
 Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
     params,
     body: patchBody,
@@ -106,7 +106,7 @@ Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
       const sealed = headers ? sealHeaders(deps.secretsKey, headers) : {}
       return tenant(async (tx) => {
         const { events } = await getOutgoingWebhook(tx, params.webhook_id)
-        // A new URL gets what was selected before, too: open deliveries follow it.
+        // Open deliveries follow the new URL, so the caller needs the scopes of the earlier events too.
         requireScopes(scopesOfEvents([...events, ...(values.events ?? [])]))
         const updated = await updateOutgoingWebhook(tx, params.webhook_id, { ...values, ...sealed })
         return present(status ? await setOutgoingStatus(tx, params.webhook_id, status) : updated)
@@ -120,7 +120,7 @@ Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
     id: 'deleteOutgoingWebhook',
     tag,
     summary: 'Delete an outgoing webhook',
-    description: 'Deletes the webhook and its deliveries, open ones included.',
+    description: 'Deletes the webhook and its deliveries, including open ones.',
     params,
     response: deletion('outgoing_webhook'),
     handler: ({ params, tenant }) =>
@@ -176,13 +176,13 @@ function statusRoute(
 
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
-/** Header values can be secrets, so all are sealed. */
+/** Header values can be secrets, so all values are sealed. */
 function sealHeaders(key: SecretsKey, headers: Record<string, string>) {
   const header_names = Object.keys(headers)
   return { header_names, headers_sealed: header_names.length ? seal(key, JSON.stringify(headers)) : null }
 }
 
-/** URLs can contain a token, in the path (Slack) or the query: who cannot change the webhook sees only the origin. */
+/** URLs can contain a token in the path (Slack) or the query: a caller without webhooks:write sees only the origin. */
 function presentTo({ scopes }: Caller, webhook: OutgoingWebhook) {
   const shown = present(webhook)
   return allows(scopes, 'webhooks:write') ? shown : { ...shown, url: `${new URL(webhook.url).origin}/…` }

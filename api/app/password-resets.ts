@@ -17,7 +17,7 @@ import { email, newPassword } from './account.ts'
 import { HOUR, limit } from './limit-attempts.ts'
 import { mailKeyOf } from './mail-key.ts'
 
-/** Hides the time of the request, which is longer for a known address. */
+/** Minimum response time in milliseconds. Without it the response time would show whether the address is known. */
 const LEAST_MS = 300
 
 export const passwordResetRoutes: AppRoute[] = [
@@ -27,9 +27,9 @@ export const passwordResetRoutes: AppRoute[] = [
     role: 'public',
     id: 'requestPasswordReset',
     tag: 'Session',
-    summary: 'Ask for a password reset',
+    summary: 'Request a password reset',
     description:
-      'For a user who cannot sign in. The user gets a link by mail. If the service sends no mails, the admins of the organizations of the user see the request in the audit log, and can make a link. The answer is the same for an unknown address. Requests are limited per IP address and per email.',
+      'For a user who cannot sign in. The user gets a link by mail. If the service sends no mails, the admins of the organizations of the user see the request in the audit log, and can create a link. The response is the same for an unknown address. Requests are limited per IP address and per email.',
     idempotent: false,
     body: z.strictObject({ email }).meta({ id: 'PasswordResetRequest' }),
     example: { email: 'grace@example.com' },
@@ -80,7 +80,7 @@ export const passwordResetRoutes: AppRoute[] = [
     id: 'createPasswordReset',
     tag: 'Members',
     summary: "Reset a member's password",
-    description: `Mails a link to the member, or returns it if the service sends no mails. It works once and for ${RESET_HOURS} hours; it replaces an earlier one. Only owners make one for an owner. Without mails, 409 for a user of several organizations, whose password concerns the others too.`,
+    description: `Mails a link to the member, or returns it if the service sends no mails. The link works once, within ${RESET_HOURS} hours, and replaces an earlier one. Only owners can create one for an owner. If the service sends no mails: 409 for a user who belongs to several organizations.`,
     params: z.object({ user_id: z.uuid() }),
     idempotent: false,
     response: {
@@ -92,18 +92,18 @@ export const passwordResetRoutes: AppRoute[] = [
           token: z.string().optional(),
           link: z.url().optional().meta({
             description:
-              'Where the member sends `POST` with the new password; a browser shows a form there. Give it to nobody else. Returned only here, and only if the service sends no mails.',
+              'The link for the member: a browser shows a form there, which sends `POST` with the new password. Share it with nobody else. Returned only here, and only if the service sends no mails.',
           }),
           expires_at: z.iso.datetime(),
         })
         .meta({ id: 'PasswordResetLink' }),
     },
     async handler({ params, deps, caller, tenant }) {
-      const elsewhere = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
+      const isInOthers = await isMemberElsewhere(deps.db.system, params.user_id, caller.organization.id)
       const mailKey = mailKeyOf(deps)
       if (mailKey) await limitResetMails(deps, `member ${params.user_id}`)
       const { email, token, expires_at } = await tenant((tx) =>
-        createPasswordReset(tx, params.user_id, { isMemberElsewhere: elsewhere, mailKey }),
+        createPasswordReset(tx, params.user_id, { isMemberElsewhere: isInOthers, mailKey }),
       )
       if (mailKey) return { object: 'password_reset_link', mailed_to: email, expires_at }
       const link = baseUrl(deps) + LINK_PATHS.password_reset(token)

@@ -8,7 +8,7 @@ import { appRoutes } from './route-table.ts'
 import { isSession } from './session-caller.ts'
 import { requireCsrfToken, type SessionGate } from './session-gate.ts'
 
-/** /app: the routes of the settings, with sessions, roles and CSRF tokens. */
+/** The realm /app: settings of organizations and users, with sessions, roles and CSRF tokens. */
 export function appRealm(deps: AppDeps, gate: SessionGate): Realm<AppRoute> {
   return {
     prefix: '/app',

@@ -14,9 +14,9 @@ interface Replays<Replay> {
   /** The path of the webhooks. */
   webhooks: '/webhooks/incoming' | '/webhooks/outgoing'
   tag: string
-  /** What the operations are named after: `get<name>`, `pause<name>`. */
+  /** Prefix of the operation ids: `get<name>`, `pause<name>`. */
   name: string
-  /** What the summaries name. */
+  /** The noun in the summaries. */
   noun: string
   schema: z.ZodType
   descriptions: Record<'get' | Verb, string>

@@ -14,7 +14,7 @@ const value = z
   .max(SECRETS.characters)
   .refine((text) => text.trim().length >= SECRETS.least, {
     message: `must have at least ${SECRETS.least} characters: a shorter value cannot be masked wherever it occurs`,
-    params: { hint: 'keep a short value that is no secret in `env` (PATCH /app/organization)' },
+    params: { hint: 'keep a short value that is not a secret in `env` (PATCH /app/organization)' },
   })
   .meta({ description: 'Never returned.', writeOnly: true })
 
@@ -51,9 +51,9 @@ export const secretRoutes: AppRoute[] = [
     id: 'putSecret',
     tag: 'Secrets',
     summary: 'Create or replace a secret',
-    description: `Stores the value encrypted; it can be used and replaced, but not read again. Nodes that call other services read it as \`{{ secrets.<name> }}\`, from their next attempt on. Everyone who may author or test workflows can send it to any service. The value, also in JSON, in URLs, in base64 and in hexadecimal, is masked in the results of nodes that use it; one of ${SECRETS.distinctive} characters or more, of all nodes that call other services. An organization has at most ${SECRETS.count} secrets.`,
+    description: `Stores the value encrypted; it can be used and replaced, but not read again. Nodes that call other services read it as \`{{ secrets.<name> }}\`, from their next attempt on. Everyone who may author or test workflows can send it to any service. The value is masked in the results of nodes that use it, also as part of JSON or a URL, in base64 and in hexadecimal; a value of ${SECRETS.distinctive} characters or more is masked in the results of all nodes that call other services. An organization has at most ${SECRETS.count} secrets.`,
     params,
-    // The stored hash of a request would tell whether a guess is right.
+    // The stored hash of a request would confirm a guessed secret.
     idempotent: false,
     secretBody: true,
     body: z.strictObject({ value }).meta({ id: 'SecretPut' }),

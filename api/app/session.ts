@@ -48,7 +48,7 @@ export const sessionRoutes: AppRoute[] = [
     tag: 'Session',
     summary: 'Sign in',
     description:
-      'Sets the session cookie. The session of a cookie that is sent ends. Attempts are limited per IP address and per email.',
+      'Sets the session cookie. Ends the session of a cookie in the request. Attempts are limited per IP address and per email.',
     idempotent: false,
     body: z
       .strictObject({ email: z.string().min(3).max(254), password: z.string().min(1).max(1_000) })
@@ -99,7 +99,7 @@ export const sessionRoutes: AppRoute[] = [
     role: 'member',
     id: 'switchOrganization',
     tag: 'Session',
-    summary: 'Switch the organization',
+    summary: 'Switch to another organization',
     description:
       'Continues the session in another organization of the user, with a new cookie and a new CSRF token.',
     idempotent: false,
@@ -114,7 +114,7 @@ export const sessionRoutes: AppRoute[] = [
   }),
 ]
 
-/** Sets the cookie of a new session, and answers with the session. */
+/** Sets the cookie of a new session and responds with the session. */
 export async function answerSession(request: RouteRequest, { token, expires_at }: SignedIn) {
   const { deps } = request
   const session = await findSession(deps.db.system, token)
@@ -123,7 +123,7 @@ export async function answerSession(request: RouteRequest, { token, expires_at }
   return present(session, await organizationsOf(deps.db.system, session.user_id))
 }
 
-/** What a session records of the browser. */
+/** The browser data that a session records. */
 export const clientOf = ({ clientIp, headers }: RouteRequest) => ({
   ip: clientIp,
   userAgent: headers['user-agent'] ?? null,

@@ -15,7 +15,7 @@ import { email, newPassword } from './account.ts'
 import { HOUR, limit, limitAttempts } from './limit-attempts.ts'
 import { answerSession, clientOf, replacedSession, sessionSchema } from './session.ts'
 
-/** Hides the time of the request, which differs by some milliseconds for a known address. */
+/** Minimum response time in milliseconds. Without it the response time would show whether the address is known. */
 const LEAST_MS = 500
 
 const name = z.string().trim().min(1).max(200)
@@ -28,7 +28,7 @@ export const signUpRoutes: AppRoute[] = [
     id: 'signUp',
     tag: 'Session',
     summary: 'Sign up',
-    description: `For a new organization, whose owner the person becomes. \`confirmation: mail\`: nothing is made until the link in the mail is used, within ${SIGN_UP_HOURS} hours, with the same password. \`confirmation: none\`: sign in with \`POST /app/session\`. For an address that has an account the answer is the same: the password must be that of the account, else nothing is made, and the mail tells so. 404 where the operator has closed sign-up (\`SIGN_UP\`). Limited per IP address and per email.`,
+    description: `Creates an organization with you as its owner. \`confirmation: mail\`: nothing is created until the link in the mail is used, within ${SIGN_UP_HOURS} hours, with the same password. \`confirmation: none\`: sign in with \`POST /app/session\`. The response is the same for an address with an account: the password must then be that of the account, else nothing is created, and the mail says so. 404 if the operator has closed sign-up (\`SIGN_UP\`). Limited per IP address and per email.`,
     idempotent: false,
     body: z
       .strictObject({ organization_name: name, name, email, password: newPassword })
@@ -71,7 +71,7 @@ export const signUpRoutes: AppRoute[] = [
     tag: 'Session',
     summary: 'Confirm a sign-up',
     description:
-      'Makes the organization, and signs in. `password` is the one that was given for the sign-up, or that of the account if the address has one. The link works once.',
+      'Creates the organization, and signs in. `password` is the password of the sign-up, or that of the account if the address has one. The link works once.',
     params: z.object({ token: z.string() }),
     idempotent: false,
     body: z

@@ -5,9 +5,9 @@ import { type AppRoute, appRoute } from '../http/route.ts'
 
 const counted = z.object({
   used: z.int().nullable().meta({
-    description: 'null: not counted for the organization as a whole, or because the plan sets no limit.',
+    description: 'null: not counted, because the plan sets no limit or the limit is per webhook.',
   }),
-  limit: z.int().nullable().meta({ description: 'null: the plan sets none.' }),
+  limit: z.int().nullable().meta({ description: 'null: the plan sets no limit.' }),
 })
 
 const usage = z
@@ -30,7 +30,7 @@ const usage = z
       }),
     held_for_quota: z.int().meta({
       description:
-        'Deliveries that are held (`held_for: "quota"`): they are sent within minutes after the month or the plan has changed.',
+        'The number of deliveries held for the quota (`held_for: "quota"`). They are sent within minutes after the month or the plan has changed.',
     }),
   })
   .meta({ id: 'Usage' })
@@ -43,7 +43,7 @@ export const usageRoutes: AppRoute[] = [
     id: 'getUsage',
     tag: 'Organization',
     summary: 'Retrieve the usage',
-    description: 'What the organization uses of the limits of its plan.',
+    description: 'Returns the usage of the organization, and the limits of its plan.',
     response: { status: 200, schema: usage },
     handler: async ({ tenant }) => ({ object: 'usage', ...(await tenant(getUsage)) }),
   }),

@@ -19,9 +19,9 @@ const PAGE_POLICY = pagePolicy()
 const FORM = 'application/x-www-form-urlencoded'
 
 /**
- * The link of an approval. GET shows what is to be decided and changes nothing, so that a program that follows links
- * decides nothing; POST decides. The token is the only credential: there is no session, and so no request to forge.
- * Browsers get a page, other clients JSON. Neither the token nor the path is logged.
+ * The link of an approval. GET shows the pending decision and changes nothing, so a program that follows links decides
+ * nothing; POST decides. The token is the only credential: there is no session, and so no request forgery. Browsers get
+ * a page, other clients JSON. Neither the token nor the path is logged.
  */
 export async function handleApproval(ctx: Koa.Context, path: string, deps: AppDeps): Promise<void> {
   ctx.state.route = APPROVAL_PATH
@@ -59,7 +59,7 @@ function answerPage(ctx: Koa.Context, html: string): void {
   ctx.body = html
 }
 
-/** An answered approval is shown; a closed one is gone. */
+/** The approval, pending or answered. Throws `gone` for a closed one. */
 async function show(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Approval> {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(ctx, ['GET', 'POST'])
   const key = keyOf(ctx, path, deps)
@@ -81,7 +81,9 @@ async function decide(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Ap
   )
 }
 
-/** Throws `not_found` for a token that is not ours, without a query. */
+/**
+ * The key of the approval in a token. Throws `not_found` for a token that the service did not issue, without a query.
+ */
 function keyOf(ctx: Koa.Context, path: string, { secretsKey }: AppDeps) {
   const key = readApprovalToken(secretsKey, path.slice(PREFIX.length))
   if (!key) throw notFound('approval', 'the link must be complete')
@@ -89,7 +91,7 @@ function keyOf(ctx: Koa.Context, path: string, { secretsKey }: AppDeps) {
   return key
 }
 
-/** JSON, or the form of the page. */
+/** The decision as JSON, or as a form of the page. */
 async function readDecision(ctx: Koa.Context): Promise<unknown> {
   const isForm = ctx.is(FORM) === FORM
   if (isForm) refuseCompressed(ctx.req)

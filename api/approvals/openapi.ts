@@ -11,7 +11,7 @@ const DECIDING = [400, 404, 409, 410, 413, 415, 422, 431, 500, 503]
 
 const nameOf = (status: number) => `${errorResponse(status).$ref.split('/').at(-1)}OrPage`
 
-/** The errors of the link, by name: those of the API, or pages for people. */
+/** The errors of the link, by name: those of the API, and HTML pages for browsers. */
 export const approvalResponses = Object.fromEntries(
   DECIDING.map((status): [string, Json] => {
     const { content, ...rest } = errorResponseOf(status)
@@ -24,7 +24,9 @@ export const approvalResponses = Object.fromEntries(
   }),
 )
 
-/** The operations of the link of an approval, which are outside both route tables: the token is their credential. */
+/**
+ * The operations of the approval link. They are outside of both route tables, because the token is their credential.
+ */
 export function approvalOperations(shapes: Shapes, examples: Examples) {
   const shape = shapes.answer(approvalShape, 'Approval')
   const answer = (description: string, id: string): Json => ({
@@ -40,7 +42,7 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
         name: 'token',
         in: 'path' as const,
         required: true as const,
-        description: 'From the `link` of the approval.',
+        description: 'The token in the `link` of the approval.',
         schema: { type: 'string' },
       },
     ],
@@ -54,7 +56,8 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
       ...common,
       operationId: 'getApproval',
       summary: 'Retrieve an approval',
-      description: 'What is to be decided, or what was decided. It changes nothing. Browsers get a page.',
+      description:
+        'Returns the pending request for a decision, or the decision. Changes nothing. Browsers get a page.',
       responses: { '200': answer('Success.', 'getApproval'), ...errors(READING) },
     },
     POST: {
@@ -62,7 +65,7 @@ export function approvalOperations(shapes: Shapes, examples: Examples) {
       operationId: 'answerApproval',
       summary: 'Answer an approval',
       description:
-        'Records the decision; the run continues with it. 409 if there is a decision already, 410 if the approval has expired or its run has ended.',
+        'Records the decision; the run continues with it. 409 if the approval is already decided, 410 if it has expired or its run has ended.',
       requestBody: {
         required: true,
         content: {

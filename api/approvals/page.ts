@@ -3,7 +3,7 @@ import { escaped } from '../../workflows/shared/escape-html.ts'
 import { htmlPage } from '../http/html-page.ts'
 import { MAX_COMMENT } from './shape.ts'
 
-/** What is to be decided, with a form; or what was decided. */
+/** The HTML page of an approval: the pending decision with a form, or the decision made. */
 export function approvalPage(approval: Approval): string {
   const { title, message, workflow_name, expires_at } = approval
   const until = expires_at ? `, open until ${timeOf(expires_at)}` : ''

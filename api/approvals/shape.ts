@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { DECISIONS } from '../../workflows/nodes/wait-for.ts'
 
-/** Characters of a comment. */
+/** Maximum length of a comment, in characters. */
 export const MAX_COMMENT = 5_000
 
 const time = z.iso.datetime()
 
-/** An approval, as its link and the API show it. */
+/** An approval, as the link and the API return it. */
 export const approvalShape = z
   .object({
     object: z.literal('approval'),
@@ -17,7 +17,7 @@ export const approvalShape = z
     workflow_name: z.string(),
     title: z.string(),
     message: z.string().nullable(),
-    assignees: z.array(z.string()).describe('Ids or email addresses of those who are asked.'),
+    assignees: z.array(z.string()).describe('The user ids or email addresses of the assignees.'),
     status: z.enum(['waiting', ...DECISIONS]),
     comment: z.string().nullable(),
     answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),

@@ -7,16 +7,16 @@ import type { DocumentFormat } from '../../workflows/shared/knowledge.ts'
 import { type Source, tasks } from './tasks.ts'
 
 /**
- * What takes less than some 10 ms runs at once: below this, to hand it to a thread costs more than it saves.
- * Validation takes 2 to 3 ms for each KiB of a spec, dividing a document up to 0.2 ms.
+ * Work of up to some 10 ms runs in the event loop: below that, a thread costs more than it saves. Validation takes 2 to
+ * 3 ms for each KiB of a spec, dividing a document up to 0.2 ms.
  */
 const INLINE = { specCharacters: 4_096, definitionValues: 300, documentCharacters: 65_536 } as const
 
-/** Computations that a tenant chooses, for the handlers of the API. */
+/** Computations whose cost a tenant controls, for the handlers of the API. */
 export class Compute {
   private readonly pool = new Pool<typeof tasks>({ module: new URL('./tasks.ts', import.meta.url) })
 
-  /** Throws `invalid_request` where it is too expensive. */
+  /** Throws `invalid_request` if it is too expensive. */
   validate(organizationId: string, source: Source): Promise<ReturnType<typeof tasks.validate>> {
     const { spec, definition } = source
     const small =
@@ -28,17 +28,17 @@ export class Compute {
       : withinLimits('the workflow', () => this.pool.run(organizationId, 'validate', source))
   }
 
-  /** The payload of a webhook and what its mapping makes of it. Throws what `parseBody` throws, too. */
+  /** The parsed payload of a webhook and the result of its mapping. Throws the errors of `parseBody` too. */
   mapBody(organizationId: string, body: Body, mapping: Mapping) {
     return mapIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, mapping)
   }
 
-  /** A mapping proposed from a sample. Throws what `parseBody` throws, too. */
+  /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
   propose(organizationId: string, body: Body, target: Mapping['target_entity']) {
     return proposeIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, target)
   }
 
-  /** The passages of a document. Throws `invalid_request` where it is too expensive. */
+  /** The passages of a document. Throws `invalid_request` if it is too expensive. */
   async passages(organizationId: string, body: string, format: DocumentFormat): Promise<Passage[]> {
     if (body.length <= INLINE.documentCharacters) return passagesOf(body, format)
     return withinLimits('the document', () => this.pool.run(organizationId, 'passagesOf', body, format))

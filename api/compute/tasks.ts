@@ -5,7 +5,10 @@ import { type Validated, validateDefinition, validateSpec } from '../../workflow
 import type { Program } from '../../workflows/language/definition.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
-/** What the API computes for a tenant: in the event loop where it is small, else in a thread. All of it is pure. */
+/**
+ * The computations of the API whose cost a tenant controls. Small ones run in the event loop, others in a thread. All
+ * are pure.
+ */
 export const tasks = { validate, passagesOf, ...mapping }
 
 export interface Source {
@@ -13,7 +16,7 @@ export interface Source {
   definition?: Record<string, unknown> | undefined
 }
 
-/** Checks a spec, or else a raw definition, and compiles it where it is valid. */
+/** Checks a spec or a raw definition, and compiles it if it is valid. */
 function validate({ spec, definition }: Source): Validated & { program?: Program } {
   const validated =
     spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)

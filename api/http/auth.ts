@@ -10,19 +10,19 @@ import { coalesce } from './coalesce.ts'
 import type { Presumed } from './presumed.ts'
 import { type Caller, organizationOf, type Scope } from './scopes.ts'
 
-/** A caller with an API key, and the limits of its organization. */
+/** A caller with an API key, with the limits of its organization. */
 export interface KeyCaller extends Caller {
   type: 'key'
   limits: KeyHolder['limits']
 }
 
-/** What the look-up of a key found. */
+/** The result of a key look-up. */
 interface FoundKey {
   caller: KeyCaller
   holder: KeyHolder
 }
 
-/** Finds the holder of a key. Concurrent requests share a statement, which is sent after each has come in. */
+/** Finds the holder of a key. Concurrent requests share one statement, which is sent once all of them have arrived. */
 export const keyLookup = (system: System) =>
   coalesce(
     (key: string) => key,
@@ -37,7 +37,7 @@ const MAX_FOUND = 10_000
 export class KeyAuthentication {
   private readonly deps: AppDeps
   private readonly findHolder: ReturnType<typeof keyLookup>
-  /** By the hashes of the keys, so that no key stays in memory. */
+  /** Keyed by the hashes of the keys, so that no key stays in memory. */
   private readonly lastFound = new LRUCache<string, FoundKey>({ max: MAX_FOUND })
 
   constructor(deps: AppDeps) {
@@ -46,8 +46,8 @@ export class KeyAuthentication {
   }
 
   /**
-   * The caller of a request, looked up for each. Throws unauthorized, with a hint that depends on the form of the
-   * credential only: unknown, revoked, expired and not allowed from this address are one answer.
+   * The caller of a request, looked up for each request. Throws unauthorized. Its hint depends only on the form of the
+   * credential: unknown, revoked, expired and not allowed from this address are indistinguishable.
    */
   async authenticate(request: IncomingMessage): Promise<KeyCaller> {
     const key = keyIn(request)
@@ -67,7 +67,7 @@ export class KeyAuthentication {
     return caller
   }
 
-  /** The caller of the key's last look-up, if a request from this address could be answered as that one. */
+  /** The caller as of the key's last look-up, if that look-up would also authenticate a request from this address. */
   presume(request: IncomingMessage): Presumed | undefined {
     const key = keyIn(request)
     const hash = key && hashKey(key)
@@ -95,7 +95,7 @@ const NOT_ACCEPTED =
 const unauthorized = (hint: string | undefined) =>
   new AppError('unauthorized', 'missing or invalid API key', hint ? { hint } : {})
 
-/** What to send instead of a request without a readable key. */
+/** The hint for a request without a readable key. */
 function unreadable({ headers, url = '' }: IncomingMessage): string {
   const wanted = 'send the header `Authorization: Bearer <API key>`'
   if (KEY_IN_QUERY.test(url))
@@ -111,5 +111,5 @@ function isAllowedFrom(request: IncomingMessage, holder: KeyHolder, deps: AppDep
   )
 }
 
-/** The request does not await this: a lost `last_used_at` does no harm. */
+/** Not awaited by the request: a lost `last_used_at` does no harm. */
 const noteUse = (system: System, holder: KeyHolder) => noteKeyUse(system, holder).catch(() => {})

@@ -1,5 +1,5 @@
 import type { AppDeps } from '../deps.ts'
 
-/** The address of the service, as clients call it, without a final slash. */
+/** The public address of the service, without a final slash. */
 export const baseUrl = (deps: Pick<AppDeps, 'config'>, host = `localhost:${deps.config.PORT}`): string =>
   (deps.config.PUBLIC_URL ?? `http://${host}`).replace(/\/$/, '')

@@ -7,7 +7,7 @@ import { isStorable } from '../../workflows/shared/storable-text.ts'
 export const MAX_BODY = 1024 * 1024
 const MAX_DEPTH = 64
 
-/** For receiving a body: far more than a slow line needs for a megabyte. */
+/** Time limit for receiving a body: far more than a slow connection needs for a megabyte. */
 const BODY_MS = 30_000
 
 /**
@@ -44,7 +44,9 @@ export async function readBody(
       resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
     })
     request.once('error', stop)
-    request.once('aborted', () => stop(new AppError('invalid_request', 'the request ended early')))
+    request.once('aborted', () =>
+      stop(new AppError('invalid_request', 'the connection was closed before the end of the body')),
+    )
   })
 }
 
@@ -89,10 +91,10 @@ function depthExceeds(value: unknown, left: number): boolean {
   return false
 }
 
-/** Characters. Locating an error costs more than parsing, so larger bodies get no position. */
+/** Maximum length, in characters, of a body whose syntax error is located: locating it costs more than parsing. */
 const MAX_LOCATED = 100_000
 
-/** Where the text stops being JSON. The messages of JSON.parse often leave the position out, and quote the body. */
+/** The position of the syntax error. The messages of JSON.parse often omit the position, and quote the body. */
 function position(text: string): string {
   const offset = text.length > MAX_LOCATED ? undefined : errorOffset(text)
   if (offset === undefined) return ''

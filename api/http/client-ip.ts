@@ -25,8 +25,8 @@ export function subnetOf(address: string): string {
 }
 
 /**
- * Whether `address` matches an entry of `list`: an address or a CIDR range. An IPv4 address is also its IPv4-mapped IPv6
- * address (RFC 4291, 2.5.5.2), so that `::/0` is every address.
+ * Whether `address` matches an entry of `list`: an address or a CIDR range. An IPv4 address also matches as its
+ * IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), so that `::/0` is every address.
  */
 export function ipMatches(address: string, list: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false

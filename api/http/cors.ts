@@ -1,7 +1,7 @@
 import type Koa from 'koa'
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-/** The request headers that /v1 reads; the others that browsers send need no permission. */
+/** The request headers that /v1 reads. The other headers that browsers send need no permission. */
 const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id'
 /** The response headers that pages may read. */
 const RESPONSE_HEADERS = [
@@ -12,15 +12,15 @@ const RESPONSE_HEADERS = [
 const PREFLIGHT_SECONDS = '600'
 
 /**
- * CORS: lets pages of the given origins (`*`: of all) read responses. Without credentials: a browser sends no cookie,
- * and the page sends a key. Other origins get no header, so that browsers refuse them.
- * @returns a function that sets the headers and answers a preflight; true if it did.
+ * CORS: lets pages of the given origins (`*`: all) read responses. It allows no credentials: a browser sends no cookie,
+ * and the page sends a key. Other origins get no CORS header, so browsers refuse the response.
+ * @returns a function that sets the headers and answers preflights; it returns true for a preflight.
  */
 export function createCors(origins: readonly string[]): (ctx: Koa.Context) => boolean {
   if (origins.length === 0) return () => false
   const allowsAll = origins.includes('*')
   return ({ method, req, res }) => {
-    // Also where the header is absent: a cache must not give that response to a page.
+    // Set even without an Allow-Origin header: a cache must not serve that response to an allowed page.
     if (!allowsAll) res.setHeader('Vary', 'Origin')
     const { origin } = req.headers
     if (origin === undefined || !(allowsAll || origins.includes(origin))) return false

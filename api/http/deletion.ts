@@ -3,7 +3,7 @@ import { z } from 'zod'
 const ID = { id: z.uuid() }
 export const DELETED_AT = { deleted_at: z.iso.datetime() }
 
-/** The response of a deletion. `shape`: what names the deleted thing, and what else is known. */
+/** The response of a deletion. `shape` has the members that identify the deleted object, and any others. */
 export const deletion = <const O extends string, S extends z.ZodRawShape = typeof ID>(
   object: O,
   shape: S = ID as never,

@@ -1,20 +1,20 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How often connections that have become idle are closed while a server drains. */
+/** Interval of closing idle connections while a server drains. */
 const CLOSE_IDLE_MS = 50
-/** The first request of a new connection must have begun to arrive by then. */
+/** Time limit for the first byte of the first request of a new connection. */
 const FIRST_BYTE_MS = 500
 
 /** The shutdown of an HTTP server: requests in progress are answered, and their connections closed. */
 export class Drain {
   private readonly server: Server
-  /** When each was accepted. */
+  /** The time when each socket was accepted. */
   private readonly sockets = new Map<Socket, number>()
   private readonly open = new Set<ServerResponse>()
   private draining = false
 
-  /** Register the request listener of the application after this: a response must be seen before it is sent. */
+  /** Construct it before the application's request listener is registered: it must see a response before it is sent. */
   constructor(server: Server) {
     this.server = server
     server.on('connection', (socket) => {
@@ -28,7 +28,7 @@ export class Drain {
     })
   }
 
-  /** From now on every response ends its connection, so that clients connect to another process. */
+  /** Every response now closes its connection, so that clients connect to another process. */
   begin(): void {
     this.draining = true
     for (const response of this.open) closeAfter(response)

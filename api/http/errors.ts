@@ -40,7 +40,7 @@ export function errorBody(error: AppError, requestId: string): object {
   }
 }
 
-/** Answers with an error. An unexpected error is logged in full and not shown to the client. */
+/** Responds with an error. An unexpected error is logged in full and not shown to the client. */
 export function answerError(ctx: Koa.Context, error: unknown, requestId: string, log: Logger): void {
   const known = toAppError(error)
   if (known !== error) log.error({ err: forLog(error), request_id: requestId }, 'request failed')

@@ -11,17 +11,17 @@ import { type Caller, requireScopes, type Scope } from './scopes.ts'
 import { traceOf } from './trace.ts'
 import type { Upload } from './upload.ts'
 
-/** One request in the gateway: the request that the handler gets, and the state that the handler sets. */
+/** One request in the gateway: the request object of the handler, and the state that the handler sets. */
 export class Exchange implements RouteRequest {
   query: unknown
   body: unknown
   readonly params: unknown
   readonly deps: AppDeps
-  /** The transaction of a keyed request: it contains the effects and the stored response. */
+  /** The transaction of a keyed request: it contains the handler's effects and the stored response. */
   transaction: Tenant | undefined
-  /** Set by `runOnce`: stores an early answer and commits. */
+  /** Set by `runOnce`: stores a provisional answer and commits. */
   commitEarly: ((answer: unknown) => Promise<void>) | undefined
-  /** Set by `runOnce`: a retry needs the answer, so a disconnect does not abort keyed requests. */
+  /** Set by `runOnce`: a retry needs the response, so a disconnect does not abort keyed requests. */
   keyed = false
   stored = true
   /** The headers that the handler set. */
@@ -32,7 +32,7 @@ export class Exchange implements RouteRequest {
   private readonly optionalCaller: Caller | undefined
   private abortController: AbortController | undefined
 
-  /** The last parameter: the uploaded file, and the options of its transactions. */
+  /** The last parameter has the uploaded file and the options of the transactions. */
   constructor(
     ctx: Koa.Context,
     deps: AppDeps,

@@ -8,15 +8,15 @@ import type { AppDeps } from '../deps.ts'
 import { clientIp, subnetOf } from './client-ip.ts'
 import { rateLimited, setLimitHeaders, WINDOW_SECONDS } from './rate-limit.ts'
 
-/** Requests per minute with a wrong key or session cookie, from one address. */
+/** Maximum number of requests per minute with a wrong key or session cookie from one address. */
 export const MAX_FAILURES = 120
-/** Credentials that this process has accepted last. */
+/** Maximum number of accepted credentials that this process remembers. */
 const MAX_PROVEN = 10_000
 
 /**
- * Limits the requests with wrong credentials from an address. Above the limit, requests from it are refused before the
- * look-up of their credential, except those whose credential this process has accepted before: clients behind the same
- * address are not locked out by a neighbour. Requests without credentials cost nothing and do not count.
+ * Limits the requests with wrong credentials from an address. Above the limit, requests from the address are refused
+ * before their credential is looked up, unless this process has accepted the credential before: a neighbour behind the
+ * same address cannot lock out other clients. Requests without credentials cost nothing and do not count.
  */
 export class FailedCredentials {
   private readonly deps: AppDeps

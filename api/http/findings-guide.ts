@@ -5,7 +5,7 @@ import { guidePage } from './guide-page.ts'
 const INTRODUCTION = `<p><code>POST /v1/workflows/validate</code> and every save of a workflow report findings. Each has one of
 these codes, which do not change. An error refuses the workflow, a warning does not. Apply all hints, then validate again.</p>`
 
-/** The page that explains the code of each finding, with the code as anchor. */
+/** The page that explains each finding code. Its anchors are the codes. */
 export function findingsGuide(): string {
   const entries = Object.entries<CodeEntry>(CODES)
   const sections = (['error', 'warning'] as const).map(

@@ -6,23 +6,22 @@ import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/model/erro
 import { check, strict } from '../../db/model/validate.ts'
 import type { Send } from '../../db/postgres/transaction.ts'
 import type { AppDeps } from '../deps.ts'
-import { isSuspect, MAX_BODY, parseJson, readBody, requireJson, unsafeText } from './body.ts'
+import { isSuspect, unsafeText } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
 import { Exchange } from './exchange.ts'
-import { idempotencyKey, runOnce } from './idempotency.ts'
+import { runOnce } from './idempotency.ts'
 import { answerPresumed, type Presumed } from './presumed.ts'
+import { type Received, receive } from './received.ts'
 import {
   type AppRoute,
   type EventStream,
   type FileAnswer,
   isIdempotent,
-  type RawQuery,
   type Route,
   type Sent,
 } from './route.ts'
 import { type Accepted, type Match, Router } from './router.ts'
 import type { Caller } from './scopes.ts'
-import { openUpload } from './upload.ts'
 
 /** The differences between /v1 (keys and scopes), /app (sessions and roles) and /app/v1 (sessions and scopes). */
 export interface Realm<R extends Route | AppRoute> {
@@ -35,7 +34,7 @@ export interface Realm<R extends Route | AppRoute> {
   inspect(route: R): void
   /** The caller; undefined only for a public route. Throws unauthorized. */
   authenticate(ctx: Koa.Context, route: R | undefined): Promise<Caller | undefined>
-  /** The caller as of the last look-up of its credential, for reads. */
+  /** The caller as of the last look-up of its credential. For reads only. */
   presume?(ctx: Koa.Context): Presumed | undefined
   /** Counts the request against the caller's limits. Throws rate_limited. */
   limit?(ctx: Koa.Context, caller: Caller): Promise<void>
@@ -43,7 +42,7 @@ export interface Realm<R extends Route | AppRoute> {
   authorize(ctx: Koa.Context, route: R, params: unknown, caller: Caller | undefined): void
 }
 
-/** A route with its schemas, compiled at start. */
+/** A route with its schemas, which are compiled at start. */
 interface Operation<R> {
   route: R
   params: z.ZodType | undefined
@@ -53,8 +52,8 @@ interface Operation<R> {
 }
 
 /**
- * Reads are answered as their presumed caller while fewer requests are in progress: above, they share the look-ups of
- * their keys, which takes less CPU time.
+ * Reads are answered as their presumed caller below this number of concurrent requests. Above it, requests share the
+ * look-ups of their keys, which takes less CPU time.
  */
 const MOST_PRESUMED = 4
 
@@ -103,39 +102,54 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
     ctx.state.route = realm.prefix + operation.route.path
     realm.authorize(ctx, operation.route, params, caller)
 
-    const key = operation.idempotent ? idempotencyKey(ctx.req) : undefined
-    const { accepts, bodyLimit = MAX_BODY, response } = operation.route
-    const upload = accepts && openUpload(ctx.req, accepts, bodyLimit)
-    const takesJson = !upload && ctx.method !== 'GET' && ctx.method !== 'HEAD'
-    const bytes = takesJson ? await readJson(ctx, bodyLimit) : undefined
-    const sent: Sent = { query: parseQuery(search), body: bytes && parseJson(bytes) }
-
+    const received = await receive(ctx, operation, search)
     const request = new Exchange(ctx, deps, caller, params, {
-      file: upload,
+      file: received.upload,
       readOnly: isRead(operation),
       afterBegin,
     })
-    const execute = async () => {
-      try {
-        Object.assign(request, checked(operation, params, sent, bytes))
-        return await operation.route.handler(request)
-      } catch (error) {
-        throw await withOtherIssues(error, operation, request, sent)
-      }
-    }
-    if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
-    if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
-    const { status, body } = key
-      ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
-      : { status: response.status, body: JSON.stringify(await execute()) }
-
-    ctx.status = status
-    ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
-    ctx.body = body
+    await respond(ctx, operation, request, path, received)
   }
 }
 
-/** Whether nothing leaves before the handler has ended, and nothing changes by it: its transactions are read-only. */
+/** Executes the operation and sets its response. With an Idempotency-Key it is executed at most once. */
+async function respond(
+  ctx: Koa.Context,
+  operation: Operation<Route | AppRoute>,
+  request: Exchange,
+  path: string,
+  received: Received,
+): Promise<void> {
+  const { response } = operation.route
+  const execute = () => validateAndHandle(operation, request, received)
+  if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
+  if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
+  const { key, bytes } = received
+  const { status, body } = key
+    ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
+    : { status: response.status, body: JSON.stringify(await execute()) }
+  ctx.status = status
+  ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
+  ctx.body = body
+}
+
+/** Validates the request and runs the handler. Throws validation_error with all issues. */
+async function validateAndHandle(
+  operation: Operation<Route | AppRoute>,
+  request: Exchange,
+  received: Received,
+): Promise<unknown> {
+  try {
+    Object.assign(request, checked(operation, request.params, received))
+    return await operation.route.handler(request)
+  } catch (error) {
+    throw await withOtherIssues(error, operation, request, received.sent)
+  }
+}
+
+/**
+ * Whether the operation only reads: its transactions are read-only, and its response is sent after the handler ends.
+ */
 const isRead = ({ route: { method, response } }: Operation<Route | AppRoute>) =>
   method === 'GET' && !('file' in response) && !('stream' in response)
 
@@ -184,14 +198,6 @@ const enumerationsOf = ({ params }: Route | AppRoute): Accepted | undefined => {
   return enumerations.length > 0 ? Object.fromEntries(enumerations) : undefined
 }
 
-/** The raw body. It is also read if the operation accepts none, because then it must be empty. */
-async function readJson(ctx: Koa.Context, limit: number): Promise<Buffer | undefined> {
-  const bytes = await readBody(ctx.req, limit)
-  if (bytes.length === 0) return undefined
-  requireJson(ctx.req)
-  return bytes
-}
-
 function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswer): void {
   ctx.status = 200
   ctx.res.setHeader('Content-Type', `${type}; charset=utf-8`)
@@ -216,13 +222,8 @@ function answerStream(ctx: Koa.Context, { events, close, lifetimeMs }: EventStre
 const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
-/** The parsed query and body. Throws validation_error with all issues of both. */
-function checked(
-  operation: Operation<Route | AppRoute>,
-  params: unknown,
-  sent: Sent,
-  bytes: Buffer | undefined,
-) {
+/** The validated query and body. Throws validation_error with all issues of both. */
+function checked(operation: Operation<Route | AppRoute>, params: unknown, { sent, bytes }: Received) {
   const issues = unsafeText(sent.query, ['query'])
   if (bytes && isSuspect(bytes)) issues.push(...unsafeText(sent.body, ['body']))
   const query = check(operation.query(params), sent.query, 'query')
@@ -236,7 +237,7 @@ function checked(
   return { query: query.value, body: body.value }
 }
 
-/** The error of a refused request, with the issues of `otherIssues`. */
+/** The error of a refused request, extended by the issues of `otherIssues`. */
 async function withOtherIssues(
   error: unknown,
   { route }: Operation<Route | AppRoute>,
@@ -247,32 +248,4 @@ async function withOtherIssues(
   const others = await route.otherIssues(request, sent)
   const issues = firstOfEachLoc([...error.details.issues, ...others])
   return issues.length > error.details.issues.length ? invalid(issues) : error
-}
-
-/** Parameters by name; a repeated parameter is a list. Throws invalid_request if the encoding is not UTF-8. */
-function parseQuery(search: string): RawQuery {
-  const query: RawQuery = Object.create(null)
-  if (search === '') return query
-  if (!isUtf8(search))
-    throw new AppError('invalid_request', 'the query string is not UTF-8', {
-      hint: 'percent-encode non-ASCII characters as UTF-8: é is %C3%A9',
-    })
-  for (const [name, value] of new URLSearchParams(search)) {
-    const before = query[name]
-    query[name] = before === undefined ? value : [before, value].flat()
-  }
-  return query
-}
-
-/**
- * Whether the percent-encoding is UTF-8; a literal % is allowed. URLSearchParams would decode invalid bytes to U+FFFD,
- * and the list would be empty instead of refused.
- */
-function isUtf8(search: string): boolean {
-  try {
-    for (const [encoded] of search.matchAll(/(?:%[0-9a-f]{2})+/gi)) decodeURIComponent(encoded)
-    return true
-  } catch {
-    return false
-  }
 }

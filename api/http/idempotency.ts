@@ -14,7 +14,7 @@ import type { Exchange } from './exchange.ts'
 import { requireScopes, scopeNamed } from './scopes.ts'
 
 const MAX_LENGTH = 255
-/** Three renewals in a lease. */
+/** The interval of lease renewals: three in each lease. */
 const RENEW_MS = 1_000
 const IDEMPOTENCY_ERRORS: ErrorType[] = ['idempotency_conflict', 'idempotency_in_progress']
 
@@ -44,10 +44,10 @@ interface Keyed {
  * Executes a request with an Idempotency-Key, or returns the stored response. Throws insufficient_scope if the caller
  * has since lost a scope that the handler required.
  *
- * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash leaves all
- * or nothing, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
+ * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash rolls back
+ * all of them, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
  * processes to see its effects commits early with `request.commit(answer)`. The key then stays in progress until the
- * handler answers; after a crash, until its lease of a few seconds ends.
+ * handler returns; after a crash, until its lease of a few seconds expires.
  */
 export async function runOnce(
   request: Exchange,
@@ -55,89 +55,128 @@ export async function runOnce(
   status: number,
   execute: () => Promise<unknown>,
 ): Promise<StoredAnswer> {
-  const { db } = request.deps
-  const { organization, id: callerId } = request.caller
-  const identity = {
-    ...keyed,
-    callerId,
-    hash: createHash('sha256')
-      .update(keyed.bytes ?? '')
-      .digest(),
-  }
-  const early = deferred<EarlyAnswer>()
-  const committed = deferred<void>()
-  // Awaited only by a handler that commits early.
-  committed.promise.catch(() => {})
-  request.keyed = true
-  request.commitEarly = (answer) => {
-    early.resolve({ answer, provisional: true })
-    return committed.promise
-  }
-
-  const stored = (status: number, body: string): StoredAnswer => ({
-    status,
-    body,
-    headers: request.handlerHeaders,
-    scopes: [...request.requiredScopes],
-  })
-
-  let replayed: StoredAnswer | undefined
-  let handling: Promise<unknown> | undefined
+  const identity = identityOf(request, keyed)
+  const early = offerEarlyCommit(request)
+  let outcome: Outcome
   try {
-    await db.tenant(
-      organization.id,
-      request.actor,
-      async (tx) => {
-        // After a failed commit the first handler still waits: a second one must not run concurrently.
-        if (early.settled) throw new AppError('unavailable', 'the answer could not be stored: try again')
-        replayed = await claimIdempotencyKey(tx, identity)
-        if (replayed) return
-        request.transaction = { ...tx, last() {} }
-        handling = execute()
-        const { answer, provisional } = await Promise.race([early.promise, handling.then(asFinal)])
-        if (request.stored)
-          await storeAnswer(tx, identity, stored(status, JSON.stringify(answer)), { provisional })
-      },
-      request.trace,
-    )
+    outcome = await claimAndExecute(request, identity, status, early, execute)
   } catch (error) {
-    committed.reject(error)
-    if (isStorable(error)) {
-      const body = JSON.stringify(errorBody(error, request.requestId))
-      await db.tenant(organization.id, request.actor, async (tx) => {
-        if (await reclaim(tx, identity))
-          await storeAnswer(tx, identity, { ...stored(STATUS[error.type], body), headers: {} })
-      })
-    }
+    early.committed.reject(error)
+    if (isStorable(error)) await storeError(request, identity, error)
     throw error
   } finally {
     request.transaction = undefined
     request.commitEarly = undefined
   }
-  if (replayed) {
-    requireScopes(request.caller, replayed.scopes.map(scopeNamed))
-    for (const [name, value] of Object.entries(replayed.headers)) request.setHeader(name, value)
-    request.setHeader('Idempotency-Replayed', 'true')
-    return replayed
-  }
+  if ('replayed' in outcome) return replay(request, outcome.replayed)
+  early.committed.resolve()
+  return finish(request, identity, status, early, outcome.handling)
+}
 
-  committed.resolve()
-  const inTransaction = (work: (tx: Tenant) => Promise<void>) =>
-    db.tenant(organization.id, request.actor, work, request.trace)
+function identityOf({ caller }: Exchange, keyed: Keyed): IdempotentRequest {
+  const hash = createHash('sha256')
+    .update(keyed.bytes ?? '')
+    .digest()
+  return { ...keyed, callerId: caller.id, hash }
+}
+
+/** The early commit of a handler: `answer` is what it commits with, `committed` settles with the transaction. */
+interface EarlyCommit {
+  answer: Deferred<EarlyAnswer>
+  committed: Deferred<void>
+}
+
+/** Enables `request.commit` for the handler. */
+function offerEarlyCommit(request: Exchange): EarlyCommit {
+  const answer = deferred<EarlyAnswer>()
+  const committed = deferred<void>()
+  // Only a handler that commits early awaits this promise.
+  committed.promise.catch(() => {})
+  request.keyed = true
+  request.commitEarly = (provisional) => {
+    answer.resolve({ answer: provisional, provisional: true })
+    return committed.promise
+  }
+  return { answer, committed }
+}
+
+/** A stored response, or the handler, which is still running after an early commit. */
+type Outcome = { replayed: StoredAnswer } | { handling: Promise<unknown> }
+
+/** The transaction of a keyed request: it claims the key, executes the handler and stores its response. */
+function claimAndExecute(
+  request: Exchange,
+  identity: IdempotentRequest,
+  status: number,
+  early: EarlyCommit,
+  execute: () => Promise<unknown>,
+): Promise<Outcome> {
+  return inTransaction(request, async (tx) => {
+    // The first handler still waits after a failed commit: a second one must not run concurrently.
+    if (early.answer.settled) throw new AppError('unavailable', 'the response could not be stored: try again')
+    const replayed = await claimIdempotencyKey(tx, identity)
+    if (replayed) return { replayed }
+    request.transaction = { ...tx, last() {} }
+    const handling = execute()
+    const { answer, provisional } = await Promise.race([early.answer.promise, handling.then(asFinal)])
+    if (request.stored) await storeAnswer(tx, identity, answerOf(request, status, answer), { provisional })
+    return { handling }
+  })
+}
+
+/** Stores the response to an error, whose effects were rolled back, so that a retry gets the same error. */
+async function storeError(request: Exchange, identity: IdempotentRequest, error: AppError): Promise<void> {
+  const { deps, caller, actor, requestId } = request
+  const stored = { ...answerOf(request, STATUS[error.type], errorBody(error, requestId)), headers: {} }
+  await deps.db.tenant(caller.organization.id, actor, async (tx) => {
+    if (await reclaim(tx, identity)) await storeAnswer(tx, identity, stored)
+  })
+}
+
+/** Responds with a stored response. Throws insufficient_scope. */
+function replay(request: Exchange, replayed: StoredAnswer): StoredAnswer {
+  requireScopes(request.caller, replayed.scopes.map(scopeNamed))
+  for (const [name, value] of Object.entries(replayed.headers)) request.setHeader(name, value)
+  request.setHeader('Idempotency-Replayed', 'true')
+  return replayed
+}
+
+/**
+ * The response of the handler. If the handler has committed early, renews the lease of the key until the handler
+ * returns, and then stores the final response.
+ */
+async function finish(
+  request: Exchange,
+  identity: IdempotentRequest,
+  status: number,
+  early: EarlyCommit,
+  handling: Promise<unknown>,
+): Promise<StoredAnswer> {
   const renewal = setInterval(() => {
-    // A lease that ends early does no harm: a retry gets the provisional answer.
-    if (early.settled) inTransaction((tx) => renewLease(tx, identity)).catch(() => {})
+    // A lease that expires early does no harm: a retry gets the provisional answer.
+    if (early.answer.settled) inTransaction(request, (tx) => renewLease(tx, identity)).catch(() => {})
   }, RENEW_MS)
   try {
-    const answer = stored(status, JSON.stringify(await handling))
-    if (early.settled && request.stored) await inTransaction((tx) => storeAnswer(tx, identity, answer))
+    const answer = answerOf(request, status, await handling)
+    if (early.answer.settled && request.stored)
+      await inTransaction(request, (tx) => storeAnswer(tx, identity, answer))
     return answer
   } finally {
     clearInterval(renewal)
   }
 }
 
-/** The answer to store with the effects of the handler: provisional if the handler has committed early. */
+const inTransaction = <T>({ deps, caller, actor, trace }: Exchange, work: (tx: Tenant) => Promise<T>) =>
+  deps.db.tenant(caller.organization.id, actor, work, trace)
+
+const answerOf = (request: Exchange, status: number, body: unknown): StoredAnswer => ({
+  status,
+  body: JSON.stringify(body),
+  headers: request.handlerHeaders,
+  scopes: [...request.requiredScopes],
+})
+
+/** The response that is stored with the handler's effects: provisional if the handler has committed early. */
 interface EarlyAnswer {
   answer: unknown
   provisional: boolean
@@ -146,8 +185,8 @@ interface EarlyAnswer {
 const asFinal = (answer: unknown): EarlyAnswer => ({ answer, provisional: false })
 
 /**
- * Claims a key again after a rollback. False if another request has claimed it since: this error must not replace the
- * response of a request that took effect.
+ * Claims a key again after a rollback. @returns false if another request has claimed it since: this error must not
+ * replace the response of a request that took effect.
  */
 async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean> {
   try {
@@ -159,17 +198,19 @@ async function reclaim(tx: Tenant, identity: IdempotentRequest): Promise<boolean
 }
 
 /**
- * Refusals without effects that the client or an admin can resolve, so a retry must run again: a scope or plan changes
- * (403), a record is restored (404), If-Match is current (412), a definition changes (422).
+ * Statuses of refusals without effects, whose cause the client or an admin can remove, so that a retry must run again:
+ * a scope or plan changes (403), a record is restored (404), If-Match is current (412), a definition changes (422).
  */
 const UNSTORED = [403, 404, 412, 422, 429]
 
-/** Whether the response to an error is stored: a conflict is, a refusal or a temporary error is not. */
+/** Whether the response to an error is stored. A conflict is stored; a refusal or a temporary error is not. */
 function isStorable(error: unknown): error is AppError {
   if (!(error instanceof AppError)) return false
   const status = STATUS[error.type]
   return status < 500 && !UNSTORED.includes(status) && !IDEMPOTENCY_ERRORS.includes(error.type)
 }
+
+type Deferred<T> = ReturnType<typeof deferred<T>>
 
 function deferred<T>() {
   let settled = false

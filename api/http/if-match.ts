@@ -6,9 +6,9 @@ import { AppError } from '../../db/model/errors.ts'
  * version. Tags that are not versions never match. Throws `version_conflict` if no tag is a version.
  */
 export function ifMatch(headers: IncomingHttpHeaders): readonly number[] | undefined {
-  const given = headers['if-match']?.trim()
-  if (given === undefined || given === '*') return undefined
-  const versions = given.split(',').flatMap((tag) => {
+  const header = headers['if-match']?.trim()
+  if (header === undefined || header === '*') return undefined
+  const versions = header.split(',').flatMap((tag) => {
     // Weak tags are accepted: a proxy that compresses responses changes "3" to W/"3".
     const version = /^(?:W\/)?"(\d{1,9})"$/.exec(tag.trim())?.[1]
     return version === undefined ? [] : [Number(version)]

@@ -46,7 +46,7 @@ const instant = (timeOfDay: string) =>
     )
     .transform((text) => new Date(text.includes('T') ? text : `${text}T${timeOfDay}Z`))
 
-/** The times between which the listed rows were created. */
+/** The range of creation times of the listed rows. */
 export const period = {
   from: instant('00:00:00.000')
     .optional()
@@ -81,7 +81,7 @@ export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id)
 export const presentList = <T>(page: Page<T>) => ({ object: 'list' as const, ...page })
 
 /**
- * A page of a short list, sorted by name. A cursor is the name that it follows.
+ * A page of a short list, sorted by name. The cursor contains the last name of the previous page.
  * @param of everything that determines the items: a cursor is valid for this list only.
  */
 export function pageByName<T extends { name: string }>(
@@ -100,7 +100,7 @@ export function pageByName<T extends { name: string }>(
     limit: query.limit,
     offset,
     has_more,
-    // The items have no ids.
+    // The items have no ids, so the cursor contains the nil UUID.
     next_cursor: has_more ? encodeCursor(hash, { value: data.at(-1)!.name, id: NIL }) : null,
     total: all.length,
     total_is_estimate: false,

@@ -10,13 +10,13 @@ export function requireHost({ httpVersion, headers }: IncomingMessage): void {
     throw new AppError('invalid_request', 'the request has no Host header')
 }
 
-/** Errors of Node's HTTP parser, by code. */
+/** Status line and message for the error codes of Node's HTTP parser. */
 const REFUSALS: Record<string, [status: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request was not complete within the time limit'],
 }
 
-/** A listener of `clientError`: answers invalid HTTP with the error envelope and closes the connection. */
+/** A listener of `clientError`: responds to invalid HTTP with the error envelope and closes the connection. */
 export function answerMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()

@@ -1,7 +1,7 @@
 import type { ErrorDetails, ErrorType } from '../../db/model/errors.ts'
 import { STATUS } from './errors.ts'
 
-/** The errors of the OpenAPI document: one shape, and one response for each status, which operations refer to. */
+/** The errors in the OpenAPI document: one schema, and one shared response per status. */
 export const errorShapes = {
   ErrorResponse: {
     type: 'object',
@@ -40,7 +40,7 @@ export const errorShapes = {
       },
       msg: { type: 'string', description: 'A description for people.' },
       type: { type: 'string', description: 'A stable code for programs.' },
-      input: { description: 'What was sent, at most 200 characters.' },
+      input: { description: 'The invalid value, at most 200 characters.' },
       hint: { type: 'string', description: 'How to correct it.' },
     },
   },
@@ -67,7 +67,7 @@ const RESPONSES: Record<number, [name: string, description: string]> = {
   503: ['ServiceUnavailable', 'The service is busy or starting. Retry after Retry-After.'],
 }
 
-/** A reference to the response of a status. */
+/** A reference to the shared response of a status. */
 export const errorResponse = (status: number) => ({ $ref: `#/components/responses/${RESPONSES[status]![0]}` })
 
 /** One example for each type of error. */
@@ -95,7 +95,7 @@ const EXAMPLES: Record<ErrorType, [message: string, details?: ErrorDetails]> = {
   unavailable: ['the service is busy or starting: try again'],
 }
 
-/** Node's HTTP parser refuses headers that are too large. */
+/** The headers are too large: a refusal of Node's HTTP parser. */
 const HEADERS_TOO_LARGE = exampleOf('invalid_request', ['the headers are too large'])
 
 export const errorResponses = Object.fromEntries(
@@ -114,7 +114,7 @@ export const errorResponses = Object.fromEntries(
   ]),
 )
 
-/** The response of a status itself, for an operation that adds to it. */
+/** The shared response of a status itself, for an operation that adds to it. */
 export const errorResponseOf = (status: number) => errorResponses[RESPONSES[status]![0]]!
 
 function headersOf(status: string): object {

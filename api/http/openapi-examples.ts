@@ -10,7 +10,7 @@ export class Examples {
   readonly components: Record<string, { value: unknown }> = {}
   private readonly names = new Map<string, string>()
 
-  /** The example of an operation, as a part of its media type. */
+  /** The example of an operation, as a member of its media type. */
   of(operationId: string): Json {
     const value = (answers as Record<string, unknown>)[operationId]
     if (value === undefined) return {}

@@ -37,7 +37,7 @@ const IDEMPOTENCY_KEY: Parameter = {
 const IF_MATCH: Parameter = {
   name: 'If-Match',
   in: 'header',
-  description: 'The ETag that was read. 412 if the version has changed.',
+  description: 'The ETag of the version that you have read. 412 if the version has changed.',
   schema: { type: 'string' },
 }
 
@@ -67,7 +67,7 @@ function pathParameters(route: Route | AppRoute, shapes: Shapes): Parameter[] {
   })
 }
 
-/** `workflow_id`: The id of the workflow. */
+/** The description of a path parameter: "The id of the workflow." for `workflow_id`. */
 const idNote = (name: string) =>
   `The ${name.endsWith('_id') ? `id of the ${name.slice(0, -3).replaceAll('_', ' ')}` : name.replaceAll('_', ' ')}.`
 
@@ -86,7 +86,9 @@ function queryParameters(schema: Json): Parameter[] {
   })
 }
 
-/** An object's members are sent as `amount[gte]=5` if a plain value is possible too, else by their own names. */
+/**
+ * Members of an object parameter are sent as `amount[gte]=5` if a plain value is possible too, else by their own names.
+ */
 function styleOf({ type, anyOf, $ref }: Json): Pick<Parameter, 'style' | 'explode'> {
   if (type === 'object') return { style: 'form', explode: true }
   const takesObject =
@@ -96,8 +98,8 @@ function styleOf({ type, anyOf, $ref }: Json): Pick<Parameter, 'style' | 'explod
 }
 
 /**
- * Moves the parameters that several operations share to the document's components. A component has the name of its
- * parameter; if several parameters have the name, that of the tag too: `Contacts_stage`.
+ * Moves parameters that several operations share to the document's components. A component has the name of its
+ * parameter, with the tag as prefix if several parameters have that name: `Contacts_stage`.
  *
  * @returns the components; the operations refer to them.
  */

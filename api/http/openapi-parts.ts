@@ -1,4 +1,4 @@
-/** The parts of the OpenAPI document that belong to no operation: introduction, headers, security schemes. */
+/** The parts of the OpenAPI document outside of its operations: introduction, headers, security schemes. */
 
 export const DESCRIPTION = `A REST API for business records and durable workflows. Requests and responses are JSON in UTF-8. Times are RFC 3339 in UTC, money is a decimal string beside an ISO 4217 currency, ids are UUIDs.
 
@@ -34,7 +34,7 @@ Requests count against a window of 60 seconds for the key and one for the organi
 
 The path prefix \`/v1\` is the version. Within it the API only grows: clients ignore response members that they do not know. A breaking change gets a new prefix, announced 12 months ahead by the headers \`Deprecation\` and \`Sunset\`.`
 
-/** Headers of responses; an operation refers to those that it sends. */
+/** Response headers; each operation refers to the headers that it sends. */
 export const responseHeaders = {
   'X-Request-Id': {
     description: 'The id of the request.',

@@ -1,7 +1,7 @@
 import { TARGETS, WRITES } from '../../db/model/incoming/types.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
-/** The receiver of incoming webhooks: the operation outside both route tables, with errors and a secret of its own. */
+/** The receiver of incoming webhooks: an operation outside of both route tables, with its own errors and secret. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
 
 const failure = (description: string, error: string, more: object = {}) => ({
@@ -32,7 +32,7 @@ export const receiverShapes = {
         type: 'array',
         items: { type: 'string' },
         description:
-          'What was not taken: values that automatic mapping guessed and that do not fit, further records of a list. Absent if there are none.',
+          'Ignored parts of the payload: invalid values that automatic mapping guessed, and further records of a list. Absent if there are none.',
       },
     },
   },
@@ -99,7 +99,7 @@ export const receiverOperation = {
   responses: {
     '200': {
       description:
-        'The payload was accepted, or skipped as a duplicate; or the challenge of Slack is repeated.',
+        'The payload was accepted, or skipped as a duplicate; or the response to a challenge of Slack.',
       content: {
         'application/json': {
           schema: {

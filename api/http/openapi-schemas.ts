@@ -16,7 +16,7 @@ const COMPONENTS = '#/components/schemas/'
 export class Shapes {
   private readonly definitions: Record<Io, Map<string, Json>> = { input: new Map(), output: new Map() }
 
-  /** JSON Schema of a zod schema. Throws if two schemas have the same id. */
+  /** The JSON Schema of a zod schema. Throws if two schemas have the same id. */
   of(source: z.ZodType, io: Io): Json {
     const { $schema: _, $defs, ...schema } = z.toJSONSchema(source, conversion(io)) as Json
     const located = (part: unknown) =>
@@ -82,7 +82,7 @@ export class Shapes {
     return { $ref: `${COMPONENTS}${io}:${name}` }
   }
 
-  /** Components that differ between requests and responses, and those that refer to one. */
+  /** Components that differ between requests and responses, and components that refer to one. */
   private splitNames(): Set<string> {
     const { input, output } = this.definitions
     const text = (io: Io, schema: unknown) =>
@@ -128,7 +128,7 @@ const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
   },
 })
 
-/** `{"type": ["string", "null"], …}` for simple types; for others `anyOf`, which gets the description. */
+/** Nullable schemas: `{"type": ["string", "null"], …}` for simple types; `anyOf` with the description for others. */
 function flatten(nullable: z.core.JSONSchema.BaseSchema): void {
   const [inner] = (nullable.anyOf ?? []) as z.core.JSONSchema.BaseSchema[]
   if (!inner) return

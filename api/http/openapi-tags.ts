@@ -8,13 +8,13 @@ export function describeTag(name: string): string {
   return description
 }
 
-/** The groups of the navigation, in its order. Throws for a tag in no group, or in a group of the same name. */
+/** The groups of the navigation, in its order. Throws for a tag in no group, or in a group with the tag's own name. */
 export function groupTags(names: string[]): { name: string; tags: string[] }[] {
   const kinds = names.filter((name) => kindNames.some((entity) => entity === name.toLowerCase()))
   const groups = [{ name: 'CRM', tags: [...kinds, ...RECORDS] }, ...GROUPS]
   const ungrouped = names.find((name) => !groups.some(({ tags }) => tags.includes(name)))
   if (ungrouped) throw new Error(`the tag ${ungrouped} is in no group`)
-  // The navigation cannot distinguish the two.
+  // The navigation could not distinguish the tag from the group.
   const ambiguous = groups.find(({ name }) => names.includes(name))
   if (ambiguous) throw new Error(`${ambiguous.name} is a tag and a group`)
   return groups

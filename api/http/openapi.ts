@@ -37,7 +37,7 @@ export interface Operation {
   /** The least role that the session needs. */
   'x-role'?: string
   security: Json[]
-  /** References for those that several operations share. */
+  /** Shared parameters are references. */
   parameters: (Parameter | Reference)[]
   requestBody?: { description?: string; required: boolean; content: Json }
   responses: Record<string, Json>
@@ -139,7 +139,7 @@ function errorsOf(route: Route | AppRoute): number[] {
   const statuses = [400, 401, 403, 404, 422, 429, 431, 500, 503]
   const writes = route.method !== 'GET'
   if (writes) statuses.push(409, 413, 415)
-  // 409 while the file is not complete.
+  // 409 until the file is complete.
   else if ('file' in route.response) statuses.push(409)
   if (route.gone) statuses.push(410)
   if (route.ifMatch) statuses.push(412)
@@ -178,7 +178,7 @@ function headersOf(route: Route | AppRoute): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-/** A scope that depends on the path is named by its parameter: `{target}:read`. */
+/** A scope that depends on the path contains its parameter: `{target}:read`. */
 function scopesOf(route: Route): string[] {
   if (typeof route.scope === 'object' && !Array.isArray(route.scope))
     return [`{entity}:${route.scope.ofRecords}`]

@@ -7,7 +7,7 @@ import type { Caller } from './scopes.ts'
 
 export const WINDOW_SECONDS = 60
 
-/** A window in which a request counts. */
+/** A rate-limit window that counts a request. */
 interface Counted {
   /** The name of the limit in headers and errors. */
   policy: 'key' | 'user' | 'address' | 'organization'
@@ -26,7 +26,7 @@ export const limitKey = (ctx: Koa.Context, caller: KeyCaller, windows: LimitWind
     ofOrganization(caller),
   ])
 
-/** The window of all requests of the organization to the operations of /v1. */
+/** The window that counts all requests of the organization to the operations of /v1. */
 export const ofOrganization = (caller: Subscribed): Counted => ({
   policy: 'organization',
   subject: 'organization',
@@ -37,8 +37,8 @@ type Subscribed = Caller & Pick<Subscription, 'limits'>
 const subscriptionOf = ({ organization: { plan }, limits }: Subscribed): Subscription => ({ plan, limits })
 
 /**
- * Counts a request in windows, until one has none left. The headers describe the one with the fewest. Throws
- * rate_limited.
+ * Counts a request in several windows, until one of them is exhausted. The headers describe the window with the fewest
+ * requests left. Throws rate_limited.
  */
 export async function limitIn(
   ctx: Koa.Context,
@@ -55,7 +55,7 @@ export async function limitIn(
   if (lowest) requireAllowed(ctx, lowest.taken, lowest.policy)
 }
 
-/** Sets the headers of a window. Throws rate_limited if it has no request left. */
+/** Sets the headers of a window. Throws rate_limited if the window is exhausted. */
 function requireAllowed(ctx: Koa.Context, taken: Taken, policy: string): void {
   setLimitHeaders(ctx, taken, policy)
   if (!taken.allowed) throw rateLimited(`the ${policy} exceeds ${taken.limit} requests per minute`, taken)

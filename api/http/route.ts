@@ -11,8 +11,8 @@ import type { Caller, Scope } from './scopes.ts'
 import type { Upload } from './upload.ts'
 
 /**
- * The one definition of an operation, which routing, authorization, validation, idempotency and OpenAPI read. To add an
- * operation, add an entry in a file of `api/v1/` that `route-table.ts` lists.
+ * The definition of an operation, which routing, authorization, validation, idempotency and OpenAPI read. To add an
+ * operation, add an entry to a file of `api/v1/` that `route-table.ts` lists.
  */
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -26,7 +26,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
   /** The OpenAPI `operationId`. */
   id: string
-  /** The operation whose example this one shows, because it has the same handler. Default: its own. */
+  /** The operation whose recorded example is shown here, because it has the same handler. Default: this operation. */
   exampleOf?: string
   tag: string
   summary: string
@@ -34,13 +34,13 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query> | QueryByPath<Params, Query>
   body?: z.ZodType<Body>
-  /** The body has a secret under a name that does not say so: no error echoes it. */
+  /** The body contains a secret under a name that does not show it: no error echoes the body. */
   secretBody?: true
-  /** The type of a body that is a file: the handler reads it from `upload`. */
+  /** The Content-Type of a body that is a file: the handler reads it from `upload`. */
   accepts?: 'text/csv'
   /** In bytes; default 1 MiB. */
   bodyLimit?: number
-  /** `file`: the handler returns a `FileAnswer` of this type, not JSON. */
+  /** `file`: the handler returns a `FileAnswer` of this type instead of JSON. */
   response:
     | { status: 200 | 201; schema: z.ZodType; description?: string }
     | { status: 200; file: 'text/csv'; description?: string }
@@ -63,7 +63,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   waits?: true
   handler: (request: RouteRequest<Params, Query, Body>) => Promise<unknown>
   /**
-   * Further issues of an invalid request that need the database or the settings, so that one response lists all
+   * Further issues of an invalid request, found with the database or the settings, so that one response lists all
    * issues. Query and body are unvalidated.
    */
   otherIssues?: (
@@ -72,7 +72,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   ) => Promise<Issue[]>
 }
 
-/** A query string whose parameters depend on the path: `of` checks it; `documented` is what OpenAPI shows. */
+/** A query whose parameters depend on the path. `of` returns its schema; `documented` is the schema for OpenAPI. */
 export interface QueryByPath<Params, Query> {
   of: (params: Params) => z.ZodType<Query>
   documented: z.ZodType
@@ -94,13 +94,13 @@ export interface FileAnswer {
 /** Server-sent events: each item is a whole event or comment. It ends when the client disconnects, or by itself. */
 export interface EventStream {
   events: AsyncGenerator<string>
-  /** Called once the stream has ended in whatever way. */
+  /** Called once, however the stream has ended. */
   close(): void
-  /** Milliseconds after which the connection is closed also if the client does not read. */
+  /** Milliseconds after which the connection is closed even if the client does not read. */
   lifetimeMs: number
 }
 
-/** The validated request that a handler gets. The handler returns the body of the response, or throws AppError. */
+/** The validated request of a handler. The handler returns the body of the response, or throws AppError. */
 export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   params: Params
   query: Query
@@ -111,29 +111,30 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   actor: Actor
   headers: IncomingHttpHeaders
   requestId: string
-  /** That of `traceparent`, else a new one. Of all that the request leads to. */
+  /** The trace of `traceparent`, else a new one. All that the request causes belongs to it. */
   trace: TraceContext
   log: Logger
   deps: AppDeps
   /** Aborted if the client disconnects, except for a keyed request: its retry needs the response. */
   signal: AbortSignal
   /**
-   * Throws insufficient_scope. Handlers check through this: the replay of a stored response requires the same scopes.
+   * Throws insufficient_scope. Handlers check scopes only with this method: a replay of the stored response requires
+   * the same scopes.
    */
   requireScopes(needed: readonly Scope[]): void
   /** Runs `work` in a transaction of the caller's organization, with the caller as actor. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**
    * Commits early. With an Idempotency-Key the request is one transaction, which ends when the handler returns. A
-   * handler that waits for another process to act on its writes (the end of a run) must call this first. A retry is
-   * answered 409 until the handler answers; if the process dies before, the retry gets `answer` some seconds later.
-   * Without a key it does nothing.
+   * handler that waits for another process to act on its writes (the end of a run) must call this first. A retry gets
+   * 409 until the handler returns; if the process dies first, the retry gets `answer` some seconds later. No-op without
+   * a key.
    */
   commit(answer: unknown): Promise<void>
   /** The client's address, behind TRUSTED_PROXIES. */
   clientIp: string
   setHeader(name: string, value: string): void
-  /** Excludes this response (a preview) from storage under the Idempotency-Key. */
+  /** Excludes this response, such as a preview, from storage under the Idempotency-Key. */
   doNotStore(): void
 }
 
@@ -143,12 +144,12 @@ export function route<Params, Query, Body>(definition: Route<Params, Query, Body
 }
 
 /**
- * The least role for an operation of `/app`; `public` needs no session. `leastRole(scope)` derives it from the scope
- * that guards the same resource.
+ * The least privileged role that may call an operation of `/app`; `public` needs no session. `leastRole(scope)` derives
+ * it from the scope that guards the same resource.
  */
 export type Role = 'public' | MemberRole
 
-/** An operation below /app: it has a role instead of a scope. */
+/** An operation of /app: it has a role instead of a scope. */
 export interface AppRoute<Params = unknown, Query = unknown, Body = unknown>
   extends Omit<Route<Params, Query, Body>, 'scope'> {
   role: Role

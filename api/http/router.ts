@@ -4,7 +4,7 @@ export type Match<T> =
   | { found: true; value: T; params: Record<string, string> }
   /** The path exists, but not with this method. */
   | { found: false; allowed: string[] }
-  /** A segment is not one of the values that its parameter accepts. */
+  /** The value of a segment is not one that its parameter accepts. */
   | { found: false; unknown: { name: string; accepted: Accepted[string] } }
 
 /** The values of the path parameters that are enumerations. */
@@ -17,7 +17,7 @@ interface Entry<T> {
   accepted: Accepted
 }
 
-/** Finds the value of a method and path. Literal segments precede parameters, in any order of `add`. */
+/** Finds the entry of a method and path. Literal segments precede parameters, in any order of `add`. */
 export class Router<T> {
   private readonly entries = new Map<string, Entry<T>>()
   private router: KoaRouter | undefined
@@ -30,14 +30,14 @@ export class Router<T> {
     this.router = undefined
   }
 
-  /** @returns undefined for an unknown path. HEAD matches GET. */
+  /** @returns undefined for an unknown path. GET routes match HEAD too. */
   match(method: string, path: string): Match<T> | undefined {
     this.router ??= build(this.entries)
     const layers = this.router.match(path, method).path
     if (layers.length === 0) return undefined
     const possible = layers.filter((layer) => !this.unknownSegment(layer, path))
     if (possible.length === 0) return { found: false, unknown: this.unknownSegment(layers[0]!, path)! }
-    // The first layer is the most literal; the other methods of its path have the same `path`.
+    // The first layer is the most literal one; its path can have further methods.
     const same = possible.filter((layer) => layer.path === possible[0]!.path)
     const layer = same.find(({ methods }) => methods.includes(method))
     if (!layer) return { found: false, allowed: same.flatMap(({ methods }) => methods.slice(-1)) }

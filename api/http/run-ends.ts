@@ -5,34 +5,37 @@ import { coalesce } from './coalesce.ts'
 const POLL_MS = 1_000
 
 /**
- * Waits for the ends of runs (`Prefer: wait`), and for changes of those that are streamed; all waiting requests share
- * one LISTEN connection.
+ * Waits for the ends of runs (`Prefer: wait`) and for changes of streamed runs. All waiting requests share one LISTEN
+ * connection.
  */
 export class RunEnds {
   private readonly waiting = new Map<string, Set<() => void>>()
   private stopped = false
-  /** The end of a run; undefined while the run is open. */
+  /** Reads the end of a run; undefined while the run is open. */
   readonly read: ReturnType<typeof readTogether>
 
   constructor(system: System) {
     this.read = readTogether(system)
   }
 
-  /** Called by the listener. Without ids (a reconnect can lose notifications) it wakes all waiting requests. */
+  /**
+   * Called by the listener. Wakes all waiting requests if called without ids, because a reconnect can lose
+   * notifications.
+   */
   ended(runIds: string[]): void {
     for (const id of runIds.length > 0 ? runIds : [...this.waiting.keys()])
       for (const wake of this.waiting.get(id) ?? []) wake()
   }
 
-  /** Ends every wait, and all later ones: each reads once and returns. */
+  /** Ends all current and later waits: each reads once and returns. */
   stop(): void {
     this.stopped = true
     this.ended([])
   }
 
   /**
-   * Polls `read` at every notification and at every full second until it returns a value, the time is over, the client has
-   * disconnected or the process stops. The first poll is not immediate, because the run has just been created.
+   * Calls `read` at each notification and each full second until it returns a value, the time is over, the client has
+   * disconnected or the process stops. It does not read immediately, because the run has just been created.
    * @returns the result of `read`, else undefined.
    */
   async wait<T>(
@@ -75,7 +78,7 @@ export class RunEnds {
   }
 }
 
-/** All waiting requests poll at the same time, so that they share statements. */
+/** The polls of all waiting requests are aligned, so that they share statements. */
 const untilPoll = () => POLL_MS - (Date.now() % POLL_MS)
 
 const readTogether = (system: System) =>

@@ -6,7 +6,7 @@ import { AppError } from '../../db/model/errors.ts'
 
 export { allows, SCOPES, type Scope } from '../../db/model/access/scopes.ts'
 
-/** The caller: a key (on /v1) or a user with a session (on /app and /app/v1). */
+/** The caller: an API key (on /v1) or a user with a session (on /app and /app/v1). */
 export interface Caller {
   type: 'key' | 'user'
   id: string
@@ -21,7 +21,7 @@ export interface Caller {
   scopes: ReadonlySet<Scope>
 }
 
-/** The organization of what the look-up of a key or session found. */
+/** The organization of a key holder or session. */
 export const organizationOf = (
   row: Pick<KeyHolder, 'organization_id' | 'organization_name' | 'plan' | 'settings'>,
 ): Caller['organization'] => ({
@@ -40,8 +40,8 @@ export function scopeNamed(name: string): Scope {
 }
 
 /**
- * Throws `insufficient_scope` with the first scope of `needed` that the caller lacks. Handlers call the method of their
- * request instead.
+ * Throws `insufficient_scope` with the first scope of `needed` that the caller lacks. Handlers call
+ * `request.requireScopes` instead.
  */
 export function requireScopes(
   caller: Pick<Caller, 'scopes' | 'type'> | undefined,

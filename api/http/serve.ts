@@ -10,12 +10,12 @@ import { requestId } from './request-id.ts'
 import { traceRequest } from './trace.ts'
 import { closeIfUnread } from './unread-body.ts'
 
-/** Answers one request, given its raw path and query string; throws AppError. */
+/** Responds to one request, given its raw path and query string. Throws AppError. */
 export type Dispatch = (ctx: Koa.Context, path: string, search: string) => void | Promise<void>
 
 /**
- * Gives every request an id, the error envelope, the security headers and one log line. `https`: whether clients reach
- * the service by https only.
+ * Gives every request an id, the error envelope, the security headers and one log line. `https`: clients reach the
+ * service only by https.
  */
 export function serve(
   log: Logger,
@@ -52,16 +52,18 @@ export function serve(
   return app
 }
 
-/** Responses contain data of one tenant, and some a secret: no cache may keep them. Static pages replace no-store. */
+/**
+ * Responses contain data of one tenant, and some contain a secret: no cache may store them. Static pages override this.
+ */
 const SECURITY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
-/** A year, as browsers' preload lists require. */
+/** A year, the minimum of the browsers' preload lists. */
 const HSTS = { 'Strict-Transport-Security': 'max-age=31536000' }
 
 /** Node keeps the first of several Authorization headers; a proxy may have checked another. Throws invalid_request. */
 function refuseRepeated({ headers, rawHeaders }: IncomingMessage): void {
   if (headers.authorization === undefined) return
-  const given = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization')
-  if (given.length > 1)
+  const sent = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization')
+  if (sent.length > 1)
     throw new AppError('invalid_request', 'the request has more than one Authorization header', {
       hint: 'send one',
     })

@@ -2,16 +2,18 @@ import { createServer, type Server } from 'node:http'
 import type { ApiConfig } from '../config.ts'
 import { answerExpectation, answerMalformed } from './malformed.ts'
 
-/** Headers are small: a client that takes longer holds a connection for nothing. */
+/** Time limit for request headers. Headers are small: a slower client holds a connection without need. */
 const HEADERS_MS = 10_000
-/** How often the time limits are checked; Node's default of 30 s would let slow clients live that much longer. */
+/**
+ * Interval of checking the time limits. With Node's default of 30 s, slow clients would keep their connections longer.
+ */
 const CHECK_MS = 1_000
 
 type ServerConfig = Pick<ApiConfig, 'REQUEST_TIMEOUT' | 'MAX_CONNECTIONS'>
 
 /**
- * The HTTP server with its bounds: time for the headers and for the whole request (408, then the connection is closed),
- * and connections. Those above the bound are closed at once.
+ * The HTTP server with its limits: time for the headers and for the whole request (408, then the connection is closed),
+ * and connections. Connections above the limit are closed at once.
  */
 export function createHttpServer({ REQUEST_TIMEOUT, MAX_CONNECTIONS }: ServerConfig): Server {
   const requestTimeout = REQUEST_TIMEOUT * 1_000
@@ -19,7 +21,7 @@ export function createHttpServer({ REQUEST_TIMEOUT, MAX_CONNECTIONS }: ServerCon
     requestTimeout,
     headersTimeout: Math.min(HEADERS_MS, requestTimeout),
     connectionsCheckingInterval: CHECK_MS,
-    // Node would answer with an empty body: `serve` refuses such a request with a reason.
+    // Node would respond with an empty body; `serve` refuses such a request with a reason.
     requireHostHeader: false,
   })
   server.maxConnections = MAX_CONNECTIONS

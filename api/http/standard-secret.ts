@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { standardKey, WHSEC } from '../../workflows/shared/webhook-signature.ts'
 
-/** A secret of Standard Webhooks. */
+/** A signing secret of Standard Webhooks. */
 export const standardSecret = z
   .string()
   .regex(WHSEC, 'must be whsec_ followed by base64')

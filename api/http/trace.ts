@@ -19,10 +19,10 @@ function parse(traceparent: string | string[] | undefined): { traceId: string; p
   return { traceId: id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), parent: parent! }
 }
 
-/** Probes of other programs, every few seconds: they have no spans. */
+/** Health checks and scrapes come every few seconds; they get no spans. */
 const PROBES = ['/healthz', '/readyz', '/metrics']
 
-/** Begins the span of a request. @returns what ends it, given its duration. */
+/** Starts the span of a request. @returns a function that ends it, given the request's duration. */
 export function traceRequest(ctx: Koa.Context, traces: Traces): (milliseconds: number) => void {
   const spanId = newSpanId()
   ctx.state.spanId = spanId

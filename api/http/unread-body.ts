@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Bytes of an unread body that are read and discarded, so that the connection can serve the next request. */
+/** Maximum number of bytes of an unread body that are discarded, so that the connection can serve another request. */
 const DISCARDED = 64 * 1024
-/** For the client to read the response before the connection is closed. */
+/** Time for the client to read the response before the connection is closed. */
 const LINGER_MS = 1_000
 
 /**
- * Ends the connection after a response that was decided before the body was read, if much of the body is left: Node
- * would read all of it first. The rest is not read, and the socket is closed a moment later: closing it at once would
- * reset the connection, and many clients would see only the reset.
+ * Closes the connection after a response that was sent before the body was read, if much of the body is left: Node
+ * would read all of it first. The socket is closed a moment later: closing it at once would reset the connection, and
+ * many clients would see only the reset.
  */
 export function closeIfUnread(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete || response.headersSent) return
-  // Reading has stopped before the end: for size or time.
+  // Reading has stopped before the end, because of the size or time limit.
   if (!request.isPaused() && !isLarge(request)) return
   response.setHeader('Connection', 'close')
   let left = DISCARDED
-  // A listener of our own keeps Node from discarding the whole body when the response is finished.
+  // With a listener, Node does not discard the whole body when the response is finished.
   request.on('data', (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) request.pause()
@@ -29,7 +29,7 @@ export function closeIfUnread(request: IncomingMessage, response: ServerResponse
   }
 }
 
-/** Without a length, the body may be of any size. */
+/** Without Content-Length, the body may have any size. */
 function isLarge({ headers }: IncomingMessage): boolean {
   const length = headers['content-length']
   return length === undefined ? headers['transfer-encoding'] !== undefined : Number(length) > DISCARDED

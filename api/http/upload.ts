@@ -3,7 +3,7 @@ import { type Encoding, encodingOf } from '../../db/model/csv/encoding.ts'
 import { AppError } from '../../db/model/errors.ts'
 import { refuseCompressed, tooLarge } from './body.ts'
 
-/** A body that is a file: its bytes as a stream, and the `charset` of its Content-Type. */
+/** The body of an upload: its bytes as a stream, and the `charset` of its Content-Type. */
 export interface Upload {
   charset: Encoding | undefined
   /** Throws payload_too_large above the limit, and invalid_request if the client disconnects. */
@@ -31,14 +31,16 @@ export function openUpload(request: IncomingMessage, type: string, limit: number
 async function* bytesOf(request: IncomingMessage, limit: number): AsyncGenerator<Buffer, void, void> {
   let size = 0
   try {
-    // If reading stops early, the connection is still needed for the response.
+    // The connection stays open if reading stops early: the response needs it.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       size += chunk.length
       if (size > limit) throw tooLarge(limit)
       yield chunk
     }
   } catch (error) {
-    throw error instanceof AppError ? error : new AppError('invalid_request', 'the request ended early')
+    throw error instanceof AppError
+      ? error
+      : new AppError('invalid_request', 'the connection was closed before the end of the body')
   } finally {
     // Discards the remainder, which would block the next request of the connection.
     request.resume()

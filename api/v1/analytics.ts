@@ -17,7 +17,9 @@ import { ANALYTICS } from '../../workflows/shared/limits.ts'
 import { listEnvelope, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
-/** Reports the problems that a schema cannot: names, values of filters, the period. With others, in one response. */
+/**
+ * Reports problems that a schema cannot find (names, values of filters, the period) in one response with the schema's.
+ */
 const checked = <T extends z.ZodObject>(schema: T, metric?: string) =>
   schema.superRefine(
     (query, ctx) => {
@@ -48,11 +50,11 @@ const metric = z
           .object({
             name: z.string(),
             description: z.string(),
-            values: z.array(z.string()).nullable().meta({ description: 'Null: any.' }),
+            values: z.array(z.string()).nullable().meta({ description: 'The possible values; null: any.' }),
           })
           .meta({ id: 'MetricDimension' }),
       )
-      .meta({ description: 'What `group_by` and `filter` take.' }),
+      .meta({ description: 'The names that `group_by` and `filter` accept.' }),
   } satisfies Record<keyof MetricInfo | 'object', z.ZodType>)
   .meta({ id: 'Metric' })
 
@@ -78,7 +80,7 @@ const dashboard = z
 
 const dashboardQuery = z.object({
   ...analyticsPeriod,
-  interval: z.enum(INTERVALS).default('day').describe('That of the charts over time.'),
+  interval: z.enum(INTERVALS).default('day').describe('The interval of the charts over time.'),
 })
 
 const KEPT =
@@ -103,7 +105,7 @@ export const analyticsRoutes: Route[] = [
     id: 'queryAnalytics',
     tag: 'Analytics',
     summary: 'Query a metric',
-    description: `Computes a metric for a period: in total, by \`group_by\`, by \`interval\`. Each group has a row in each bucket, also where the value is 0. Money is never added across currencies: each has its own rows and total. An answer has at most ${ANALYTICS.rows.toLocaleString('en')} rows, and ${ANALYTICS.buckets.toLocaleString('en')} buckets. ${KEPT}`,
+    description: `Computes a metric for a period: in total, by \`group_by\`, by \`interval\`. Each group has a row in each bucket, even if the value is 0. Amounts are never added across currencies: each currency has its own rows and total. A response has at most ${ANALYTICS.rows.toLocaleString('en')} rows, and ${ANALYTICS.buckets.toLocaleString('en')} buckets. ${KEPT}`,
     idempotent: false,
     body: checked(
       analyticsQuery.extend({
@@ -129,7 +131,7 @@ function dashboardRoute(one: Dashboard): Route {
     id: `get${title[0]}${name.slice(1)}Analytics`,
     tag: 'Analytics',
     summary: `Retrieve the dashboard of ${name}`,
-    description: `${description} Its charts are queries of \`POST /v1/analytics/query\`; those of the present state have no period. ${KEPT}`,
+    description: `${description} Its charts are queries of \`POST /v1/analytics/query\`; charts of the present state ignore the period. ${KEPT}`,
     query: checked(dashboardQuery),
     response: { status: 200, schema: dashboard },
     handler: async ({ query, tenant }) => {

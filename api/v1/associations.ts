@@ -28,7 +28,7 @@ const body = z
 
 const tag = 'Records'
 const path = '/objects/{entity}/{entity_id}/associations/{target}/{target_id}'
-/** An association can set a reference field of either record. */
+/** The scopes of a write to both kinds: an association can set a reference field of either record. */
 const writesBoth = ({ entity, target }: { entity: KindName; target: KindName }) => [
   ...new Set([`${entity}:write` as const, `${target}:write` as const]),
 ]

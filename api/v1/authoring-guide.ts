@@ -15,7 +15,7 @@ export const authoringGuideRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Retrieve the authoring guide',
     description:
-      'Returns a guide on writing YAML specs, generated from the schemas that validate them: the language, the node types, the records and examples. Enough to author from alone, in at most 30 KB; `topic` and `detail` return more of less.',
+      'Returns a guide on writing YAML specs, generated from the schemas that validate them: the language, the node types, the records and examples. It suffices to write specs, in at most 30 KB; `topic` returns one subject in more detail.',
     query: z.strictObject({
       topic: z
         .enum(TOPICS)

@@ -36,7 +36,7 @@ export const batchRoutes: Route[] = kindNames.map((entity) => {
     body: z
       .strictObject({
         operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
-        atomic: z.boolean().default(false).describe('Whether one failure undoes the whole batch.'),
+        atomic: z.boolean().default(false).describe('Whether one failure rolls back the whole batch.'),
       })
       .meta({ id: `${title(object)}Batch` }),
     response: {

@@ -10,7 +10,7 @@ import type { Catalogue, FilterIssue } from '../../workflows/nodes/catalogue.ts'
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))
 
-/** The kinds of records with their fields and references, for node types and validation. */
+/** The kinds of records with their fields and references, for the validation of workflows. */
 export const catalogue: Catalogue = {
   metrics: METRICS.map(describeMetric),
   checkAnalytics: (query, isUnknown) =>

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * The answer to a request without `confirm: true`: what it would do. Nothing has happened. `object` names the answer,
- * `id` its schema, and `shape` is the preview.
+ * The response to a request without `confirm: true`: a preview of its effects; nothing is changed. `object` is the
+ * response's `object`, `id` its schema's id, and `shape` the members of the preview.
  */
 export function confirmation<Shape extends z.ZodObject>(id: string, object: string, shape: Shape) {
   return {

@@ -69,7 +69,7 @@ export const createBody: z.ZodType<DefinitionInput & { name: string }> = z
   })
   .meta({ id: 'CustomFieldCreate' })
 
-/** Contradictions between the valid parts of an invalid definition. */
+/** Contradictions between the valid members of an otherwise invalid definition. */
 export function contradictionsIn(body: unknown): Issue[] {
   const valid = Object.entries({ type, ...parts }).flatMap(([name, schema]) => {
     const read = schema.safeParse((body as Record<string, unknown> | null | undefined)?.[name])

@@ -10,11 +10,13 @@ export interface WarnedNode {
   config: Record<string, unknown>
 }
 
-/** Whether a node changes something outside of the service, or sends something there. */
+/** Whether a node changes data outside of the service or sends data there. */
 export const reachesOutside = ({ type, effect }: WarnedNode): boolean =>
   effect === 'external' && findNodeType(type)?.outputOnly({}) !== true
 
-/** The settings of the service that the nodes need and that are not set, each with the nodes that will fail or do less. */
+/**
+ * A warning for each unset setting of the service that the nodes need, with the nodes that fail or do less without it.
+ */
 export function settingWarnings(nodes: WarnedNode[], config: ApiConfig): string[] {
   const values: Readonly<Record<string, unknown>> = config
   const titles = new Map<string, string[]>()

@@ -22,10 +22,13 @@ const run = z.object({
   created_at: z.iso.datetime(),
 })
 
-// A new object of the shape, as of the kinds below.
+// A new schema object: `approvalShape` itself would become a reference into the OpenAPI document.
 const approval = z.object({
   ...approvalShape.shape,
-  link: z.string().nullable().describe('Where to decide; whoever has it can. Null in `approval.answered`.'),
+  link: z
+    .string()
+    .nullable()
+    .describe('The link to decide the approval; whoever has the link can. Null in `approval.answered`.'),
 })
 
 const webhook = z.object({
@@ -41,17 +44,17 @@ const webhook = z.object({
 const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
 const mergedFrom = { merged_from: z.uuid().describe('The merged duplicate, which no longer exists.') }
 
-/** The data of an event that only nodes of workflows raise, such as `invoice.paid`. */
+/** The data of a custom event, which only nodes of workflows raise, such as `invoice.paid`. */
 const custom = z.looseObject({ id: z.string().optional() })
 const customExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
 
-/** Undefined for runs and for custom subjects. */
+/** The record kind of the event's subject. Undefined for runs and custom subjects. */
 const kindOf = ({ subject }: CatalogueEvent) => kindNames.find((entity) => kinds[entity].object === subject)
 
 /** The JSON Schema of `data`. */
 export function eventSchema(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
-  // A new object of the shape: the schema of the kind would be a reference into the OpenAPI document.
+  // A new schema object: the kind's own schema would become a reference into the OpenAPI document.
   const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
   const schema = shape ? z.object(shape) : (OTHERS[event.subject]?.schema ?? custom)
   return z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
@@ -68,7 +71,7 @@ export function eventExample(event: CatalogueEvent): Record<string, unknown> {
   }
 }
 
-/** The old values of the fields that change in the example; undefined if the event is not about a change. */
+/** The old values of the fields that the example changes; undefined if the event is not a change. */
 export function previousExample(event: CatalogueEvent): Record<string, unknown> | undefined {
   if (event.name.endsWith('.updated')) return { external_id: 'crm-7' }
   const kind = kindOf(event)

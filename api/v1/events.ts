@@ -12,7 +12,7 @@ const event = z
     description: z.string(),
     subject: z.string().meta({
       description:
-        'The kind of record that `data` holds, `run`, `approval`, `webhook`, or `any` for events that a node of a workflow raises.',
+        'The subject of the event: the kind of the record in `data`, or `run`, `approval`, `webhook`; `any` for events that a node of a workflow raises.',
     }),
     data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
     example: z

@@ -23,10 +23,10 @@ import { recordQuery } from './record-query.ts'
 const params = z.object({ export_id: z.uuid().toLowerCase() })
 type Request = RouteRequest<z.output<typeof params>>
 
-/** Parameters of the list that an export refuses. */
+/** Parameters of a list that an export refuses. */
 const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
 
-/** A parameter is text in a URL; in JSON it can be a number or boolean too. */
+/** A parameter is text in a URL; in JSON it can also be a number or boolean. */
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()])
 const NOT_FOR_EXPORTS = 'is not supported by exports'
 
@@ -103,7 +103,7 @@ const exportSchema = z
     expires_at: z
       .date()
       .nullable()
-      .describe(`When the file is deleted: ${EXPORT_DAYS} days after completion.`),
+      .describe(`The time when the file is deleted: ${EXPORT_DAYS} days after completion.`),
   })
   .meta({ id: 'Export' })
 

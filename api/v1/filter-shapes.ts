@@ -6,8 +6,8 @@ import type { Field, FieldType, Kind } from '../../db/model/records/kind.ts'
 import { operandsOf } from '../../workflows/shared/operators.ts'
 
 /**
- * The filters of a list for OpenAPI: one parameter for each field, with a value (`amount=5`) or an operator in brackets
- * (`amount[gte]=5`). `parseFilter` validates requests.
+ * The filters of a list for OpenAPI: one parameter per field, with a value (`amount=5`) or an operator in brackets
+ * (`amount[gte]=5`). Requests are validated by `parseFilter`.
  */
 export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   const common = Object.entries(commonFields).filter(([name]) => operatorsOf(kind, name).length > 0)
@@ -54,7 +54,7 @@ const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date()]),
 }
 
-/** The prefix of the component with the operators of a type: `MoneyFilter`. Types stored as text share one. */
+/** The prefix of the component that describes a type's operators: `MoneyFilter`. Types stored as text share one. */
 const NAMES: Partial<Record<Filtered, string>> = {
   integer: 'Integer',
   money: 'Money',

@@ -186,7 +186,10 @@ async function find(
   return row
 }
 
-/** The scopes besides write on the kind: for references, and for companies that `company_name` creates. */
+/**
+ * The scopes that an import needs besides write on the kind: for references, and for companies that `company_name`
+ * creates.
+ */
 function scopesOf(entity: KindName, targets: Mapping): Scope[] {
   const fields = Object.fromEntries(Object.values(targets).map((name) => [name, name]))
   return [...linkScopes(entity, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]

@@ -40,7 +40,7 @@ export const knowledgeCollectionRoutes: Route[] = [
         .trim()
         .max(200)
         .optional()
-        .describe('The collection of this name, without regard to case.'),
+        .describe('The collection with this name, compared case-insensitively.'),
     }),
     response: { status: 200, schema: listEnvelope(collectionSchema) },
     handler: ({ query, tenant }) =>
@@ -99,7 +99,7 @@ export const knowledgeCollectionRoutes: Route[] = [
     scope: 'knowledge:write',
     id: 'deleteKnowledgeCollection',
     summary: 'Delete a collection',
-    description: 'Deletes the collection with all its documents, for good.',
+    description: 'Deletes the collection with all its documents, permanently.',
     response: deletion('knowledge_collection', { id: z.uuid(), ...DELETED_AT }),
     ifMatch: true,
     handler: async ({ params: { collection_id: id }, headers, tenant }) => {

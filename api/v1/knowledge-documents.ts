@@ -41,7 +41,7 @@ const present = <T extends Document | DocumentSummary>(document: T) => ({
   ...document,
 })
 
-/** A long text is divided in a thread. */
+/** Divides a text into passages; a long text in a thread. */
 const splitIn =
   ({ deps, caller }: Pick<RouteRequest, 'deps' | 'caller'>): Split =>
   (body, format) =>
@@ -76,7 +76,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     scope: 'knowledge:write',
     id: 'createKnowledgeDocument',
     summary: 'Add a document to a collection',
-    description: `The next search finds it. It is divided at its headings and paragraphs into passages of at most ${KNOWLEDGE.passage} characters. To keep a copy of another system up to date, send its id as \`external_id\` and \`"replace_existing": true\`. An organization has at most ${KNOWLEDGE.documents} documents and ${KNOWLEDGE.passages} passages.`,
+    description: `It is immediately searchable. It is divided at its headings and paragraphs into passages of at most ${KNOWLEDGE.passage} characters. To keep a copy of another system up to date, send its id as \`external_id\` and \`"replace_existing": true\`. An organization has at most ${KNOWLEDGE.documents} documents and ${KNOWLEDGE.passages} passages.`,
     body: documentCreate,
     response: { status: 201, schema: documentSchema },
     example: {
@@ -136,7 +136,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     scope: 'knowledge:write',
     id: 'deleteKnowledgeDocument',
     summary: 'Delete a document',
-    description: 'Deletes it for good.',
+    description: 'Deletes it permanently.',
     response: deletion('knowledge_document', { id: z.uuid(), ...DELETED_AT }),
     ifMatch: true,
     handler: async ({ params: { document_id: id }, headers, tenant }) => {

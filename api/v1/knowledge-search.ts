@@ -13,7 +13,7 @@ export const knowledgeSearchRoutes: Route[] = [
     id: 'searchKnowledge',
     tag: 'Knowledge base',
     summary: 'Search the knowledge base',
-    description: `Lists the passages that fit a query, best first. A word of the title weighs most, then one of a heading, a tag, the text. ${QUERY_SYNTAX} Pages reach the first ${MAX_REACH} passages; \`total\` is null.`,
+    description: `Lists the passages that match a query, best first (full-text search). Words of the title have the highest weight, followed by words of headings, of tags and of the text. ${QUERY_SYNTAX} Pages reach the first ${MAX_REACH} passages; \`total\` is null.`,
     query: z.strictObject({
       q: query.describe('The query: words, or a question.'),
       match,

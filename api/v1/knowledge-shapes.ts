@@ -10,12 +10,12 @@ import {
 /** The shapes of collections, documents and passages of the knowledge base. */
 
 const described = {
-  name: collectionName.describe('The name, unique in the organization without regard to case.'),
-  description: z.string().trim().max(2_000).describe('What the collection holds.'),
+  name: collectionName.describe('The name, unique in the organization, compared case-insensitively.'),
+  description: z.string().trim().max(2_000).describe('A description of its content.'),
   language: z
     .enum(LANGUAGES)
     .describe(
-      'The language of the documents, which decides how words are reduced to their stems and which are too common to search for. `simple` does neither, for texts in several languages.',
+      'The language of the documents. It determines the stemming and the stop words of the full-text search. `simple` has neither, for texts in several languages.',
     ),
 }
 
@@ -47,7 +47,7 @@ export const documentCreate = z
       .boolean()
       .default(false)
       .describe(
-        'Whether the document replaces the one of the collection with the same `external_id`, if there is one; else that is a conflict. Equal values change nothing.',
+        'Whether the document replaces an existing document of the collection with the same `external_id`; otherwise that is a conflict. Equal values change nothing.',
       ),
   })
   .meta({ id: 'KnowledgeDocumentCreate' })
@@ -90,15 +90,15 @@ const documentShape = {
   format: z.enum(DOCUMENT_FORMATS),
   tags: z.array(z.string()),
   source_url: z.string().nullable(),
-  passages: z.int().describe('The number of parts in which a search finds it.'),
+  passages: z.int().describe('The number of its passages, the units of search results.'),
   ...stamps,
 }
 
-/** In a list: without its text. */
+/** A document in a list: without its text. */
 export const documentSummarySchema = z.object(documentShape).meta({ id: 'KnowledgeDocumentSummary' })
 
 export const documentSchema = z
-  .object({ ...documentShape, body: z.string().describe('The text or markup, as it was given.') })
+  .object({ ...documentShape, body: z.string().describe('The text or markup, unchanged.') })
   .meta({ id: 'KnowledgeDocument' })
 
 export const passageSchema = z
@@ -106,19 +106,17 @@ export const passageSchema = z
     object: z.literal('knowledge_passage'),
     document_id: z.uuid(),
     collection_id: z.uuid(),
-    position: z.int().describe('Its place among the passages of the document, from 0.'),
+    position: z.int().describe('Its position among the passages of the document, from 0.'),
     title: z.string().describe('The title of the document.'),
     heading: z.string().describe('The headings above the passage, outermost first; empty if there are none.'),
     text: z.string().describe('The passage. Plain text for documents of the format `html`.'),
-    highlight: z
-      .string()
-      .describe(
-        'The text as HTML that can be shown as it is: escaped, with the words that match in `<mark>`.',
-      ),
+    highlight: z.string().describe('The text as safe HTML: escaped, with the matching words in `<mark>`.'),
     score: z
       .number()
-      .describe('From 0 to 1; above 0.5 if the passage has every word. Comparable within one search only.'),
-    match: z.enum(['all', 'any']).describe('Whether the passage has all words of the query, or some.'),
+      .describe(
+        'The rank, from 0 to 1; above 0.5 if the passage contains every word. Only comparable within one search.',
+      ),
+    match: z.enum(['all', 'any']).describe('Whether the passage contains all words of the query, or some.'),
     tags: z.array(z.string()).describe('The tags of the document.'),
     source_url: z.string().nullable(),
   })
@@ -137,7 +135,7 @@ const READ_ONLY = new Set([
   ...['version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
 ])
 
-/** The body of a PATCH: read-only fields get their own error. */
+/** The body of a PATCH; read-only members get their own error. */
 function changes<Shape extends z.ZodRawShape>(id: string, shape: Shape) {
   return z
     .object(shape)

@@ -5,7 +5,7 @@ import type { Scope } from '../http/scopes.ts'
 
 /**
  * A link needs write on both kinds, whether its own route, `associations` or a reference field creates it.
- * @returns the scopes that a body needs besides write on its own kind. Null in a new record removes no link.
+ * @returns the scopes that a body needs besides write on its own kind. Null in a new record links nothing.
  */
 export function linkScopes(entity: KindName, body: RecordInput, creates = false): Scope[] {
   const linked = (body.associations ?? []) as { object: KindName }[]
@@ -16,7 +16,7 @@ export function linkScopes(entity: KindName, body: RecordInput, creates = false)
   return [...new Set(targets)].map((target) => `${target}:write` as const)
 }
 
-/** The same for the description of an operation. */
+/** The same scopes as text, for the description of an operation. */
 export function linkScopesNote(entity: KindName): string {
   return referencesOf(kinds[entity])
     .filter(([, { to }]) => to !== entity)

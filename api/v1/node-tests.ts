@@ -19,7 +19,7 @@ import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 
-/** Longer than the time limit of a test, one minute. */
+/** Seconds that a request waits for a test: longer than the time limit of a test, one minute. */
 const WAIT_SECONDS = 75
 
 const effect = z.enum(EFFECT_CLASSES)
@@ -59,7 +59,7 @@ const tested = z
     warnings: z
       .array(z.string())
       .optional()
-      .meta({ description: 'What the validation of a workflow would find in the config.' }),
+      .meta({ description: 'The findings in the config, as in the validation of a workflow.' }),
     log: z
       .array(z.object({ time: z.iso.datetime(), message: z.string() }))
       .optional()
@@ -81,7 +81,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone: one that waits, or that runs a body for each item, evaluates its config and says in `log` what it would wait for, until when, or run; `output` is that of its start, and nobody is asked. Config and inputs are kept sealed until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
+      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits, or that runs a body for each item, only evaluates its config and describes in `log` the wait or the body; `output` is that of its start, and no approval is requested. Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -110,7 +110,7 @@ type TestRequest = Pick<
 export interface WantedTest {
   node_type: string
   config: Record<string, unknown>
-  /** Sample values by placeholder root, of `rootsOf`. */
+  /** Sample values by placeholder root, as `rootsOf` returns them. */
   inputs: Record<string, unknown>
   confirm: boolean
 }
@@ -123,7 +123,8 @@ export async function testNode(
   const type = requireNodeType(node_type)
   const effect = type.effectClass(config)
   const read = secretsOf(config)
-  // A key that may only run workflows must not send a secret wherever it likes.
+  // A test that reads secrets needs workflows:author: a key that may only run workflows must not send a secret to a URL
+  // of its choice.
   const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
   requireScopes(scopes.map(scopeNamed))
   const findings = type

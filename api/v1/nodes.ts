@@ -14,9 +14,9 @@ const summary = z
     category: z.string(),
     title: z.string(),
     description: z.string(),
-    effect: z
-      .enum(EFFECT_CLASSES)
-      .meta({ description: 'The effect of a node; if it depends on the config, that of the example.' }),
+    effect: z.enum(EFFECT_CLASSES).meta({
+      description: 'The effect of a node; if the effect depends on the config, that of the example.',
+    }),
     output_handles: z.array(
       z.object({ name: z.string(), description: z.string() }).meta({ id: 'OutputHandle' }),
     ),
@@ -36,7 +36,7 @@ const detail = summary
   })
   .meta({ id: 'NodeType' })
 
-/** For the OpenAPI document only: the list accepts unknown categories. */
+/** The known categories, for the OpenAPI document only: the list accepts unknown ones. */
 const CATEGORIES = [...new Set(Object.values(nodeTypes).map(({ category }) => category))].sort()
 
 /** The catalogue of node types. `node-tests.ts` tests a node. */
@@ -112,7 +112,7 @@ function present(type: NodeType) {
   }
 }
 
-/** Without the answer that a waiting node has got: its output shows it. */
+/** The example without the answer to a waiting node, which is part of its output. */
 function exampleOf({ example }: NodeType) {
   const { answer: _, ...shown } = example
   return shown

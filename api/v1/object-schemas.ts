@@ -21,7 +21,7 @@ const kind = z
     paths: z.object({ records: z.string(), schema: z.string() }).meta({ id: 'ObjectTypePaths' }),
     permissions: z
       .object({ read: z.boolean(), write: z.boolean() })
-      .meta({ id: 'ObjectTypePermissions', description: 'What the key may do.' }),
+      .meta({ id: 'ObjectTypePermissions', description: 'The permissions of the key.' }),
   })
   .meta({ id: 'ObjectType' })
 

@@ -17,7 +17,7 @@ import { linkScopes, linkScopesNote } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
 
-/** Examples of filters with fields of the kind. */
+/** Examples of filters on fields of the kind. */
 function listNote(entity: KindName): string {
   const { fields } = kinds[entity]
   const first = (type: FieldType) => Object.keys(fields).find((name) => fields[name]!.type === type)
@@ -102,7 +102,7 @@ function routesOf(entity: KindName): Route[] {
           tx.last()
           return findRecord(tx, entity, params.entity_id)
         })
-        // A record that is not found may have been merged.
+        // A record that is not found may have been merged into another.
         return withETag(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
       },
     }),
@@ -146,13 +146,16 @@ function routesOf(entity: KindName): Route[] {
   ]
 }
 
-/** The example of a PATCH. */
+/** The example body of a PATCH. */
 function changeOf(example: Record<string, unknown>): object {
   const [first] = Object.entries(example)
   return { ...Object.fromEntries([first!]), tags: ['vip'], custom_fields: { tier: 'gold' } }
 }
 
-/** Issues of a body. References are checked only if the caller may link: others must not learn which records exist. */
+/**
+ * The issues of a body. References are checked only if the caller may link: other callers must not learn which records
+ * exist.
+ */
 const bodyIssues = (
   { caller, tenant }: Pick<RouteRequest, 'caller' | 'tenant'>,
   entity: KindName,

@@ -12,7 +12,7 @@ import type { Route } from '../http/route.ts'
 import { requireScopes, SCOPES, type Scope } from '../http/scopes.ts'
 import { routes } from './route-table.ts'
 
-/** What both realms of the table have in common. */
+/** The members that both realms of these routes share. */
 const table: Pick<Realm<Route>, 'routes' | 'hintFor' | 'inspect'> = {
   routes,
   hintFor: (path) =>
@@ -45,8 +45,8 @@ export function v1Realm(deps: AppDeps): Realm<Route> {
 }
 
 /**
- * /app/v1: the same operations for a session, whose role has scopes. Requests count against the user's limit, and against
- * the organization's as those of keys do: a session is no way around the plan.
+ * The realm /app/v1: the same operations for a session, with the scopes of the user's role. Requests count against the
+ * limit of the user and against that of the organization's plan, which its keys share.
  */
 export function sessionV1Realm(gate: SessionGate): Realm<Route> {
   return {

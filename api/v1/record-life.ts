@@ -33,7 +33,7 @@ const historyEntry = z
     changes: z.record(z.string(), z.object({ from: z.unknown(), to: z.unknown() })),
     actor,
     at: z.iso.datetime(),
-    merged_from: z.uuid().nullable().describe('The duplicate that a `merged` entry is about.'),
+    merged_from: z.uuid().nullable().describe('The id of the duplicate, for a `merged` entry.'),
   })
   .meta({ id: 'HistoryEntry' })
 

@@ -25,13 +25,13 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
   fields: string[] | undefined
 }
 
-/** The number of unknown fields that an error names. */
+/** Maximum number of unknown fields that an error names. */
 const MAX_NAMED = 20
 
 /** The query parameters of a list of one kind: the controls, and the filters of its fields. */
 export const recordQuery = (entity: KindName): z.ZodType<RecordQuery> => queries[entity]
 
-/** The same for the list of associated records, which also have their `association`. */
+/** The same for the list of associated records, which also have the member `association`. */
 export const relatedQuery = (entity: KindName): z.ZodType<RecordQuery> => relatedQueries[entity]
 
 /** The parameters of a list for OpenAPI. */
@@ -41,7 +41,7 @@ export const recordParameters = (entity: KindName) =>
 /** The same for the list of associated records of any kind. */
 export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters })
 
-/** The parameters other than filters; without `entity`, for any kind. */
+/** The parameters other than filters. Without `entity`: those of any kind. */
 function controlsOf(entity?: KindName, alsoShown: string[] = []) {
   const kind = entity && kinds[entity]
   const shown = entity && [...Object.keys(recordSchema(entity).shape), ...alsoShown]
@@ -94,7 +94,7 @@ function buildQuery(entity: KindName, alsoShown: string[] = []): z.ZodType<Recor
     .object(controls)
     .catchall(text)
     .superRefine((query, ctx) => refuseFilters(parseFilters(kind, query, isFilter), ctx), {
-      // Also if a control is invalid: a response lists all issues.
+      // Runs even if a control parameter is invalid: a response lists all issues.
       when: () => true,
     })
     .transform((query): RecordQuery => {
@@ -114,14 +114,17 @@ function buildQuery(entity: KindName, alsoShown: string[] = []): z.ZodType<Recor
     }) as unknown as z.ZodType<RecordQuery>
 }
 
-/** Issues of custom-field filters and sorts, which depend on their definitions, in a query with other issues. */
+/**
+ * The issues of filters and sorts by custom fields in a query that has other issues. They depend on the definitions of
+ * custom fields, which are in the database.
+ */
 export function customQueryIssues(tx: Tenant, entity: KindName, sent: RawQuery): Promise<Issue[]> {
   const kind = kinds[entity]
   const filters = validFilters(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
   return tryReadByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
 
-/** A repeated parameter is a second filter. */
+/** The filters of a query. A parameter that is repeated is several filters. */
 function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boolean): (Filter | Issue)[] {
   return (
     Object.entries(query as Record<string, string | string[] | undefined>)

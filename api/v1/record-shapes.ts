@@ -23,7 +23,7 @@ export const associationContent = z
   })
   .meta({ id: 'AssociationContent' })
 
-/** A record in a list: all its fields are optional, because `fields` selects them. `ContactListItem`. */
+/** A record in a list, such as `ContactListItem`. All fields are optional, because `fields` selects them. */
 export const listItem = (entity: KindName) => listItems[entity]
 
 function buildListItem(entity: KindName) {
@@ -39,7 +39,7 @@ const listItems = Object.fromEntries(kindNames.map((entity) => [entity, buildLis
   ReturnType<typeof buildListItem>
 >
 
-/** `ContactList`. */
+/** A list of records, such as `ContactList`. */
 export const recordList = (entity: KindName) => listEnvelope(listItem(entity), title(kinds[entity].object))
 
 /** The records with only the requested `fields`. */

@@ -16,18 +16,19 @@ const preview = confirmation(
     workflow_id: z.uuid(),
     name: z.string(),
     version: z.int(),
-    from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
+    from_node: z.string().nullable().meta({ description: 'null: from the start.' }),
     reused: z.array(z.string()).meta({ description: 'The nodes whose outputs are reused.' }),
     nodes: z.array(previewNode).meta({ description: 'The nodes that may run.' }),
-    loops: z
-      .array(z.object({ node_id: z.string(), kept: z.int(), again: z.int() }))
-      .meta({ description: 'The loops that go on: how many items keep their results, and how many run.' }),
+    loops: z.array(z.object({ node_id: z.string(), kept: z.int(), again: z.int() })).meta({
+      description:
+        'The loops that resume: the number of items that keep their results, and of those that run.',
+    }),
     inputs: z.record(z.string(), z.unknown()),
     warnings: z.array(z.string()),
   }),
 )
 
-/** How runs are retried, singly or in batches. */
+/** The options of a retry, of one run or of a batch. */
 export const retryOptions = {
   from_start: z
     .boolean()
@@ -49,11 +50,11 @@ export const retryRunRoutes: Route[] = [
     id: 'retryRun',
     tag: 'Runs',
     summary: 'Retry a run',
-    description: `Starts a new run with the trigger and the inputs of one that has ended. Nodes that have settled and do
-not come after \`from_node\`, or after another node that runs again, are not run: the new run has their outputs. Calls of
-external nodes keep the idempotency keys of the first run, and a node that created a record there finds it. A loop whose
-item failed goes on: items that completed keep their results, in the others what had settled is reused, and the list
-stays; with \`from_node\` = the loop all items run again. \`from_node\` may be in a loop. Without
+    description: `Starts a new run with the trigger and the inputs of a run that has ended. Nodes that have settled and do
+not follow \`from_node\`, or another node that runs again, are not run: the new run reuses their outputs. Calls of
+external nodes keep the idempotency keys of the first run, and a node finds the records that it created there. A loop with a
+failed item resumes: completed items keep their results, the settled nodes of other items are reused, and the list
+stays unchanged. If \`from_node\` is the loop itself, all items run again. \`from_node\` may be in a loop. Without
 \`confirm: true\` nothing runs: the response is a preview, with the version as ETag for \`If-Match\`. \`Prefer: wait=N\` as
 for runs.`,
     params: z.object({ run_id: z.uuid() }),
@@ -65,7 +66,7 @@ for runs.`,
           .max(64)
           .optional()
           .describe(
-            'The id of the node to start with. All nodes before it must have completed. Of a node in a loop: the items that did not complete start with it if they had reached it, else where they stopped.',
+            'The id of the node to start with. All nodes before it must have completed. If it is in a loop, the items that did not complete start with it if they had reached it, else where they stopped.',
           ),
         items: z
           .array(z.string().min(1).max(500))
@@ -73,7 +74,7 @@ for runs.`,
           .max(200)
           .optional()
           .describe(
-            'With `from_node` in a loop: the paths of the items that run again from it, such as `each:3` or `outer:0/inner:2`, also if they completed. Others that failed keep their failure where the loop goes on after failed items.',
+            'With `from_node` in a loop: the paths of the items that run again from it, such as `each:3` or `outer:0/inner:2`, even if they completed. Other failed items keep their failure if the loop continues after failed items.',
           ),
         ...retryOptions,
         confirm: z.boolean().default(false),

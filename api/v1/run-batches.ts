@@ -16,7 +16,7 @@ import { confirmation } from './confirmation.ts'
 import { retryOptions } from './retry-run.ts'
 import { runFilter, runStatus } from './run-filter.ts'
 
-/** Which statuses an action applies to, and to which if the filter names none. */
+/** The statuses that an action applies to, and those it applies to by default if the filter has no `status`. */
 const STATUSES: Record<BatchAction, { possible: readonly RunStatus[]; default: readonly RunStatus[] }> = {
   retry: { possible: RUN_END_STATUSES, default: ['failed', 'terminated', 'lost'] },
   cancel: { possible: OPEN_RUN_STATUSES, default: OPEN_RUN_STATUSES },
@@ -29,7 +29,7 @@ const filter = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      `Runs with one of these statuses. Default: ${STATUSES.retry.default.join(', ')} for \`retry\`, and all open ones for \`cancel\`.`,
+      `Runs with one of these statuses. Default: ${STATUSES.retry.default.join(', ')} for \`retry\`, and all open runs for \`cancel\`.`,
     ),
 })
 
@@ -48,7 +48,7 @@ const preview = confirmation(
   z.object({
     action: z.enum(BATCH_ACTIONS),
     count: z.int().meta({ description: 'The number of runs that match now.' }),
-    run_ids: z.array(z.uuid()).meta({ description: 'The newest of them.' }),
+    run_ids: z.array(z.uuid()).meta({ description: 'The newest of these runs.' }),
   }),
 )
 
@@ -60,12 +60,14 @@ const batch = z
     status: z.enum(['running', 'completed']),
     filter: z.record(z.string(), z.unknown()),
     total: z.int(),
-    done: z.int().meta({ description: 'Runs that were retried, or whose cancellation was requested.' }),
-    refused: z.int().meta({ description: 'Runs that could not be: see `refusals`.' }),
+    done: z
+      .int()
+      .meta({ description: 'The number of runs that were retried, or whose cancellation was requested.' }),
+    refused: z.int().meta({ description: 'The number of runs that were refused: see `refusals`.' }),
     pending: z.int(),
     refusals: z
       .array(z.object({ run_id: z.uuid(), error: z.object({ code: z.string(), message: z.string() }) }))
-      .meta({ description: 'The first 20.' }),
+      .meta({ description: 'The first 20 refusals.' }),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
   })
@@ -80,7 +82,7 @@ export const runBatchRoutes: Route[] = [
     tag: 'Runs',
     summary: 'Retry or cancel many runs',
     description: `Retries or cancels all runs that match the filter, at most ${MAX_BATCH}. Without \`confirm: true\` nothing
-happens: the response is a preview with their number. A confirmed batch has the runs that match at that moment; it is made in
+happens: the response is a preview with their number. A confirmed batch contains the runs that match at that moment; it is processed in
 the background, each run once. \`from_start\` and \`version\` are those of a retry.`,
     body: request,
     response: { status: 201, schema: z.union([preview.schema, batch]).meta({ id: 'RunBatchResult' }) },
@@ -102,7 +104,7 @@ the background, each run once. \`from_start\` and \`version\` are those of a ret
     id: 'getRunBatch',
     tag: 'Runs',
     summary: 'Retrieve a batch of runs',
-    description: 'Its progress. Batches are kept for 30 days after their end.',
+    description: 'Returns its progress. Batches are kept for 30 days after their end.',
     params: z.object({ batch_id: z.uuid() }),
     response: { status: 200, schema: batch },
     handler: async ({ params, tenant }) => tenant(async (tx) => present(await getBatch(tx, params.batch_id))),

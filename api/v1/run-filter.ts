@@ -3,13 +3,13 @@ import { RUN_TRIGGERS } from '../../workflows/interpret/run-state.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import { period } from '../http/list-query.ts'
 
-/** The filters of lists and batches of runs; all that are given must match. `status` differs between the two. */
+/** The filters of lists and batches of runs; a run must match all of them. `status` differs between the two. */
 export const runFilter = {
   workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
-  record_id: z.uuid().optional().describe('Runs that this record started.'),
+  record_id: z.uuid().optional().describe('Runs that an event of this record started.'),
   parent_run_id: z.uuid().optional().describe('Runs that a node of this run started.'),
   retry_of: z.uuid().optional().describe('Retries of this run.'),
-  trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs that were started so.'),
+  trigger: z.enum(RUN_TRIGGERS).optional().describe('Runs with this type of trigger.'),
   ...period,
   q: z
     .string()
@@ -18,7 +18,7 @@ export const runFilter = {
     .max(200)
     .optional()
     .describe(
-      "A part of the workflow's name or of the error's message; of errors, the newest 1,000 are found.",
+      "A part of the workflow's name or of the error message. Only the newest 1,000 matching errors are considered.",
     ),
 }
 
@@ -26,7 +26,7 @@ export const runStatus = z.enum(RUN_STATUSES)
 
 const parts = (text: string) => text.split(',').map((part) => part.trim())
 
-/** `status=failed,terminated`. */
+/** Comma-separated statuses: `status=failed,terminated`. */
 export const statusList = z
   .string()
   .refine(

@@ -11,18 +11,18 @@ import { durationOf } from '../../db/runs/views.ts'
 import { isOpenRun } from '../../workflows/shared/statuses.ts'
 import { type EventStream, type Route, type RouteRequest, route } from '../http/route.ts'
 
-/** A client connects again after so long, and is authorized again. */
+/** Lifetime of a stream. The client then connects and is authorized again. */
 const LIFETIME_MS = 5 * 60_000
-/** A client that does not read is disconnected so much later. */
+/** Time after the lifetime until a client that does not read is disconnected. */
 const GRACE_MS = 10_000
-/** Proxies close connections that are silent for a minute. */
+/** Interval of heartbeats: proxies close connections that are silent for a minute. */
 const HEARTBEAT_MS = 15_000
-/** The notifications of a run go on for 30 seconds. */
+/** Interval of renewing the subscription to a run's notifications, which expires after 30 seconds. */
 const WATCH_MS = 20_000
-/** Milliseconds after which a client connects again. */
+/** Time until a disconnected client reconnects, in milliseconds. */
 const RETRY_MS = 2_000
 
-/** No segment has this number. */
+/** Greater than every segment number, so that no node has changed since. */
 const AFTER_ALL = 2 ** 31 - 1
 
 export const runStreamRoutes: Route[] = [
@@ -33,16 +33,16 @@ export const runStreamRoutes: Route[] = [
     id: 'streamRun',
     tag: 'Runs',
     summary: 'Follow a run',
-    description: `Server-sent events. \`run\`: the status of the run, at first and when it changes. \`node\`: a node that has
+    description: `Server-sent events. \`run\`: the status of the run, at the start and when it changes. \`node\`: a node that has
 started, waits or has ended, without its input and output. \`end\`: the run with its outputs and error, then the stream ends;
-the client must close it. With \`Last-Event-ID\` it goes on after that event. A stream ends after ${LIFETIME_MS / 60_000} minutes at the
-latest, and when the server stops: connect again. In each API process a key may have 10, and an organization 50.`,
+the client must close it. With \`Last-Event-ID\` the stream continues after that event. A stream ends after ${LIFETIME_MS / 60_000} minutes at the
+latest, and when the server stops: connect again. Each API process allows 10 streams of a key and 50 of an organization.`,
     params: z.object({ run_id: z.uuid() }),
     response: { status: 200, stream: 'text/event-stream' },
     handler: async (request): Promise<EventStream> => {
       const { params, headers, deps, caller, tenant } = request
       const after = lastSegment(headers['last-event-id'])
-      // An unknown run is 404, not an empty stream.
+      // An unknown run gets 404, not an empty stream.
       await tenant((tx) => getProgress(tx, params.run_id, AFTER_ALL))
       const close = deps.streams.take(caller.id, caller.organization.id)
       return { events: follow(request, params.run_id, after), close, lifetimeMs: LIFETIME_MS + GRACE_MS }
@@ -54,9 +54,9 @@ latest, and when the server stops: connect again. In each API process a key may 
 function lastSegment(id: string | string[] | undefined): number {
   if (id === undefined || id === '') return BEFORE_ALL
   if (typeof id === 'string' && /^-?\d{1,9}$/.test(id)) return Number(id)
-  throw new AppError('invalid_request', 'Last-Event-ID is none of this stream', {
+  throw new AppError('invalid_request', 'Last-Event-ID is not an event id of this stream', {
     param: 'Last-Event-ID',
-    hint: 'send the id of the last event that you received, or leave it out',
+    hint: 'send the id of the last event that you received, or omit the header',
   })
 }
 
@@ -70,7 +70,7 @@ async function* follow(
   let after = from
   let shown: string | undefined
   let watchedAt = 0
-  /** Undefined if nothing has changed. */
+  /** The progress since the last read. Undefined if nothing has changed. */
   const read = async (): Promise<RunProgress | undefined> => {
     if (Date.now() - watchedAt > WATCH_MS) {
       watchedAt = Date.now()
@@ -105,7 +105,7 @@ async function* follow(
   }
 }
 
-/** The id is on the last event of a segment: a client that goes on after it has all before it. */
+/** Only the last event of a segment has an id: a client that resumes after it has received the whole segment. */
 function* nodeEvents(nodes: ChangedNode[]): Generator<string> {
   for (const [i, { segment, position: _, ...node }] of nodes.entries()) {
     const isLast = nodes[i + 1]?.segment !== segment
@@ -127,6 +127,6 @@ function presentRun({ run }: RunProgress, whole: boolean) {
   }
 }
 
-/** JSON has no line breaks. */
+/** An event of the stream. JSON has no line breaks. */
 const event = (name: string, data: string, id?: number): string =>
   `event: ${name}\n${id === undefined ? '' : `id: ${id}\n`}data: ${data}\n\n`

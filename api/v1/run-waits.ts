@@ -12,7 +12,7 @@ import { type Route, route } from '../http/route.ts'
 
 const time = z.iso.datetime()
 
-/** What a node of a run waits for. */
+/** A wait of a run's node. */
 export const runWait = z
   .object({
     path: z.string().meta({
@@ -21,15 +21,18 @@ export const runWait = z
     }),
     node_id: z.string(),
     type: z.enum(WAIT_TYPES),
-    name: z.string().nullable().meta({ description: 'Of a signal: its name.' }),
-    events: z.array(z.string()).nullable().meta({ description: 'Of an event: the names.' }),
-    record_id: z.uuid().nullable().meta({ description: 'Of an event: the record, if it is for one.' }),
-    when: z.string().nullable().meta({ description: 'Of an event: the filter.' }),
+    name: z.string().nullable().meta({ description: 'For a signal: its name.' }),
+    events: z.array(z.string()).nullable().meta({ description: 'For an event: its possible names.' }),
+    record_id: z
+      .uuid()
+      .nullable()
+      .meta({ description: 'For an event: its record, if the wait is limited to one.' }),
+    when: z.string().nullable().meta({ description: 'For an event: the filter.' }),
     problem: z
       .object({ message: z.string(), event_id: z.uuid(), at: time })
       .nullable()
-      .meta({ description: 'Of an event: why the filter failed last.' }),
-    since: time.nullable().meta({ description: 'Of an event: from when on events count.' }),
+      .meta({ description: 'For an event: the last error of the filter.' }),
+    since: time.nullable().meta({ description: 'For an event: the time after which events count.' }),
     child_run_id: z.uuid().nullable(),
     approval: z
       .object({
@@ -37,14 +40,16 @@ export const runWait = z
         title: z.string(),
         message: z.string().nullable(),
         assignees: z.array(z.string()),
-        link: z.string().meta({ description: 'Where to decide. Whoever has the link can.' }),
+        link: z.string().meta({ description: 'The link to decide the approval. Whoever has the link can.' }),
         mails: z
           .array(
             z.object({
-              event: z.string().meta({ description: 'Why it is sent, such as `approval.reminder`.' }),
+              event: z
+                .string()
+                .meta({ description: 'The event that caused the mail, such as `approval.reminder`.' }),
               address: z.string(),
               sent_at: time.nullable(),
-              problem: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+              problem: z.string().nullable().meta({ description: 'The error of the last attempt.' }),
             }),
           )
           .meta({ description: 'The mails with the link.' }),
@@ -109,13 +114,15 @@ const body = z.object({
   payload: z
     .unknown()
     .optional()
-    .describe(`What the node gets that takes the signal: any JSON, up to ${SIGNAL.bytes / 1024} KiB.`),
-  approval_id: z.uuid().optional().describe('An approval that the run waits for: decides it.'),
+    .describe(
+      `The payload for the node that receives the signal: any JSON, up to ${SIGNAL.bytes / 1024} KiB.`,
+    ),
+  approval_id: z.uuid().optional().describe('Decides an approval that the run waits for.'),
   decision: z.enum(DECISIONS).optional(),
   comment: z.string().max(MAX_COMMENT).optional(),
 })
 
-/** Throws validation_error: a request is either a signal or a decision. */
+/** Throws validation_error unless the request is either a signal or a decision. */
 function requireOne({ name, payload, approval_id, decision, comment }: z.output<typeof body>): void {
   const missing = (field: string, msg: string): Issue => ({ loc: ['body', field], msg, type: 'missing' })
   const extra = (field: string, other: string): Issue => ({
@@ -148,12 +155,11 @@ const sent = z
     run_id: z.uuid(),
     name: z.string(),
     path: z.string().nullable().meta({
-      description: 'The iteration of the node that took the signal, as in `waits`; null if none did.',
+      description: 'The iteration of the node that received the signal, as in `waits`; null if none did.',
     }),
-    node_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'The node that took the signal; null if it is kept until a node waits for it.' }),
+    node_id: z.string().nullable().meta({
+      description: 'The node that received the signal; null if the signal is kept until a node waits for it.',
+    }),
   })
   .meta({ id: 'Signal' })
 
@@ -165,7 +171,7 @@ export const runWaitRoutes: Route[] = [
     id: 'signalRun',
     tag: 'Runs',
     summary: 'Signal a run',
-    description: `Sends a signal (\`name\`, \`payload\`) to a run: of the nodes that wait for it, the one that has waited longest takes it; else it is kept until one waits. A run keeps up to ${SIGNAL.pending} signals. Or decides an approval (\`approval_id\`, \`decision\`, \`comment\`) that the run waits for; the run's \`waits\` have the ids. 409 if the run has ended, or if the approval was answered already; 410 if it has expired.`,
+    description: `Sends a signal (\`name\`, \`payload\`) to a run. The node that has waited longest for it receives it; if no node waits, the signal is kept until one does. A run keeps up to ${SIGNAL.pending} signals. Or decides an approval (\`approval_id\`, \`decision\`, \`comment\`) that the run waits for; the run's \`waits\` contain the ids. 409 if the run has ended, or if the approval is already decided; 410 if it has expired.`,
     params: z.object({ run_id: z.uuid() }),
     body,
     gone: true,

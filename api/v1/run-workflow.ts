@@ -32,7 +32,7 @@ const preview = confirmation(
     edges: z.array(
       z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
         id: 'RunPreviewEdge',
-        description: 'After `from` has left by `handle`, the run continues with `to`.',
+        description: 'If `from` ends with the output handle `handle`, the run continues with `to`.',
       }),
     ),
     inputs: z.record(z.string(), z.unknown()),
@@ -103,13 +103,13 @@ export const runWorkflowRoutes: Route[] = [
   }),
 ]
 
-/** The workflow that a request names. `current`: its current version; undefined: a version that the request names. */
+/** A reference to a workflow. `current` refers to its current version; undefined if the request gives a version. */
 interface Wanted {
   current: WorkflowReference | undefined
   find(tx: Tenant): Promise<Runnable>
 }
 
-/** Without `confirm` previews the run; with it starts the run and waits as `Prefer` requests. */
+/** Previews the run without `confirm`; else starts it and waits as `Prefer` requests. */
 async function run(
   request: StartRequest,
   { inputs, confirm }: { inputs: Record<string, unknown>; confirm: boolean },
@@ -126,12 +126,12 @@ async function run(
 
 interface Started {
   workflow: Pick<Runnable, 'id' | 'version'>
-  /** Undefined: there is a preview instead. */
+  /** Undefined for a preview. */
   runId?: string
   preview?: unknown
 }
 
-/** Starts a run of a workflow that an earlier request has read. @returns undefined if it must be read again. */
+/** Starts a run of a cached workflow, without reading it. @returns undefined if the workflow must be read again. */
 async function startKnown(
   request: StartRequest,
   inputs: Record<string, unknown>,
@@ -141,7 +141,7 @@ async function startKnown(
   const known = request.deps.knownWorkflows.get(organization.id, reference)
   const expected = ifMatch(request.headers)
   if (!known || (expected && !expected.includes(known.version))) return undefined
-  // What does not fit is said about the workflow as it is now.
+  // Invalid inputs are reported against the current workflow, which is read again.
   const { inputs: checked, problems } = checkInputs(known.inputs, inputs)
   if (problems.length > 0) return undefined
   const runId = await request.tenant((tx) => {

@@ -30,14 +30,13 @@ const summary = z
     workflow_name: z.string(),
     workflow_version: z.int(),
     status: z.enum(RUN_STATUSES),
-    trigger: z.object({ type: z.string() }).meta({ description: 'What started the run.' }),
+    trigger: z.object({ type: z.string() }).meta({ description: 'The type of the trigger.' }),
     record_id: z.uuid().nullable(),
-    parent_run_id: z.uuid().nullable().meta({ description: 'The run whose node started it.' }),
-    retry_of: z
-      .uuid()
-      .nullable()
-      .meta({ description: 'Of a retry: the first run. Calls of external nodes keep its idempotency keys.' }),
-    stuck_reason: z.string().nullable().meta({ description: 'Why the run makes no progress.' }),
+    parent_run_id: z.uuid().nullable().meta({ description: 'The parent run, whose node started it.' }),
+    retry_of: z.uuid().nullable().meta({
+      description: 'For a retry: the first run. Calls of external nodes keep its idempotency keys.',
+    }),
+    stuck_reason: z.string().nullable().meta({ description: 'The reason why the run makes no progress.' }),
     created_at: time,
     started_at: time.nullable(),
     ended_at: time.nullable(),
@@ -66,7 +65,7 @@ const loop = z
     succeeded: z.int(),
     failed: z.int(),
   })
-  .meta({ id: 'RunLoop', description: 'Of a loop with items: how far it is.' })
+  .meta({ id: 'RunLoop', description: 'For a loop with items: its progress.' })
 
 const iteration = z
   .object({
@@ -91,11 +90,11 @@ const details = summary
     retry: z
       .object({
         run_id: z.uuid().meta({ description: 'The run that was retried.' }),
-        from_node: z.string().nullable().meta({ description: 'Null: from the start.' }),
-        items: z.array(z.string()).optional().meta({ description: 'The items that were named.' }),
+        from_node: z.string().nullable().meta({ description: 'null: from the start.' }),
+        items: z.array(z.string()).optional().meta({ description: 'The named items.' }),
       })
       .nullable()
-      .meta({ description: 'Null: the run is no retry.' }),
+      .meta({ description: 'null: the run is not a retry.' }),
     trace_id: z.string().meta({
       description:
         'The trace (W3C Trace Context) of the request that led to the run; calls of other services pass it on in `traceparent`.',
@@ -107,10 +106,10 @@ const details = summary
     }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
-        'What a queued run waits for: a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
+        'The reason why a queued run waits: it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers.',
     }),
     waits: z.array(runWait).meta({
-      description: 'What nodes wait for, apart from times: events, signals, approvals, child runs.',
+      description: 'The waits of its nodes, except for times: for events, signals, approvals and child runs.',
     }),
     nodes: z
       .array(
@@ -140,7 +139,7 @@ const details = summary
           .meta({ id: 'RunNode' }),
       )
       .meta({
-        description: 'In the order of execution: those outside of any loop, or of the iteration `path`.',
+        description: 'The nodes in the order of execution: outside of any loop, or in the iteration `path`.',
       }),
   })
   .meta({ id: 'Run' })
@@ -155,7 +154,7 @@ const query = z.strictObject({
 
 const byId = z.object({ run_id: z.uuid() })
 
-/** A change of the run's status. */
+/** An operation that changes the run's status. */
 const change = (verb: string, description: string, move: (tx: Tenant, id: string) => Promise<unknown>) =>
   route({
     method: 'POST',
@@ -218,7 +217,7 @@ export const runRoutes: Route[] = [
     id: 'listIterations',
     tag: 'Runs',
     summary: 'List the items of a loop',
-    description: 'Those that the run has started, in the order of the list.',
+    description: 'Lists the items that the run has started, in the order of the list.',
     params: byId,
     query: z.strictObject({
       ...pageControls,

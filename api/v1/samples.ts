@@ -20,7 +20,10 @@ const sample = z
     object: z.literal('sample'),
     node_id: z.string(),
     output: z.unknown().meta({ description: 'With secrets masked.' }),
-    run_id: z.uuid().nullable().meta({ description: 'The run whose output it was; null: written by hand.' }),
+    run_id: z
+      .uuid()
+      .nullable()
+      .meta({ description: 'The run that produced the output; null: written by hand.' }),
     path: z.string().nullable().meta({ description: 'The iteration of the node in that run.' }),
     updated_at: z.iso.datetime(),
   })
@@ -34,7 +37,8 @@ export const sampleRoutes: Route[] = [
     id: 'listSamples',
     tag: 'Workflows',
     summary: 'List the sample outputs',
-    description: 'Those of the nodes of a workflow, with which its other nodes are tested.',
+    description:
+      'Lists the sample outputs of the nodes of a workflow, which the tests of its other nodes read.',
     params: ofWorkflow,
     response: {
       status: 200,
@@ -69,7 +73,7 @@ export const sampleRoutes: Route[] = [
       })
       .refine((body) => 'output' in body !== (body.run_id !== undefined), {
         path: ['output'],
-        message: 'give one of output and run_id',
+        message: 'send either output or run_id',
       })
       .refine((body) => body.path === undefined || body.run_id !== undefined, {
         path: ['path'],
@@ -117,7 +121,7 @@ export const sampleRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node of a workflow',
     description:
-      'As `POST /v1/workflows/nodes/test`, with the config that the node has in the newest version. Outputs that `inputs.nodes` does not hold are the samples of the workflow; a node in a loop needs `inputs.item`, and `inputs.index` if it reads it.',
+      'Like `POST /v1/workflows/nodes/test`, with the config of the node in the newest version. Outputs that are absent from `inputs.nodes` are the samples of the workflow; a node in a loop needs `inputs.item`, and `inputs.index` if it reads it.',
     params: ofNode,
     body: z
       .strictObject({
@@ -131,9 +135,9 @@ export const sampleRoutes: Route[] = [
       const { params, body, tenant } = request
       const { node, samples } = await tenant(async (tx) => sampled(tx, params))
       const inputs = rootsOf(body.inputs)
-      const given = inputs.nodes ?? {}
-      const isObject = typeof given === 'object' && !Array.isArray(given)
-      const nodes = isObject ? { ...samples, ...given } : given
+      const outputs = inputs.nodes ?? {}
+      const isObject = typeof outputs === 'object' && !Array.isArray(outputs)
+      const nodes = isObject ? { ...samples, ...outputs } : outputs
       const { type: node_type, config } = node
       return testNode(request, { node_type, config, inputs: { ...inputs, nodes }, confirm: body.confirm })
     },

@@ -7,7 +7,7 @@ import type { RouteRequest } from '../http/route.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { linksOf, runLinks } from './run-links.ts'
 
-/** What the operations that start a run have in common: the preview and the answer. */
+/** The preview and the response of all operations that start a run. */
 
 export const startedRun = z
   .object({
@@ -34,7 +34,7 @@ export const previewNodes = ({ nodes }: Program, ids: string[]): PreviewNode[] =
     return { id, type, title, effect }
   })
 
-/** About these nodes of a program. */
+/** Warnings about these nodes of a program. */
 export function warningsOf(program: Program, ids: string[], config: ApiConfig): string[] {
   const nodes = ids.map((id) => program.nodes[id]!)
   const outside = nodes.filter(reachesOutside).map((node) => node.title)
@@ -49,7 +49,7 @@ export type StartRequest = Pick<
   'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'setHeader' | 'commit' | 'doNotStore'
 >
 
-/** The answer about a run that was queued: at once, or after its end, at most `seconds` later. */
+/** Responds with a queued run: at once, or after its end, at most `seconds` later. */
 export async function answerStarted(
   request: StartRequest,
   runId: string,
@@ -72,7 +72,7 @@ export async function answerStarted(
   return answer(await waitForEnd(request, runId, seconds))
 }
 
-/** The end of the run; after `seconds`, its current state. */
+/** The run at its end, or as it is after `seconds`. */
 async function waitForEnd(
   { deps, caller, tenant, signal }: StartRequest,
   runId: string,

@@ -6,8 +6,8 @@ import type { Template } from '../../workflows/templates/index.ts'
 import type { ApiConfig } from '../config.ts'
 
 /**
- * Warnings about what a template needs and neither the organization nor the service has. Secrets and `env` are not
- * among them: `unknownNames` reports those of any workflow.
+ * Warnings about requirements of a template that the organization or the service lacks. Secrets and `env` are not
+ * included: `unknownNames` reports them for any workflow.
  */
 export async function unmetRequirements(
   tx: Tenant,

@@ -14,7 +14,9 @@ import { presentWorkflow, savedShape } from './workflow-shapes.ts'
 const requirements = z
   .object({
     secrets: z.array(z.string()).meta({ description: 'Secrets of the organization, by name.' }),
-    env: z.array(z.string()).meta({ description: 'Settings of the organization that it reads as `env`.' }),
+    env: z
+      .array(z.string())
+      .meta({ description: 'Environment variables of the organization, which it reads as `env`.' }),
     custom_fields: z.array(
       z
         .object({ entity: z.string(), name: z.string(), type: z.string() })
@@ -50,7 +52,7 @@ const facets = z
   .meta({ id: 'TemplateFacets' })
 
 let read: Template[] | undefined
-/** Read at the first request: few processes need them, and to read them delays a start by 0.1 s or more. */
+/** Read at the first request: few processes need them, and reading them delays the start by 0.1 s or more. */
 const templates = () => {
   read ??= readTemplates()
   return read
@@ -123,7 +125,7 @@ export const templateRoutes: Route[] = [
     tag: 'Templates',
     summary: 'Import a template',
     description:
-      'Creates a workflow from a template, as a DRAFT. `warnings` lists what the workflow needs and what is missing: secrets, settings, custom fields, the mail server.',
+      'Creates a workflow from a template, as a DRAFT. `warnings` lists missing requirements of the workflow: secrets, environment variables, custom fields, the mail server.',
     body: z
       .strictObject({
         template_id: z.string().min(1).max(200),

@@ -9,7 +9,7 @@ import type {
 } from '../../workflows/language/definition.ts'
 import { didYouMean } from '../../workflows/language/problems.ts'
 
-/** Warnings about what a definition names, and the organization does not have yet. */
+/** Warnings about names in a definition that the organization does not have yet. */
 export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
   return [
     ...(await unknownWorkflows(tx, references.workflows)),
@@ -17,7 +17,7 @@ export async function unknownNames(tx: Tenant, references: OutsideReferences): P
   ]
 }
 
-/** Workflows that do not exist, and names that several have. */
+/** Workflows that do not exist, and ambiguous workflow names. */
 async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
@@ -58,7 +58,7 @@ async function unknownSettings(tx: Tenant, references: SettingReference[]): Prom
           }
         : {
             code: 'unknown_env' as const,
-            message: `there is no setting env.${shown} yet: what reads it fails until it is set`,
+            message: `there is no environment variable env.${shown} yet: nodes and triggers that read it fail until it is set`,
             hint: hint ?? `set it: PATCH /app/organization {"env": {"${shown}": …}}`,
           }
     return [{ ...unknown, ...place }]

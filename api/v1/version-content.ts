@@ -48,8 +48,8 @@ export const withName = (content: VersionContent, name: string): VersionContent 
 })
 
 /**
- * The parts of a title that differ from the previous version. So a spec that the client read before a rename does not
- * undo the rename when it is saved.
+ * The members of a title that differ from the previous version. A client may save a spec that it read before a rename:
+ * the unchanged title then keeps the rename.
  */
 export function changedTitle(
   { name, description }: { name?: string; description?: string | null },

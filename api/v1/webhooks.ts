@@ -19,7 +19,10 @@ export const webhookRoutes: Route[] = [
   ...outgoingReplayRoutes,
 ].map(forKeys)
 
-/** Reading needs `webhooks:read`, everything else `webhooks:write`. Throws if the role of sessions differs from that. */
+/**
+ * Reading needs `webhooks:read`, every other operation `webhooks:write`. Throws if the session role of the operation
+ * does not match that.
+ */
 function forKeys({ role, id, ...operation }: AppRoute): Route {
   const scope: Scope = operation.method === 'GET' ? 'webhooks:read' : 'webhooks:write'
   if (role !== leastRole(scope)) throw new Error(`${id} requires the role ${role}, not the one of ${scope}`)

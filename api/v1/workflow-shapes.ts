@@ -9,7 +9,7 @@ export const finding = z
   .object({
     code: z.string().meta({
       description:
-        'A stable code, such as `unknown_node_type`. [What each means, and how to mend it](/docs/findings).',
+        'A stable code, such as `unknown_node_type`. [Their meanings and corrections](/docs/findings).',
     }),
     message: z.string(),
     path: z.string().meta({ description: 'A JSON Pointer into the spec or the definition.' }),
@@ -64,7 +64,7 @@ export const workflowShape = summaryShape
       .nullable()
       .meta({
         description:
-          'Why the trigger of the active version last failed to start a run: its `when` could not be rendered for an event, or Temporal refused its schedule. Null if it has not failed since the activation.',
+          'The last error with which the trigger of the active version failed to start a run: its `when` could not be rendered for an event, or Temporal refused its schedule. null if it has not failed since the activation.',
       }),
   })
   .meta({ id: 'Workflow' })

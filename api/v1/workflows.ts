@@ -51,7 +51,7 @@ export const workflowRoutes: Route[] = [
     body: z
       .strictObject({ spec: spec.optional(), definition: rawDefinition.optional() })
       .refine((body) => body.spec !== undefined || body.definition !== undefined, {
-        message: 'give spec, definition or both',
+        message: 'send spec, definition or both',
         params: { type: 'missing' },
       })
       .meta({ id: 'ValidationRequest' }),
@@ -123,7 +123,7 @@ export const workflowRoutes: Route[] = [
         .meta({ type: 'boolean' }),
       status: z.enum(WORKFLOW_STATUSES).optional().describe('Workflows with this status.'),
       name: z.string().optional().describe('Workflows with exactly this name.'),
-      q: z.string().max(200).optional().describe('Text that the name or description contains.'),
+      q: z.string().max(200).optional().describe('A part of the name or description.'),
       ...pageControls,
     }),
     response: { status: 200, schema: listEnvelope(summaryShape) },
@@ -165,7 +165,7 @@ export const workflowRoutes: Route[] = [
       })
       .refine((body) => body.spec === undefined || body.definition === undefined, {
         path: ['definition'],
-        message: 'give spec or definition, not both',
+        message: 'send spec or definition, not both',
       })
       .meta({ id: 'WorkflowUpdate' }),
     example: { name: 'Greet a lead', spec: EXAMPLE_SPEC },
@@ -203,7 +203,7 @@ export const workflowRoutes: Route[] = [
     id: 'deleteWorkflow',
     tag: 'Workflows',
     summary: 'Delete a workflow',
-    description: 'The workflow cannot be started any more. Open runs continue to their end.',
+    description: 'The workflow can no longer be started. Open runs continue to their end.',
     params,
     response: deletion('workflow', { workflow_id: z.uuid(), ...DELETED_AT }),
     ifMatch: true,

@@ -6,31 +6,31 @@ import { claimDueMails, type MailOutcome, recordAttempt } from '../queue/mails.t
 import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
- * Mails to the people of an account: the links of invitations, password resets and sign-ups, and what owners must know.
- * A row is written with what it tells of, in one transaction, and sent by the relay. Only the hash of a link's token is
- * stored where the link works; the mail has the token sealed, until there is no further attempt.
+ * Account mails: links of invitations, password resets and sign-ups, and notices to owners. A row is inserted in the
+ * transaction of the change that it reports, and sent by the relay. The table of the link has only the hash of the
+ * token; the mail has the sealed token, until no further attempt is due.
  */
 
 /**
- * Those without a link: `sign_up_known` is for a sign-up with the address of an account, whose password was not given;
+ * Kinds without a link: `sign_up_known` for a sign-up with the address of an account but not its password;
  * `webhook_disabled` for an outgoing webhook that the service deactivated.
  */
 export type AccountMailKind = LinkKind | 'sign_up_known' | 'webhook_disabled'
 
 export const isLinkKind = (kind: AccountMailKind): kind is LinkKind => Object.hasOwn(LINK_PATHS, kind)
 
-/** The organization of mails about an account, which belongs to none. */
+/** The organization id of mails about an account, which belong to no organization. */
 export const NO_ORGANIZATION = NIL
 
-/** What the text says beside the link. */
+/** The variable parts of a mail's text, besides the link. */
 export interface AccountMailDetails {
   organization_name?: string
-  /** Who invites. */
+  /** The name of the inviting member. */
   invited_by?: string
-  /** ISO 8601; of the link. */
+  /** The expiry of the link, ISO 8601. */
   expires_at?: string
   webhook_name?: string
-  /** Why the service deactivated the webhook. */
+  /** The reason why the service deactivated the webhook. */
   reason?: string
 }
 
@@ -88,7 +88,7 @@ export async function mailOwners(
   tx.wake('agx_mails')
 }
 
-/** What the token of a mail is sealed for. */
+/** The owner that a mail's token is sealed for. */
 export const ownerOfMail = (organizationId: string, id: string) => `${organizationId}.mail.${id}`
 
 /** A claimed mail. */
@@ -99,7 +99,7 @@ export interface ClaimedAccountMail {
   address: string
   details: AccountMailDetails
   sealed: string | null
-  /** This one included. */
+  /** Number of attempts, including this one. */
   attempts: number
 }
 
@@ -112,12 +112,12 @@ export const openToken = (
   { organization_id, id, sealed }: Pick<ClaimedAccountMail, 'organization_id' | 'id' | 'sealed'>,
 ): string | undefined => (sealed === null ? undefined : open(key, sealed, ownerOfMail(organization_id, id)))
 
-/** Whether a link still works: the invitation may have been withdrawn, or the reset used or replaced. */
+/** Whether a link still works: an invitation can have been withdrawn, a reset used or replaced. */
 export async function linkWorks(system: System, kind: LinkKind, token: string): Promise<boolean> {
   return (await usableLink(system, kind, token).first('expires_at')) !== undefined
 }
 
-/** Records how an attempt ended. Without a further attempt, the token is deleted. */
+/** Records the result of an attempt. The token is deleted if no further attempt is due. */
 export const recordAccountMail = (
   tx: Tenant,
   mail: ClaimedAccountMail,

@@ -5,12 +5,12 @@ import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * The audit log: who changed the access to an organization or its configuration. Each change writes its entry in its own
- * transaction, in the function of db/ that makes it, so that every caller is recorded. The application's role can
- * neither change nor delete entries.
+ * The audit log: changes of the access to an organization or of its configuration, with their actors. The function of
+ * db/ that makes a change writes its entry in the same transaction, so that every caller is recorded. The application's
+ * role can neither change nor delete entries.
  */
 
-/** `<type of the target>.<what was done>`. */
+/** `<type of the target>.<action>`. */
 export const AUDIT_ACTIONS = [
   ...(['session.created', 'session.switched', 'session.ended'] as const),
   ...(['member.role_changed', 'member.removed', 'member.password_changed'] as const),
@@ -34,11 +34,11 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 export type Audited = Pick<Tenant, 'trx' | 'organizationId' | 'actor'>
 
 export interface Change {
-  /** What was changed: an id, or the name of what has none. */
+  /** The target: its id, or its name if it has no id. */
   id: string
-  /** For people, as it was called at that time. */
+  /** The target's name at that time, for readers. */
   name: string
-  /** What else is worth knowing, such as the names of changed fields. Never a secret. */
+  /** Further details, such as the names of changed fields. Never a secret. */
   details?: Record<string, unknown>
 }
 
@@ -76,7 +76,7 @@ export async function recorded<T extends { id: string; name: string }>(
   return row
 }
 
-/** The names of the fields that a patch has, for `details`. */
+/** The names of the fields in a patch, for `details`. */
 export const fieldsOf = (patch: object): { fields: string[] } => ({
   fields: Object.entries(patch)
     .filter(([, value]) => value !== undefined)
@@ -103,7 +103,7 @@ export interface AuditFilter {
   to?: Date | undefined
 }
 
-/** Newest first. Throws `invalid_request` for a cursor of another list. */
+/** Entries, newest first. Throws `invalid_request` for a cursor of another list. */
 export function listAuditLog(
   tx: Tenant,
   { from, to, ...equal }: AuditFilter,

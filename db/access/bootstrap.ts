@@ -12,7 +12,7 @@ import type { bootstrapVariables } from '../process/config.ts'
 import { createKey } from './keys.ts'
 import { createUser } from './users.ts'
 
-/** Whether there is no organization yet. Of concurrent transactions that ask, the second waits for the first. */
+/** Whether there is no organization yet. Takes a lock, so that concurrent transactions ask one after the other. */
 export async function lockFirstOrganization(trx: Knex): Promise<boolean> {
   await trx.raw("select pg_advisory_xact_lock(hashtext('agx bootstrap'))")
   return (await trx('organizations').first('id')) === undefined

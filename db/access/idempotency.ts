@@ -3,7 +3,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 
 /** The scope of an Idempotency-Key within its organization. */
 export interface IdempotentRequest {
-  /** The API key or user that sends the request. Others may use the same Idempotency-Key, and get their own answer. */
+  /** The API key or user of the request. Callers may use the same Idempotency-Key without sharing its response. */
   callerId: string
   method: string
   path: string
@@ -16,17 +16,17 @@ export interface StoredAnswer {
   status: number
   /** JSON text. */
   body: string
-  /** Headers specific to this answer, such as its ETag. */
+  /** Headers specific to this response, such as its ETag. */
   headers: Record<string, string>
   /** The scopes that the handler required, which a replay requires again. */
   scopes: string[]
 }
 
 /**
- * Claims a key for this transaction, or returns its stored answer of the last 24 hours. The claim is a
- * transaction-scoped advisory lock: a process that dies leaves neither an effect nor a locked key.
- * Throws idempotency_conflict if the key was used with another body, and idempotency_in_progress if the first request
- * with it has not been answered yet.
+ * Claims an idempotency key for this transaction, or returns its stored response of the last 24 hours. The claim is a
+ * transaction-scoped advisory lock: a process that dies leaves neither an effect nor a locked key. Throws
+ * idempotency_conflict if the key was used with another body, and idempotency_in_progress if the first request with it
+ * is still in progress.
  */
 export async function claimIdempotencyKey(
   tx: Tenant,
@@ -58,8 +58,9 @@ export async function claimIdempotencyKey(
 }
 
 /**
- * Stores the answer to a key in the transaction of its request. A provisional answer is replaced by the final one; the
- * key is in progress until then, or until the process that holds it no longer renews its lease. Then it is valid.
+ * Stores the response of a keyed request in its transaction. The final response replaces a provisional one. Until then
+ * the key is in progress while its process renews the lease; once the lease has expired, the provisional response
+ * counts.
  */
 export async function storeAnswer(
   tx: Tenant,
@@ -80,7 +81,7 @@ export async function storeAnswer(
     .merge()
 }
 
-/** Renews the lease of a provisional answer. Does nothing once the final one is stored. */
+/** Renews the lease of a provisional response. No-op once the final response is stored. */
 export async function renewLease(tx: Tenant, request: IdempotentRequest): Promise<void> {
   await tx
     .trx('idempotency_keys')
@@ -89,13 +90,13 @@ export async function renewLease(tx: Tenant, request: IdempotentRequest): Promis
     .update({ locked_until: leaseEnd(tx) })
 }
 
-/** Short, for a retry waits so long after the process that held its key has died; renewed every second. */
+/** Renewed every second. Short, because retries wait for the lease of a dead process. */
 const LEASE_SECONDS = 3
 const leaseEnd = (tx: Tenant) => tx.trx.raw('now() + make_interval(secs => ?)', [LEASE_SECONDS])
 
 interface Row extends StoredAnswer {
   request_hash: Buffer
-  /** Null if the answer is final. */
+  /** Whether the lease is still valid. Null if the response is final. */
   locked: boolean | null
 }
 

@@ -16,19 +16,19 @@ import { type Client, openSession, type SignedIn } from './sessions.ts'
 import { authenticate, findUser, requireSamePassword, type User } from './users.ts'
 
 /**
- * Invitations to an organization. The token of the link is mailed to the invited address or, where the service sends no
- * mails, shown once to the admin who invites; it can be used once. It gives access to the organization, not to an
- * account: who has one must also know its password.
+ * Invitations to an organization. The single-use token of the link is mailed to the invited address. If the service
+ * sends no mail, it is shown once to the inviting admin. It gives access to the organization, not to an account: the
+ * owner of an account must also know its password.
  */
 
 export const INVITATION_DAYS = 7
-/** Open invitations of an organization. */
+/** Maximum number of open invitations of an organization. */
 export const MAX_INVITATIONS = 200
 
-/** The last mail with the link of an invitation. Neither sent nor a problem: it is queued. */
+/** The last mail with the link of an invitation. It is queued while it has neither `sent_at` nor `problem`. */
 export interface InvitationMail {
   sent_at: Date | null
-  /** Why the last attempt failed. */
+  /** The error of the last attempt. */
   problem: string | null
 }
 
@@ -46,9 +46,8 @@ export interface Invitation {
 const COLUMNS = ['id', 'email', 'role', 'invited_by', 'created_at', 'expires_at']
 
 /**
- * Invites an email address. An earlier invitation of the same address is replaced. With `mailKey`, SECRETS_KEY, a mail
- * brings the link. Throws conflict for a member and above MAX_INVITATIONS; insufficient_scope for a role beyond the
- * actor's.
+ * Invites an email address, and replaces its earlier invitation. With `mailKey` (SECRETS_KEY) the link is mailed.
+ * Throws conflict for a member and above MAX_INVITATIONS; insufficient_scope for a role beyond the actor's.
  */
 export async function createInvitation(
   tx: Tenant,
@@ -57,7 +56,7 @@ export async function createInvitation(
 ): Promise<{ invitation: Invitation; token: string }> {
   await lockMembers(tx)
   await requireMayManage(tx, role)
-  if (await memberWithEmail(tx, email)) throw conflict(`${email} is a member already`, { param: 'email' })
+  if (await memberWithEmail(tx, email)) throw conflict(`${email} is already a member`, { param: 'email' })
   await invitations(tx).whereRaw('lower(email) = lower(?)', [email]).delete()
   const [open] = await invitations(tx).count<{ count: string }[]>()
   if (Number(open?.count) >= MAX_INVITATIONS)
@@ -93,7 +92,7 @@ async function mailInvitation(tx: Tenant, key: SecretsKey, invitation: Invitatio
   tx.wake('agx_mails')
 }
 
-/** The open and the recently expired ones, newest first. */
+/** The open and recently expired invitations, newest first. */
 export async function listInvitations(tx: Tenant, page: IdPage): Promise<Page<Invitation>> {
   const lastMail = tx.trx.raw(
     `(select jsonb_build_object('sent_at', m.sent_at, 'problem', m.problem) from account_mails m
@@ -102,12 +101,12 @@ export async function listInvitations(tx: Tenant, page: IdPage): Promise<Page<In
   )
   const rows = invitations(tx).select(COLUMNS).select(lastMail)
   const found = await pageById<Invitation>(tx, rows, page, { of: 'invitations' })
-  // A time in JSON is a text.
+  // Times are text in JSON.
   for (const { mail } of found.data) if (mail?.sent_at) mail.sent_at = new Date(mail.sent_at)
   return found
 }
 
-/** Its link no longer works. Throws not_found, insufficient_scope. */
+/** Withdraws an invitation: its link no longer works. Throws not_found, insufficient_scope. */
 export async function withdrawInvitation(tx: Tenant, id: string): Promise<void> {
   const [invitation] = await invitations(tx).where({ id }).delete().returning<Invitation[]>(COLUMNS)
   if (!invitation) throw notFound('invitation')
@@ -123,9 +122,9 @@ export async function invitedEmail(system: Knex, token: string): Promise<string>
 }
 
 /**
- * Accepts an invitation, and opens a session in its organization. Without an account of the address, it creates one with
- * `name` and `password`; otherwise `password` must be that of the account. Throws not_found, unauthorized,
- * validation_error without a name.
+ * Accepts an invitation, and opens a session in its organization. Creates an account with `name` and `password` if the
+ * address has none; otherwise `password` must be that of the account. Throws not_found, unauthorized, validation_error
+ * without a name.
  */
 export async function acceptInvitation(
   system: Knex,
@@ -139,11 +138,11 @@ export async function acceptInvitation(
   const user = isKnown ? await authenticate(system, email, password) : await newUser(name, password)
   if (!user)
     throw new AppError('unauthorized', 'wrong password', {
-      hint: 'the invited address has an account: give its password',
+      hint: 'the invited address has an account: send its password',
     })
 
   const accept = async (trx: Knex) => {
-    // The deletion makes the token usable once: of two concurrent requests the second finds no row.
+    // The deletion makes the token single-use: the second of two concurrent requests finds no row.
     const [invitation] = await usableLink(trx, 'invitation', token)
       .delete()
       .returning(['organization_id', ...COLUMNS])

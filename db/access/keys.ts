@@ -9,12 +9,12 @@ import type { Send } from '../postgres/transaction.ts'
 import { fieldsOf, recorded } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
 
-/** A key as the settings show it; only `KeyWithSecret` contains the secret. */
+/** A key as the settings show it. Only `KeyWithSecret` contains the secret. */
 export interface Key {
   id: string
   object: 'key'
   name: string
-  /** The first characters, to identify the key. */
+  /** The first characters of the secret, to identify the key. */
   prefix: string
   scopes: string[]
   ip_allowlist: string[]
@@ -40,7 +40,7 @@ const COLUMNS = [
   'created_at',
 ]
 
-/** Creates a key; its secret is returned only here. A given `secret` must have the form of a key. */
+/** Creates a key; its secret is returned only here. `secret`, if set, must have the form of a key. */
 export async function createKey(
   tx: Tenant,
   values: {
@@ -71,7 +71,7 @@ export async function createKey(
   return { ...toKey(await recorded(tx, 'key.created', row, { scopes: values.scopes })), key }
 }
 
-/** Newest first, revoked ones included. */
+/** Keys, newest first, including revoked ones. */
 export async function listKeys(tx: Tenant, page: IdPage): Promise<Page<Key>> {
   const rows = tx.trx('api_keys').where({ organization_id: tx.organizationId }).select(COLUMNS)
   const found = await pageById<Parameters<typeof toKey>[0]>(tx, rows, page, { of: 'keys' })
@@ -107,8 +107,8 @@ export async function updateKey(
 }
 
 /**
- * Gives the key a new secret. The replaced secret expires after `overlapHours` (0 to 24; 0: immediately). An older
- * secret still in its overlap expires at once. Throws not_found, or conflict if the key is revoked.
+ * Gives the key a new secret. The replaced secret expires after `overlapHours` (0 to 24; 0: immediately). A still older
+ * secret expires at once. Throws not_found, or conflict if the key is revoked.
  */
 export async function rotateKey(tx: Tenant, id: string, overlapHours: number): Promise<KeyWithSecret> {
   const key = generateKey()
@@ -143,7 +143,7 @@ export async function revokeKey(tx: Tenant, id: string): Promise<Key> {
   return toKey(await recorded(tx, 'key.revoked', row))
 }
 
-/** The key of a request and its organization, from one lookup. */
+/** The key of a request and its organization, from one look-up. */
 export interface KeyHolder extends Subscription {
   id: string
   name: string
@@ -154,14 +154,14 @@ export interface KeyHolder extends Subscription {
   organization_id: string
   organization_name: string
   settings: { currency?: string; timezone?: string }
-  /** Another one after each change of the key's row or the organization's. */
+  /** Changes with each change of the key's or the organization's row. */
   stamp: string
 }
 
 /**
- * Finds the holders of keys by hash. Each request does, or confirms the last find by `isSameHolder`: revocation is
- * immediate.
- * @returns them by key, without invalid, unknown, revoked and expired keys.
+ * Finds the holders of keys by hash. Each request does this, or confirms its last result by `isSameHolder`: revocation
+ * is immediate.
+ * @returns the holders by key, without invalid, unknown, revoked and expired keys.
  */
 export async function findKeyHolders(system: System, keys: string[]): Promise<Map<string, KeyHolder>> {
   const byHash = new Map(keys.filter(isKey).map((key) => [hashKey(key).toString('hex'), key]))
@@ -179,11 +179,11 @@ export async function findKeyHolders(system: System, keys: string[]): Promise<Ma
 
 interface Hashes {
   current: Buffer
-  /** Null from the end of the overlap on. */
+  /** Null after the end of the overlap. */
   previous: Buffer | null
 }
 
-/** The transactions that wrote the two rows. */
+/** The ids of the transactions that wrote the two rows. */
 const STAMP = "k.xmin::text || ' ' || o.xmin::text"
 const IS_VALID = 'k.revoked_at is null and (k.expires_at is null or k.expires_at > now())'
 
@@ -197,8 +197,8 @@ const FIND_HOLDERS = `
     and ${IS_VALID}`
 
 /**
- * Whether a look-up would find the same holder again, in a statement that travels with others of a transaction of its
- * organization. Also false if the key's use is due to be noted.
+ * Whether a look-up would find the same holder again. The statement is sent together with others of a transaction of
+ * the organization. Also false if the use of the key is due to be noted.
  */
 export async function isSameHolder(
   send: Send,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** The limit of something in a fixed window: requests per minute of a key, calls per month, … */
+/** A limit in a fixed window: requests per minute of a key, calls per month, … */
 export interface WindowRule {
   organizationId: string
   /** The counted subject: `key:<id>`, `organization`, `incoming:<webhook id>`, … */
@@ -10,7 +10,7 @@ export interface WindowRule {
   period: number | 'month'
 }
 
-/** The state of a window after an attempt to take one. */
+/** The state of a window after a request was counted in it. */
 export interface Taken {
   allowed: boolean
   limit: number
@@ -52,22 +52,22 @@ export async function takeFromWindow(
      returning used`,
     [rule.organizationId, rule.subject, new Date(start), new Date(end), amount],
   )
-  // The counter may exceed the limit: refused amounts are counted too, which is harmless until the window ends.
+  // The counter may exceed the limit: refused requests are counted too, which is harmless until the window ends.
   const used = rows[0]!.used
   return { granted: Math.max(0, Math.min(amount, rule.limit - (used - amount))), used }
 }
 
 export interface TakeOptions {
   /**
-   * Only for a statement that is its own transaction: its commit does not wait for the disk. The next commit that does
-   * writes it too, and a crash of PostgreSQL before that loses what was taken.
+   * The commit does not wait for the disk (`synchronous_commit = off`). Only for a statement that is its own
+   * transaction. A crash of PostgreSQL can lose the amounts taken since the last flush.
    */
   isFlushedLater?: boolean
 }
 
 /**
- * Takes up to `amount` from a window, exactly; what is refused is not counted. The limit may be infinite. One statement,
- * unless less than the amount is left: then one for each.
+ * Takes up to `amount` from a window, exactly; refused amounts are not counted. The limit may be infinite. Runs one
+ * statement, or two if less than `amount` is left.
  * @returns the granted amount.
  */
 export async function takeUpToLimit(
@@ -103,7 +103,7 @@ async function takeAll(
   return rows.length > 0
 }
 
-/** Of PostgreSQL. */
+/** Maximum of PostgreSQL's integer. */
 const MAX_INTEGER = 2 ** 31 - 1
 
 /** The used amount of a window. */
@@ -122,25 +122,26 @@ export async function usedOfWindow(
 interface Lease {
   start: number
   end: number
-  /** Taken from the database, not yet used by a request. */
+  /** The reserve: taken from the database, not yet used by a request. */
   held: number
-  /** Used amount of the window, by all processes, as of the last query. */
+  /** The amount used in the window by all processes, as of the last query. */
   used: number
-  /** Requests that this process served in the window. */
+  /** Number of requests that this process served in the window. */
   served: number
-  /** Requests that wait for the query. */
+  /** Number of requests that wait for the query. */
   waiting: number
   pending: Promise<void> | undefined
 }
 
-/** The largest reserve, as a divisor of the window's remainder: two idle processes hold 2 % of a limit at most. */
+/** Divides the rest of the window to get the maximum reserve: two idle processes hold at most 2 % of a limit. */
 const RESERVE_DIVISOR = 100
 
 /**
- * Limits across processes at little cost: a process takes what its waiting requests need and a reserve, from which it
- * serves the next ones without a round trip. The reserve grows with what the process served in the window, so that an
- * idle one holds little, and shrinks to nothing near the limit. A limit is never exceeded. With several processes some
- * requests may be refused while others hold unused reserves: with three, less than 2 % of the limit.
+ * Rate limits across processes at low cost. A process takes from the database what its waiting requests need plus a
+ * reserve, from which it serves later requests without a round trip. The reserve grows with the requests that the
+ * process served in the window, so that an idle process holds little, and shrinks to nothing near the limit. The limit
+ * is never exceeded. With several processes some requests may be refused while others hold unused reserves: with three
+ * processes, less than 2 % of the limit.
  */
 export class LimitWindows {
   private readonly leases = new Map<string, Lease>()
@@ -151,10 +152,12 @@ export class LimitWindows {
     this.db = db
   }
 
-  /** Takes one. Returns without a promise if the lease has some left or the window is known to be used up. */
+  /**
+   * Counts one request. Returns without a promise if the reserve is not empty or the window is known to be exhausted.
+   */
   take(rule: WindowRule): Taken | Promise<Taken> {
     const lease = this.lease(rule)
-    // A lower plan may have made the limit less than what is in reserve.
+    // The reserve can exceed a limit that a change of plan has lowered.
     if (lease.held > 0 && lease.used - lease.held < rule.limit) {
       lease.held--
       lease.served++
@@ -174,7 +177,7 @@ export class LimitWindows {
     return this.take(rule)
   }
 
-  /** The state of a window that this process knows to be used up, without a query; else undefined. */
+  /** The state of a window that this process knows to be exhausted, without a query; else undefined. */
   exhausted(rule: WindowRule): Taken | undefined {
     const lease = this.lease(rule)
     return lease.held === 0 && lease.used >= rule.limit ? taken(rule, lease, false) : undefined
@@ -203,7 +206,7 @@ export class LimitWindows {
     const reserve = Math.min(lease.served, Math.floor((rule.limit - lease.used) / RESERVE_DIVISOR))
     const { granted, used } = await takeFromWindow(this.db, rule, lease.waiting + reserve, lease.start)
     lease.held += granted
-    // The counter also counts what it refuses.
+    // The counter includes refused requests.
     lease.used = Math.min(used, rule.limit)
   }
 

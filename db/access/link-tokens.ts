@@ -26,7 +26,7 @@ const TABLES: Record<LinkKind, string> = {
   sign_up: 'sign_ups',
 }
 
-/** The row that a link stands for, unless it has expired. */
+/** The row of a link's token, unless it has expired. */
 export const usableLink = (system: Knex, kind: LinkKind, token: string): Knex.QueryBuilder =>
   system(TABLES[kind])
     .where({ token_hash: hashLinkToken(token) })

@@ -47,7 +47,7 @@ export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<s
   return new Set(rows.map((row) => row.user_id))
 }
 
-/** The member with this email address, in any case of its letters. */
+/** The member with this email address, compared case-insensitively. */
 export const memberWithEmail = (tx: Tenant, email: string): Promise<FullMember | undefined> =>
   members(tx).whereRaw('lower(u.email) = lower(?)', [email]).first()
 
@@ -68,14 +68,14 @@ export async function changeRole(tx: Tenant, userId: string, role: MemberRole): 
 }
 
 /**
- * Removes a member: sessions in the organization end at once. The user stays, as do keys that the user has created.
- * Throws not_found, insufficient_scope; conflict for the last owner.
+ * Removes a member. The member's sessions in the organization end at once; the user and the keys that the user created
+ * remain. Throws not_found, insufficient_scope; conflict for the last owner.
  */
 export async function removeMember(tx: Tenant, userId: string): Promise<void> {
   const member = await lockMember(tx, userId)
   await requireMayManage(tx, member.role)
   await requireOtherOwner(tx, member)
-  // Before the deletion: a user who leaves has a name only until then.
+  // Before the deletion, because the name of a user without membership is not visible.
   await recordChange(tx, 'member.removed', {
     id: userId,
     name: member.name,
@@ -87,8 +87,8 @@ export async function removeMember(tx: Tenant, userId: string): Promise<void> {
 }
 
 /**
- * A member, in a transaction that changes members: such transactions of an organization run one after the other, so that
- * two owners who demote each other cannot leave it without one. Throws not_found.
+ * Locks and returns a member. Transactions that change members of an organization are serialised, so that two owners
+ * who demote each other cannot leave it without an owner. Throws not_found.
  */
 export async function lockMember(tx: Tenant, userId: string): Promise<FullMember> {
   await lockMembers(tx)
@@ -97,13 +97,13 @@ export async function lockMember(tx: Tenant, userId: string): Promise<FullMember
   return member
 }
 
-/** Other transactions that change members of the organization wait for this one. */
+/** Serialises the transactions that change members of the organization. */
 export const lockMembers = (tx: Tenant): Promise<unknown> =>
   tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate().first('id')
 
 /**
- * Throws insufficient_scope unless the actor's role includes these roles. The role is read again: another request may
- * have taken it since the session was looked up.
+ * Throws insufficient_scope unless the actor's role includes these roles. Reads the role again, because it can have
+ * changed since the session was looked up.
  */
 export async function requireMayManage(tx: Tenant, ...roles: MemberRole[]): Promise<void> {
   const own = await memberships(tx)
@@ -129,8 +129,8 @@ async function requireOtherOwner(tx: Tenant, member: Member): Promise<void> {
 }
 
 /**
- * Withdraws the links that would let a member keep or regain what the change takes: resets of the own password and of
- * others', and invitations.
+ * Withdraws the links through which a member could keep or regain the removed rights: the member's own resets, resets
+ * that the member created for others, and invitations.
  */
 async function withdrawLinks(
   tx: Tenant,

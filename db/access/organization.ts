@@ -6,19 +6,19 @@ import type { Plan } from './plans.ts'
 
 /** The settings of an organization. */
 export interface OrganizationSettings {
-  /** ISO 4217; the default of amounts without a currency. */
+  /** ISO 4217. The default currency of amounts. */
   currency: string
   /** IANA name; workflows read it as `org.timezone`. */
   timezone: string
-  /** How long logs of webhooks, events and deliveries are kept. */
+  /** Days for which logs of webhooks, events and deliveries are kept. */
   log_retention_days: number
-  /** How long ended runs are kept. */
+  /** Days for which ended runs are kept. */
   run_retention_days: number
   /** Whether a custom field without a definition is refused. */
   strict_custom_fields: boolean
 }
 
-/** Plain settings for workflows, by name: they read them as `env.<name>`. */
+/** The variables of workflows, by name; workflows read them as `env.<name>`. Not for secrets. */
 export type Env = Record<string, string | number | boolean>
 
 export interface Organization extends OrganizationSettings {
@@ -52,11 +52,11 @@ export async function getOrganization(tx: Tenant): Promise<Organization> {
 type Changes = {
   [K in 'name' | keyof OrganizationSettings]?: Organization[K] | undefined
 } & {
-  /** By name; null removes one. */
+  /** Values by name; null removes a variable. */
   env?: Record<string, Env[string] | null> | undefined
 }
 
-/** Updates the given settings only, and of `env` the given names only. Throws `conflict` above `ENV.count` names. */
+/** Updates only the given settings, and only the given names of `env`. Throws `conflict` above `ENV.count` names. */
 export async function updateOrganization(
   tx: Tenant,
   { name, env, ...settings }: Changes,
@@ -79,7 +79,7 @@ export async function updateOrganization(
   return organization
 }
 
-/** Locks the organization, so that concurrent changes of different names do not undo each other. */
+/** Locks the organization, so that concurrent changes of different names are not lost. */
 async function changedEnv(tx: Tenant, changes: Record<string, Env[string] | null>): Promise<Env> {
   const locked = tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate()
   const before: { env: Env } = await locked.first('env')
@@ -95,7 +95,7 @@ async function changedEnv(tx: Tenant, changes: Record<string, Env[string] | null
   return env
 }
 
-/** What workflows can read as `secrets.<name>` and `env.<name>`. */
+/** The names that workflows can read as `secrets.<name>` and `env.<name>`. */
 export interface SettingNames {
   secrets: string[]
   env: Env

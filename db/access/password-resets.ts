@@ -10,16 +10,16 @@ import { lockMember, requireMayManage } from './members.ts'
 import { hashPassword } from './passwords.ts'
 
 /**
- * Password resets. Where the service sends mails, only the user gets the link, on the own request or an admin's. Where it
- * does not, an admin makes the link for a member; it is then only for a user of this organization alone, because else
- * its admins could enter the other organizations of the user.
+ * Password resets. If the service sends mail, only the user gets the link, on the user's own or an admin's request.
+ * Otherwise an admin creates the link for a member, who must belong to this organization only: its admins could else
+ * enter the other organizations of the user.
  */
 
 export const RESET_HOURS = 24
 
 /**
- * Makes the link of a member; an earlier one no longer works. With `mailKey`, SECRETS_KEY, it is mailed to the member.
- * Throws not_found, insufficient_scope, and without a mail conflict.
+ * Creates the reset link of a member; an earlier one no longer works. With `mailKey` (SECRETS_KEY) it is mailed to the
+ * member. Throws not_found, insufficient_scope, and without a mail conflict.
  */
 export async function createPasswordReset(
   tx: Tenant,
@@ -29,16 +29,19 @@ export async function createPasswordReset(
   const member = await lockMember(tx, userId)
   await requireMayManage(tx, member.role)
   if (isMemberElsewhere && !mailKey)
-    throw conflict('the user belongs to other organizations too: no single one can reset the password', {
-      hint: 'the operator can: `npm run set-password -- <email>`',
-    })
+    throw conflict(
+      'the user also belongs to other organizations, so the admins of one organization cannot reset the password',
+      {
+        hint: 'the operator can: `npm run set-password -- <email>`',
+      },
+    )
   const made = await insertReset(tx, { id: userId, email: member.email }, tx.actor.id, mailKey)
   await recordChange(tx, 'password_reset.created', { id: userId, name: member.name })
   if (mailKey) tx.wake('agx_mails')
   return { email: member.email, ...made }
 }
 
-/** With `mailKey`, queues the mail of the link. */
+/** Stores the reset. With `mailKey`, also queues the mail with its link. */
 async function insertReset(
   { trx, organizationId }: Pick<Tenant, 'trx' | 'organizationId'>,
   { id, email }: { id: string; email: string },
@@ -70,7 +73,10 @@ async function insertReset(
   return { token, expires_at }
 }
 
-/** Whether a member of the organization belongs to another one too. False for a user of others only: it tells nothing. */
+/**
+ * Whether a member of the organization also belongs to another one. False for a user who is not a member, so that it
+ * reveals nothing about users of other organizations.
+ */
 export async function isMemberElsewhere(
   system: Knex,
   userId: string,
@@ -85,8 +91,8 @@ export async function isMemberElsewhere(
 }
 
 /**
- * Records that a user who cannot sign in asks for a reset, in the audit log of each organization of the user. With
- * `mailKey`, SECRETS_KEY, the user gets the link by mail. Does nothing for an unknown address.
+ * Records in the audit log of each organization of the user that the user requested a reset. With `mailKey`
+ * (SECRETS_KEY), the link is mailed to the user. Does nothing for an unknown address.
  */
 export async function requestPasswordReset(system: Knex, email: string, mailKey?: SecretsKey): Promise<void> {
   await system.transaction(async (trx) => {
@@ -112,13 +118,14 @@ export async function requireResetToken(system: Knex, token: string): Promise<vo
 export async function resetPassword(system: Knex, token: string, password: string): Promise<void> {
   const password_hash = await hashPassword(password)
   await system.transaction(async (trx) => {
-    // The deletion makes the token usable once: of two concurrent requests the second finds no row.
+    // The deletion makes the token single-use: the second of two concurrent requests finds no row.
     const [reset] = await usableLink(trx, 'password_reset', token)
       .delete()
       .returning(['organization_id', 'user_id', 'mailed'])
     if (!reset) throw unusable()
     const { organization_id, user_id, mailed } = reset
-    // An accepted invitation adds a membership: it waits for this lock, or is seen.
+    // Serialises with the acceptance of invitations, which adds a membership: the acceptance waits, or its membership
+    // is visible here.
     const user = await trx('users').where({ id: user_id }).forUpdate().first('name')
     const organizations: string[] = await trx('memberships').where({ user_id }).pluck('organization_id')
     const isOfThisAlone = organizations.length === 1 && organizations[0] === organization_id
@@ -129,8 +136,8 @@ export async function resetPassword(system: Knex, token: string, password: strin
 }
 
 /**
- * Sets the password of any user, for the operator: of an only owner, or of a user of several organizations. Throws
- * not_found.
+ * Sets the password of any user. For the operator, if the user is the only owner or belongs to several organizations.
+ * Throws not_found.
  */
 export async function setPassword(system: Knex, email: string, password: string): Promise<void> {
   const password_hash = await hashPassword(password)
@@ -145,7 +152,7 @@ export async function setPassword(system: Knex, email: string, password: string)
   })
 }
 
-/** Also ends all sessions of the user, and the links that could set another password. */
+/** Sets the password, ends all sessions of the user, and deletes the links that could set another password. */
 async function changePassword(
   trx: Knex,
   user: { id: string; name: string; password_hash: string },

@@ -3,17 +3,17 @@ import { hash, verify } from '@node-rs/argon2'
 import { BoundedWork } from './bounded-work.ts'
 
 /**
- * Argon2id, the library's default, above OWASP's minimum (19 MiB and two passes): 64 MiB and two passes, about 0.1 s.
- * In KiB.
+ * Parameters of Argon2id (memory in KiB): the library's defaults, 64 MiB and two passes, about 0.1 s. OWASP's minimum
+ * is 19 MiB and two passes.
  */
 const COST = { memoryCost: 65_536, timeCost: 2, parallelism: 1 }
 const CURRENT = `$argon2id$v=19$m=${COST.memoryCost},t=${COST.timeCost},p=${COST.parallelism}$`
-/** A hash that no password matches, at the cost of a real one. */
+/** A hash that no password matches, and whose check takes as long as that of a real one. */
 const DECOY = `${CURRENT}${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 export interface Checked {
   right: boolean
-  /** The hash to store instead, if the password is right and its hash is of an older kind. */
+  /** The new hash to store if the password is right and its stored hash has an older format. */
   replacement?: string
 }
 
@@ -21,7 +21,7 @@ export interface Checked {
 export const hashPassword = (password: string): Promise<string> => hashing.run(() => create(password))
 
 /**
- * Checks a password against its hash. Without a hash it takes as long, so that the time does not tell whether a user
+ * Checks a password against its hash. It takes as long without a hash, so that the time does not reveal whether a user
  * exists. Throws unavailable.
  */
 export function checkPassword(password: string, stored: string | undefined): Promise<Checked> {
@@ -32,8 +32,8 @@ export function checkPassword(password: string, stored: string | undefined): Pro
 }
 
 /**
- * Of this process, as are the memory and the four threads of libuv that the work occupies: half of the threads remain
- * for files and DNS. A full queue is done within about a second.
+ * Limits of this process, whose memory and four libuv threads the hashing uses: two threads remain for files and DNS. A
+ * full queue is worked off within about a second.
  */
 const hashing = new BoundedWork({ concurrent: 2, waiting: 10 })
 
@@ -59,5 +59,5 @@ function matchesScrypt(password: string, stored: string): Promise<boolean> {
   )
 }
 
-/** Keyboards write the same character in different ways. */
+/** Keyboards encode the same character differently. */
 const normalized = (password: string) => password.normalize('NFKC')

@@ -6,7 +6,7 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
 import { recordChange } from './audit-log.ts'
 import { limitOf, lockSubscription, type Plan, type Subscription } from './plans.ts'
 
-/** Throws insufficient_scope where the operator does not let the owner change the plan. */
+/** Throws insufficient_scope unless the operator lets the owner change the plan. */
 export async function requirePlanChanges(tx: Tenant, rule: PlanChangeRule): Promise<void> {
   if (rule === 'open') return
   const { is_operators } = await tx
@@ -14,22 +14,22 @@ export async function requirePlanChanges(tx: Tenant, rule: PlanChangeRule): Prom
     .where({ id: tx.organizationId })
     .first<{ is_operators: boolean }>('is_operators')
   if (rule === 'closed' || !is_operators)
-    throw new AppError('insufficient_scope', 'only the operator of the service changes this plan', {
+    throw new AppError('insufficient_scope', 'only the operator of the service can change this plan', {
       hint: 'operators run `npm run set-plan`, or set PLAN_CHANGES',
     })
 }
 
 /**
- * Changes the plan. Every process reads plan and limits anew for each request, claim and delivery, so the new limits hold
- * from the next one on. What waited for a higher limit goes on: held deliveries are queued in this transaction (above
- * 10,000 the sweep queues the others), and the relay looks for runs at once.
+ * Changes the plan. Every process reads the plan and its limits for each request, claim and delivery, so the new limits
+ * apply to the next one. Work that waited for a higher limit continues: held deliveries are queued in this transaction
+ * (above 10,000 the sweep queues the others), and the relay looks for runs at once.
  *
- * A plan that does not cover what exists is refused with all that exceeds it: the owner knows which webhooks to give up,
- * the service does not, and if they stayed, a month on a higher plan would buy them for ever. What only a month's end
- * reduces does not count: then requests are refused and deliveries held, as when a quota is used up. `evenIfExceeded`:
- * the operator's word; what exists stays, and nothing is added.
+ * A plan whose limits the existing objects exceed is refused, and the error lists every exceeded limit: the owner must
+ * choose which webhooks to delete. If they stayed, a month on a higher plan would buy them for ever. Monthly usage does
+ * not count: requests are then refused and deliveries held, as when a quota is used up. `evenIfExceeded` is for the
+ * operator: existing objects stay, and no further ones can be created.
  *
- * @returns the plan before. Throws plan_limit.
+ * @returns the previous plan. Throws plan_limit.
  */
 export async function changePlan(
   tx: Tenant,
@@ -57,7 +57,7 @@ export async function changePlan(
   return before.plan
 }
 
-/** An organization by its id, or by the email of an owner who has no other. Throws not_found, ambiguous_name. */
+/** An organization by its id, or by the email of an owner who owns no other. Throws not_found, ambiguous_name. */
 export async function organizationNamed(system: System, text: string): Promise<{ id: string; name: string }> {
   const rows: { id: string; name: string }[] = await system('organizations as o')
     .modify((query) =>
@@ -81,7 +81,7 @@ export async function organizationNamed(system: System, text: string): Promise<{
 
 const MAX_NAMED = 5
 
-/** What the organization has above the limits of a plan, in words. */
+/** The limits of a plan that the organization exceeds, as text. */
 async function exceededBy(tx: Tenant, subscription: Subscription): Promise<string[]> {
   const allowed = (name: Parameters<typeof limitOf>[1]) => limitOf(subscription, name)
   const { rows } = await tx.trx.raw<{

@@ -57,7 +57,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
   },
 }
 
-/** An organization's plan, and the limits that override the plan's (`organizations.limits`, by the same names). */
+/**
+ * An organization's plan, and the limits that override those of the plan (`organizations.limits`, by the same names).
+ */
 export interface Subscription {
   plan: Plan
   limits: Partial<PlanLimits>
@@ -66,7 +68,10 @@ export interface Subscription {
 export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits): number =>
   limits[name] ?? PLAN_LIMITS[plan][name]
 
-/** The organization's subscription, locked: concurrent creations cannot exceed a limit together. */
+/**
+ * Locks and returns the organization's subscription. The lock keeps concurrent creations from exceeding a limit
+ * together.
+ */
 export async function lockSubscription(tx: Tenant): Promise<Subscription & { name: string }> {
   return tx
     .trx('organizations')
@@ -83,7 +88,7 @@ export function requireFreeWebhook(
 ): void {
   const allowed = limitOf(subscription, `${direction}_webhooks`)
   if (used >= allowed)
-    throw new AppError('plan_limit', `the plan has ${allowed} ${direction} webhooks, and all are in use`, {
+    throw new AppError('plan_limit', `the plan allows ${allowed} ${direction} webhooks, and all are in use`, {
       hint: 'delete one, or change the plan',
     })
 }

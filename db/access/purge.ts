@@ -14,7 +14,7 @@ export const accessPurges = [
   byAge({
     name: 'limit windows',
     tables: ['limit_windows'],
-    // A webhook's burst reads the window before the current one.
+    // The burst limit of a webhook reads the window before the current one.
     keeps: 'an hour after their end',
     index: 'limit_windows_age',
     rows: 2_000,

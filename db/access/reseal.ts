@@ -3,23 +3,23 @@ import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
 import { ownerOfMail } from './account-mails.ts'
 import { ownerOfSecret } from './secrets.ts'
 
-/** Where a sealed value is. */
+/** A column or JSON value that is sealed. */
 export interface SealedPlace {
   table: string
   column: string
-  /** With the organization, identifies a row. */
+  /** The column that identifies a row within its organization. */
   key: 'id' | 'name'
-  /** The value, where the column holds more than it. */
+  /** SQL: the sealed value inside of the column. Default: the column itself. */
   value?: string
-  /** Sets the value to `fresh`. Default: the column. */
+  /** SQL: the column with the sealed value replaced by `fresh`. Default: `fresh`. */
   changed?: string
-  /** The rows that can have one; for its index. */
+  /** SQL condition of the rows that can have a sealed value, to use an index. */
   where?: string
-  /** What the value is bound to, as it was sealed. */
+  /** The owner that the value is sealed for. */
   ownerOf?: (organizationId: string, key: string) => string
 }
 
-/** Every place of the database with values that SECRETS_KEY seals. */
+/** Every place in the database whose values SECRETS_KEY seals. */
 export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'secrets', column: 'sealed', key: 'name', ownerOf: ownerOfSecret },
   { table: 'incoming_webhooks', column: 'secret_sealed', key: 'id' },
@@ -39,11 +39,11 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   },
 ]
 
-/** The values of one place. */
+/** The result for one place. */
 export interface Resealed {
   place: SealedPlace
   resealed: number
-  /** Values that no given key opens, and their rows. */
+  /** Rows whose value no given key opens. */
   unopened: { organization_id: string; key: string; reason: string }[]
 }
 
@@ -56,9 +56,9 @@ interface Row {
 }
 
 /**
- * Seals with the first of `keys` what another of them sealed, in batches of one statement each. A value that the service
- * replaces meanwhile is left as it is. Values that are done are not read again, so that a pass that was interrupted can
- * be repeated. `stopped` ends it after a batch.
+ * Reseals with the first of `keys` the values that another of them sealed, one statement per batch. A value that the
+ * service replaces meanwhile is left unchanged. Resealed values are not read again, so an interrupted pass can be
+ * repeated. `stopped` ends the pass after the current batch.
  */
 export async function reseal(
   system: System,
@@ -90,7 +90,7 @@ export async function reseal(
   return results
 }
 
-/** The next rows whose value another key sealed, by their key. */
+/** The next rows, ordered by key, whose value another key sealed. */
 async function readBatch(
   system: System,
   place: SealedPlace,
@@ -109,7 +109,7 @@ async function readBatch(
   return rows
 }
 
-/** Writes the values that are still those that were read. @returns how many. */
+/** Replaces the values that have not changed since they were read. @returns their number. */
 async function writeBatch(
   system: System,
   { table, column, key, value = column, changed = 'fresh' }: SealedPlace,

@@ -4,7 +4,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
 import { recordChange } from './audit-log.ts'
 
-/** A secret of the organization as the settings show it: never with its value. */
+/** A secret of the organization as the settings show it: without its value. */
 export interface Secret {
   name: string
   created_at: Date
@@ -13,7 +13,7 @@ export interface Secret {
 
 const COLUMNS = ['name', 'created_at', 'updated_at']
 
-/** By name. */
+/** The secrets, sorted by name. */
 export async function listSecrets(tx: Tenant): Promise<Secret[]> {
   const rows: Secret[] = await secrets(tx).select(COLUMNS)
   return rows.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -21,7 +21,7 @@ export async function listSecrets(tx: Tenant): Promise<Secret[]> {
 
 /** Creates or replaces a secret. Throws `conflict` above `SECRETS.count`. */
 export async function putSecret(tx: Tenant, key: SecretsKey, name: string, value: string): Promise<Secret> {
-  // Concurrent creations wait for each other, so that they cannot exceed the limit together.
+  // Serialises concurrent creations, so that they cannot exceed the limit together.
   await tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate().first('id')
   const [others] = await secrets(tx).whereNot({ name }).count<{ count: string }[]>()
   if (Number(others?.count) >= SECRETS.count)
@@ -43,7 +43,7 @@ export async function deleteSecret(tx: Tenant, name: string): Promise<void> {
   await recordChange(tx, 'secret.deleted', { id: name, name })
 }
 
-/** The secrets of the organization, opened; undefined for one that was sealed with another SECRETS_KEY. */
+/** The secrets of the organization, opened. Undefined for a secret that was sealed with another SECRETS_KEY. */
 export async function openSecrets(tx: Tenant, key: SecretsKey): Promise<Map<string, string | undefined>> {
   const rows: { name: string; sealed: string }[] = await secrets(tx).select('name', 'sealed')
   return new Map(
@@ -61,5 +61,5 @@ function opened(key: SecretsKey, sealed: string, owner: string): string | undefi
 
 const secrets = (tx: Tenant) => tx.trx('secrets').where({ organization_id: tx.organizationId })
 
-/** What a secret is sealed for. */
+/** The owner that a secret is sealed for. */
 export const ownerOfSecret = (organizationId: string, name: string) => `${organizationId}.${name}`

@@ -9,8 +9,8 @@ import { type Audited, recordChange } from './audit-log.ts'
 import type { Subscription } from './plans.ts'
 
 /**
- * Sessions. A session belongs to a user, and acts in one organization at a time. Read with the system role: the tenant
- * is known only after authentication, and a user's sessions may be in several.
+ * Sessions. A session belongs to a user, and acts in one organization at a time. Sessions are read with the system
+ * role, because the tenant is known only after authentication and a user's sessions may be in several organizations.
  */
 
 const SESSION_DAYS = 14
@@ -21,7 +21,7 @@ export interface SignedIn {
   expires_at: Date
 }
 
-/** What is known of the browser of a session. */
+/** The browser data of a session. */
 export interface Client {
   ip: string | null
   userAgent: string | null
@@ -29,7 +29,7 @@ export interface Client {
 
 const UNKNOWN: Client = { ip: null, userAgent: null }
 
-/** Opens a session of a user who is authenticated. The session with the token `replaced` ends. */
+/** Opens a session of an authenticated user, and ends the session with the token `replaced`. */
 export async function openSession(
   system: Knex,
   userId: string,
@@ -75,7 +75,7 @@ export interface Session extends Subscription {
   settings: { currency?: string; timezone?: string }
 }
 
-/** The session of a cookie, with its user, role and organization; undefined if there is none or it has expired. */
+/** The session of a cookie, with its user, role and organization; undefined if it is unknown or has expired. */
 export async function findSession(system: Knex, token: string): Promise<Session | undefined> {
   const { rows } = await system.raw<{ rows: Omit<Session, 'csrf_token'>[] }>(
     `select s.id, s.expires_at, s.user_id, u.name as user_name, u.email, m.role,
@@ -126,7 +126,7 @@ export async function endSession(system: Knex, userId: string, sessionId: string
   })
 }
 
-/** An organization of a user, with the role that the user has in it. */
+/** An organization of a user, with the user's role in it. */
 export interface OwnOrganization {
   id: string
   name: string
@@ -143,7 +143,7 @@ export const organizationsOf = (system: Knex, userId: string): Promise<OwnOrgani
 
 /**
  * Moves a session to another organization of its user, under a new token: a page that still shows the previous
- * organization has the CSRF token of that one, and can write nothing into the new one. Throws not_found.
+ * organization has an old CSRF token, so it cannot write to the new organization. Throws not_found.
  */
 export async function switchOrganization(
   system: Knex,
@@ -165,7 +165,7 @@ export async function switchOrganization(
   return { token, expires_at: session.expires_at }
 }
 
-/** A change that a user makes to the own session. */
+/** The context of a change that a user makes to the own session, for the audit log. */
 const ownChange = (trx: Knex, organizationId: string, userId: string): Audited => ({
   trx,
   organizationId,
@@ -173,8 +173,8 @@ const ownChange = (trx: Knex, organizationId: string, userId: string): Audited =
 })
 
 /**
- * Derived from the cookie's value instead of stored: the database, which has only the hash of that value, does not
- * reveal it, and it does not reveal the cookie.
+ * The CSRF token is derived from the cookie's value instead of stored. The database has only the hash of that value, so
+ * it reveals neither the token nor the cookie.
  */
 const csrfToken = (token: string) => createHmac('sha256', token).update('csrf').digest('base64url')
 

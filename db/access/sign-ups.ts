@@ -14,10 +14,10 @@ import { type Client, openSession, type SignedIn } from './sessions.ts'
 import { authenticate, findUser, requireSamePassword, type User } from './users.ts'
 
 /**
- * Sign-ups: a person makes an organization, and becomes its owner. Where the service sends mails, the address is
- * confirmed by a link first, and the password is given again with it: who signs up somebody else's address does not get
- * the link, and who gets it does not know the password. An address with an account needs the password of the account.
- * Neither answers nor times tell whether an address has one.
+ * Sign-ups: a person creates an organization and becomes its owner. If the service sends mail, a link confirms the
+ * address first, and the password is entered again with it: whoever signs up another person's address does not get the
+ * link, and whoever gets the link does not know the password. An address with an account needs the password of the
+ * account. Neither responses nor response times reveal whether an address has an account.
  */
 
 export const SIGN_UP_HOURS = 24
@@ -29,7 +29,7 @@ export interface SignUp {
   password: string
 }
 
-/** Throws not_found where the rule does not allow a sign-up now. */
+/** Throws not_found unless the rule currently allows sign-ups. */
 export async function requireOpenSignUp(system: Knex, rule: SignUpRule): Promise<void> {
   if (rule === 'open') return
   if (rule === 'closed' || (await system('organizations').first('id'))) throw closed()
@@ -40,7 +40,7 @@ const closed = () =>
     hint: 'ask an admin of your organization for an invitation; operators set SIGN_UP',
   })
 
-/** Queues a mail with a link that confirms the address; one that only tells so to who has an account already. */
+/** Queues a mail with a link that confirms the address, or a notice to the owner of an existing account. */
 export async function requestSignUp(system: Knex, key: SecretsKey, signUp: SignUp): Promise<void> {
   const { email, name, organization_name } = signUp
   const { user, password_hash } = await proof(system, signUp)
@@ -66,26 +66,26 @@ export async function requestSignUp(system: Knex, key: SecretsKey, signUp: SignU
   })
 }
 
-/** Makes the organization at once, without a confirmed address. Does nothing for a wrong password of an account. */
+/** Creates the organization at once, without a confirmed address. Does nothing for a wrong password of an account. */
 export async function signUpAtOnce(system: Knex, rule: SignUpRule, signUp: SignUp): Promise<void> {
   const { user, password_hash } = await proof(system, signUp)
   if (user === 'wrong password') return
   try {
     await system.transaction((trx) => createOwned(trx, rule, { ...signUp, user, password_hash }))
   } catch (error) {
-    // Another sign-up of this address was faster: the answer does not tell.
+    // A concurrent sign-up of this address was faster; the response does not reveal it.
     if (sqlState(error) !== UNIQUE_VIOLATION) throw error
   }
 }
 
-/** The address of a sign-up that is not confirmed yet. Throws not_found. */
+/** The address of an unconfirmed sign-up. Throws not_found. */
 export async function signUpEmail(system: Knex, token: string): Promise<string> {
   const found = await usableLink(system, 'sign_up', token).first('email')
   if (!found) throw unusable()
   return found.email
 }
 
-/** Confirms a sign-up with the password that was given for it, and opens a session. Throws not_found, unauthorized. */
+/** Confirms a sign-up with the password given for it, and opens a session. Throws not_found, unauthorized. */
 export async function confirmSignUp(
   system: Knex,
   token: string,
@@ -101,11 +101,11 @@ export async function confirmSignUp(
   const right = known ? user !== undefined : (await checkPassword(password, password_hash)).right
   if (!right)
     throw new AppError('unauthorized', 'wrong password', {
-      hint: 'give the password of the sign-up, or that of your account if you have one',
+      hint: 'send the password of the sign-up, or that of your account if you have one',
     })
   try {
     return await system.transaction(async (trx) => {
-      // The deletion makes the token usable once: of two concurrent requests the second finds no row.
+      // The deletion makes the token single-use: the second of two concurrent requests finds no row.
       if ((await usableLink(trx, 'sign_up', token).delete()) === 0) throw unusable()
       const made = await createOwned(trx, rule, { ...pending, user })
       return openSession(trx, made.userId, made.organizationId, client, replaced)
@@ -117,8 +117,8 @@ export async function confirmSignUp(
 }
 
 /**
- * The account that the password proves, or the hash of a new one. Each way hashes once, so that they take the same
- * time.
+ * The account that the password authenticates, or the hash for a new account. Both branches hash once, so that they
+ * take the same time.
  */
 async function proof(
   system: Knex,
@@ -129,7 +129,10 @@ async function proof(
   return { user: (await authenticate(system, email, password)) ?? 'wrong password', password_hash: null }
 }
 
-/** Makes an organization with its owner: `user`, or a new account with `password_hash`. Throws not_found, unauthorized. */
+/**
+ * Creates an organization with its owner: `user`, or a new account with `password_hash`. Throws not_found,
+ * unauthorized.
+ */
 async function createOwned(
   trx: Knex,
   rule: SignUpRule,
@@ -141,7 +144,7 @@ async function createOwned(
   if (rule !== 'open' && !isFirst) throw closed()
   const organizationId = uuidv7()
   const userId = user?.id ?? uuidv7()
-  // The first one belongs to the operator, as that of `npm start`.
+  // The first organization belongs to the operator, as does the one that `npm start` creates.
   const plan: Plan = isFirst ? 'enterprise' : 'free'
   await trx('organizations').insert({
     id: organizationId,

@@ -4,7 +4,7 @@ import { ACTIVE_RUNS } from '../runs/admission.ts'
 import { usedOfWindow, windowAt } from './limits.ts'
 import { limitOf, type Plan, type PlanLimits, type Subscription } from './plans.ts'
 
-/** Limits of a plan: those of a month, those of what exists at the moment, and one of each incoming webhook. */
+/** The limits of a plan: monthly ones, limits of existing objects, and one of each incoming webhook. */
 export const COUNTED_LIMITS = [
   'incoming_per_month',
   'outgoing_per_month',
@@ -19,13 +19,13 @@ export interface Usage {
   plan: Plan
   /** The calendar month (UTC) that the monthly limits count. */
   month: { from: Date; to: Date }
-  /** `limit` null: the plan sets none; then deliveries are not counted (`used` null). */
+  /** `limit` is null if the plan sets none. Deliveries are then not counted (`used` is null). */
   limits: Record<CountedLimit, { used: number | null; limit: number | null }>
-  /** Deliveries that are held until the month or the plan changes. */
+  /** Number of deliveries that are held until the month or the plan changes. */
   held_for_quota: number
 }
 
-/** What the organization uses of its plan. */
+/** The organization's usage of its plan. */
 export async function getUsage(tx: Tenant): Promise<Usage> {
   const { organizationId } = tx
   const organization = await tx
@@ -46,7 +46,7 @@ export async function getUsage(tx: Tenant): Promise<Usage> {
   const outgoing = async () => {
     const limit = limitOf(organization, 'outgoing_per_month')
     if (!Number.isFinite(limit)) return null
-    // The window also counts what is held.
+    // The window also counts held deliveries.
     return Math.min(
       await usedOfWindow(tx.trx, { organizationId, subject: 'outgoing', period: 'month' }, now),
       limit,

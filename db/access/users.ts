@@ -5,7 +5,7 @@ import { AppError } from '../model/errors.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { type Client, openSession, type SignedIn } from './sessions.ts'
 
-/** Users and their passwords. Read with the system role: the tenant is known only after authentication. */
+/** Users and their passwords, read with the system role: the tenant is known only after authentication. */
 
 /** Creates a user and adds it to an organization, in the transaction of the caller. @returns the user's id. */
 export async function createUser(
@@ -19,33 +19,33 @@ export async function createUser(
   return id
 }
 
-/** A user, and the hash of the password that was checked. */
+/** A user with the hash of the password. */
 export interface User {
   id: string
   password_hash: string
 }
 
-/** The user of an email address, in any case of its letters. */
+/** The user with an email address, compared case-insensitively. */
 export const findUser = (system: Knex, email: string): Promise<User | undefined> =>
   system('users').whereRaw('lower(email) = lower(?)', [email]).first('id', 'password_hash')
 
 /**
- * Checks a password. A hash of an older kind is replaced.
- * @returns undefined if the email is unknown or the password is wrong, which takes the same time.
+ * Checks a password, and replaces a hash of an older format.
+ * @returns undefined if the email is unknown or the password is wrong; both take the same time.
  */
 export async function authenticate(system: Knex, email: string, password: string): Promise<User | undefined> {
   const user = await findUser(system, email)
   const { right, replacement } = await checkPassword(password, user?.password_hash)
   if (!user || !right) return undefined
   if (!replacement) return user
-  // Unless the password has changed since.
+  // No-op if the password has changed since.
   await system('users').where(user).update({ password_hash: replacement })
   return { ...user, password_hash: replacement }
 }
 
 /**
- * Locks a user against a change of the password until the transaction ends. Throws unauthorized if it has changed since
- * it was checked: a reset ends all sessions, and none may begin with the old password after it.
+ * Locks a user against a change of the password until the transaction ends. Throws unauthorized if the password has
+ * changed since it was checked: a reset ends all sessions, and no session with the old password may begin after it.
  */
 export async function requireSamePassword(trx: Knex, user: User): Promise<void> {
   const same = await trx('users')
@@ -56,9 +56,9 @@ export async function requireSamePassword(trx: Knex, user: User): Promise<void> 
 }
 
 /**
- * Checks a password and opens a session in the user's first organization. `replaced` is the token of an earlier session
- * of the same browser, which ends.
- * @returns undefined if the email is unknown, the password is wrong, or the user is in no organization.
+ * Checks a password and opens a session in the user's first organization. Ends the browser's earlier session, whose
+ * token is `replaced`.
+ * @returns undefined if the email is unknown, the password is wrong, or the user belongs to no organization.
  */
 export async function signIn(
   system: Knex,

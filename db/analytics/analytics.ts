@@ -11,13 +11,13 @@ import { type Cell, statementOf } from './statement.ts'
 
 interface QueryOptions {
   now?: Date
-  /** Of the request, for problems. */
+  /** The part of the request with the query, for problems. */
   part?: 'body' | 'query'
 }
 
 /**
- * Answers a query about the organization's data. Throws `validation_error` with all problems of the query, `unavailable`
- * if the answer takes too long.
+ * Executes a query on the organization's data. Throws `validation_error` with all problems of the query, `unavailable`
+ * if it takes too long.
  */
 export async function queryAnalytics(
   tx: Tenant,
@@ -28,7 +28,7 @@ export async function queryAnalytics(
   return result!
 }
 
-/** The same for several queries. */
+/** Executes several queries. */
 export async function queryAll(
   tx: Tenant,
   queries: AnalyticsQuery[],
@@ -40,7 +40,7 @@ export async function queryAll(
     const results: AnalyticsResult[] = []
     const deadline = performance.now() + ANALYTICS.ms
     for (const resolved of all) {
-      // A scan may take as long again.
+      // Another scan can take the same time again.
       if (performance.now() > deadline) throw tooSlow()
       results.push(resultOf(resolved, await cellsOf(scan, resolved), organization, now))
     }
@@ -49,8 +49,8 @@ export async function queryAll(
 }
 
 /**
- * The settings of the scans: an index that holds all columns is read instead of the larger table, which PostgreSQL's
- * default cost of random pages rules out; no time goes to compiling; a scan ends after some time. A savepoint, because
+ * Planner settings of the scans. A covering index is read instead of the larger table, which PostgreSQL's default
+ * random_page_cost rules out. JIT compilation is off, and a scan has a time limit. They are set in a savepoint, because
  * a node runs in the transaction of its segment.
  */
 async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
@@ -75,8 +75,8 @@ async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promis
 }
 
 const tooSlow = () =>
-  new AppError('unavailable', `the answer takes more than ${ANALYTICS.ms / 1_000} s`, {
-    hint: 'take a shorter period, or a filter',
+  new AppError('unavailable', `the query takes more than ${ANALYTICS.ms / 1_000} s`, {
+    hint: 'use a shorter period, or a filter',
   })
 
 async function cellsOf(tx: Tenant, resolved: ResolvedQuery): Promise<Cell[]> {
@@ -98,8 +98,8 @@ function resultOf(
       {
         loc: ['body', 'filter'],
         type: 'too_many_rows',
-        msg: `the answer has ${answer.rows.length} rows, since it has many currencies`,
-        hint: 'filter by currency, or take a longer interval',
+        msg: `the response would have ${answer.rows.length} rows, because there are many currencies`,
+        hint: 'filter by currency, or use a longer interval',
       },
     ])
   const { retention } = metric.source

@@ -4,11 +4,11 @@ import type { Metric } from '../model/analytics/metric.ts'
 import type { ResolvedQuery } from '../model/analytics/query.ts'
 import { type Cell, valueOfClass } from './statement.ts'
 
-/** Sums of which a value is made, of any number of cells. */
+/** The sums from which a value is computed, added up over any number of cells. */
 interface Sums {
   n: number
   a: Decimal
-  /** Of a percentile. */
+  /** The class, for a percentile. */
   class: number
 }
 
@@ -20,8 +20,8 @@ interface Group {
 }
 
 /**
- * The rows of an answer: each group in each bucket, also where there is nothing, and the totals by currency. `currency`:
- * that of the organization, for money where there is none.
+ * The rows of the result: each group in each bucket, including empty ones, and the totals by currency. `currency`: that
+ * of the organization, for amounts without one.
  */
 export function answerOf(resolved: ResolvedQuery, cells: Cell[], currency: string) {
   const { metric, groupBy, buckets } = resolved
@@ -69,7 +69,7 @@ export function answerOf(resolved: ResolvedQuery, cells: Cell[], currency: strin
   return { rows, totals: all, total: all.length === 1 ? all[0]!.value : null }
 }
 
-/** Without groups a scan of no rows is a cell too. */
+/** A scan of no rows still returns a cell if there are no groups. */
 const onlyEmpty = ({ currency }: Metric, cells: Cell[]) => !currency && cells.every(({ n }) => n === 0)
 
 function byPlace(a: Group, b: Group): number {
@@ -88,7 +88,7 @@ function addTo<Key>(sums: Map<Key, Sums>, key: Key, cell: Cell): void {
   if (cell.class !== null) found.class = cell.class
 }
 
-/** Null where there is nothing to make an average, a rate or a percentile of. */
+/** Null if there are no rows for an average, a rate or a percentile. */
 function valueIn({ measure, unit }: Metric, sums: Sums): number | string | null {
   const { n, a } = sums
   if (measure.type === 'count') return n
@@ -107,7 +107,7 @@ function valueIn({ measure, unit }: Metric, sums: Sums): number | string | null 
   }
 }
 
-/** With two decimals, as the API shows money; more where there are more. */
+/** Amounts have at least two decimals, as in the API. */
 function money(value: Decimal): string {
   const [whole, places = ''] = decimalText(value).split('.')
   return `${whole}.${places.replace(/0+$/, '').padEnd(2, '0')}`

@@ -4,30 +4,30 @@ import type { Fragment } from '../records/filter-sql.ts'
 
 /** A row of the statement: the sums of one group in one bucket. */
 export interface Cell {
-  /** From 1; without interval 1; 0: of a percentile, that of all. */
+  /** From 1; 1 without an interval; 0 for the percentile over all buckets. */
   bucket: number
-  /** The place of its group, from 1; null: of the groups that are not shown. */
+  /** The rank of its group, from 1; null for groups that are not shown. */
   place: number | null
   d1: string | null
   d2: string | null
   currency: string | null
-  /** Of a percentile: the class in which it is. */
+  /** The class of the percentile. */
   class: number | null
-  /** The rows. */
+  /** The number of rows. */
   n: number
   /** The sum of the measure. */
   a: string | number | null
 }
 
 /**
- * The statement of a query. Each bucket is a range of an index that holds all the columns: the rows of the table are not
- * read. That takes half the time of one scan that computes the bucket of each row.
+ * The statement of a query. Each bucket is a range of a covering index, so the table is not read. That takes half the
+ * time of a single scan that computes the bucket of each row.
  */
 export function statementOf(resolved: ResolvedQuery, organizationId: string): Fragment {
   const { measure } = resolved.metric
   const { sql, bindings } = groupsOf(resolved, organizationId)
   if (measure.type !== 'percentile') return { sql, bindings }
-  // In each group and bucket, and of all: the class that the percentage of the rows reach.
+  // The lowest class that reaches the percentile, in each group and bucket and in total.
   const reached = `min(class) filter (where reached >= ${measure.p} * whole)::integer as class, sum(n)::bigint as n, null as a`
   return {
     sql: `
@@ -46,7 +46,7 @@ export function statementOf(resolved: ResolvedQuery, organizationId: string): Fr
   }
 }
 
-/** The sums of each group and bucket, of a percentile also of each class. */
+/** The sums by group and bucket; for a percentile also by class. */
 function groupsOf(resolved: ResolvedQuery, organizationId: string): Fragment {
   const { metric, groupBy, buckets } = resolved
   const columns = [
@@ -75,10 +75,10 @@ function groupsOf(resolved: ResolvedQuery, organizationId: string): Fragment {
   const bounds = buckets
     ? [edges(resolved).slice(0, -1), edges(resolved).slice(1)]
     : [resolved.from, resolved.to].flatMap((moment) => (moment === null ? [] : [boundOf(resolved, moment)]))
-  // The range follows the organization where it is of parameters.
+  // In the statement, buckets precede the organization, and other bounds follow it.
   const bindings = buckets ? [...bounds, ...scanned, ...filters] : [...scanned, ...bounds, ...filters]
   if (groupBy.length === 0) return { sql: cells, bindings }
-  // The groups with the most rows, each with its place; the others are added up.
+  // The groups with the most rows, each with its rank; the other groups are added up.
   return {
     sql: `
       with cells as materialized (${cells}),
@@ -94,14 +94,14 @@ function groupsOf(resolved: ResolvedQuery, organizationId: string): Fragment {
   }
 }
 
-/** SQL: the conditions of the metric and the filters, whose values are bound. */
+/** SQL: the conditions of the metric and the filters. Values are bound. */
 function conditionsOf({ metric, filter }: ResolvedQuery): string {
   const { measure, source, where, currency } = metric
   const filters = filter.map(([name, { type }, values]) => {
     const some = `t.${name} = any(?::${type === 'id' ? 'uuid' : 'text'}[])`
     return values.includes(null) ? `(${some} or t.${name} is null)` : some
   })
-  // The measure is null exactly where one of its columns is.
+  // The measure is null exactly if one of its columns is.
   const measured =
     'of' in measure
       ? [...new Set(measure.of.match(/\bt\.\w+/g))].map((column) => `${column} is not null`)
@@ -122,13 +122,13 @@ function sumOf(measure: Measure): string {
   }
 }
 
-/** The ratio of the bounds of a class: a percentile is within 2 %. */
+/** The ratio of the bounds of a class: a percentile is exact within 2 %. */
 const CLASS_RATIO = 1.04
-/** Smaller values count as 0. */
+/** Values below this count as 0. */
 const CLASS_LEAST = 0.001
 const CLASS_OF_LEAST = Math.ceil(Math.log(CLASS_LEAST) / Math.log(CLASS_RATIO))
 
-/** SQL: the class of a value of which percentiles are made. An exact percentile sorts all rows. */
+/** SQL: the class of a value, for percentiles. An exact percentile would sort all rows. */
 const classOf = (of: string) =>
   `ceil(ln(greatest(${of}, ${CLASS_LEAST})) * ${1 / Math.log(CLASS_RATIO)}::double precision)::integer`
 
@@ -137,7 +137,7 @@ export const valueOfClass = (at: number): number => (at <= CLASS_OF_LEAST ? 0 : 
 
 const typeOf = ({ metric }: ResolvedQuery) => (metric.time === 'id' ? 'uuid' : 'timestamptz')
 
-/** The bounds of the buckets: the first and last one end with the period. */
+/** The bounds of the buckets: the first and the last are the bounds of the period. */
 function edges(resolved: ResolvedQuery): string[] {
   const [, ...inner] = resolved.buckets!
   return [resolved.from ?? resolved.buckets![0]!, ...inner, resolved.to].map((moment) =>
@@ -151,7 +151,7 @@ function rangeOf(resolved: ResolvedQuery): string {
   return [...(from === null ? [] : [bound('>=')]), bound('<')].join(' and ')
 }
 
-/** A moment as the time column has it: the first UUIDv7 of its millisecond, or a time. */
+/** A moment as a value of the time column: the first UUIDv7 of its millisecond, or a time. */
 function boundOf({ metric }: ResolvedQuery, moment: number): string {
   if (metric.time !== 'id') return new Date(moment).toISOString()
   const hex = Math.max(0, moment).toString(16).padStart(12, '0')

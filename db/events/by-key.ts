@@ -1,10 +1,10 @@
-/** An event, by its key. */
+/** The key of an event. */
 export interface EventKey {
   organization_id: string
   event_id: string
 }
 
-/** SQL: the events `e` of `keysOf`; `k.place` is their place in it, from 1. */
+/** SQL: the events `e` of `keysOf`; `k.place` is their position in it, from 1. */
 export const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) with ordinality as k(organization_id, id, place)
      join events e on e.organization_id = k.organization_id and e.id = k.id`
 

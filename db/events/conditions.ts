@@ -5,23 +5,23 @@ import { TRIGGER_WHEN } from '../../workflows/shared/limits.ts'
 import { createTurns } from '../../workflows/shared/turns.ts'
 import type { EventKey } from './by-key.ts'
 
-/** An event, and a condition under which somebody wants it; null: always. */
+/** An event with a subscriber's condition; null: no condition. */
 export interface Conditional extends EventKey {
   when: string | null
 }
 
-/** Milliseconds for the conditions of one batch, which must not keep its transaction open for long. */
+/** Time limit, in milliseconds, for the conditions of one batch, whose transaction must not stay open for long. */
 export const BUDGET_MS = 250
-/** Events whose data is loaded at once. */
+/** Number of events whose data is loaded at once. */
 const CHUNK = 50
 
 /**
- * Evaluates the conditions of a batch, until its time is used up.
+ * Evaluates the conditions of a batch within a time limit.
  * @param entries in the order of the events.
- * @param load returns what conditions on these events can read, by the id of the event.
+ * @param load returns the values that conditions on these events can read, by event id.
  * @param visit gets each entry and whether its condition holds.
- * @param isFull whether no further event fits into the batch.
- * @returns the first event that is left for the next batch; undefined if none is.
+ * @param isFull whether the batch has no room for another event.
+ * @returns the first event that is left for the next batch; undefined if there is none.
  */
 export async function evaluateConditions<T extends Conditional>(
   entries: T[],
@@ -38,7 +38,7 @@ export async function evaluateConditions<T extends Conditional>(
   let before: string | undefined
   for (const entry of entries) {
     const { when, event_id } = entry
-    // Whole events only, because the batch puts back whole events.
+    // Stops only between events, because the batch puts back whole events.
     if ((spent >= BUDGET_MS || isFull()) && event_id !== before) return event_id
     before = event_id
     if (when === null) {

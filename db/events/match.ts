@@ -10,7 +10,7 @@ import { createTriggeredRuns } from '../runs/triggered.ts'
 import { type FoundProblem, recordProblems } from '../workflows/triggers.ts'
 import { keysOf } from './by-key.ts'
 
-/** Events per transaction. */
+/** Maximum number of events per transaction. */
 export const MATCHED_AT_ONCE = 500
 
 export interface Matched {
@@ -18,17 +18,17 @@ export interface Matched {
   events: number
   /** Whether the outbox may have more. */
   more: boolean
-  /** Whether the batch was too large for its time: the next one should be smaller. */
+  /** Whether the batch exceeded its time limit: the next one should be smaller. */
   cut: boolean
   /** The last problem of each trigger that failed. */
   problems: FoundProblem[]
 }
 
 /**
- * Matches the next events of the outbox, in one transaction: creates a delivery for each endpoint that subscribes to an
- * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. Organizations
- * take turns; the events of one are matched in their order, by one process at a time, so that the runs of a record's
- * events are created in that order. `limit`: the most events.
+ * Matches the next events of the outbox, in one transaction: creates a delivery for each subscribed endpoint and a run
+ * for each triggered workflow, and answers the nodes that wait for the event. Organizations are served round-robin. One
+ * process at a time matches events, and those of an organization in their order, so that the runs of a record's events
+ * are created in that order. `limit`: the maximum number of events.
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
@@ -59,7 +59,7 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
       deliveries: await createDeliveries(trx, subscriptions),
     }
   })
-  // After the commit: NOTIFY locks the whole database until its transaction ends.
+  // After the commit: NOTIFY holds a database-wide lock until its transaction ends.
   await Promise.all([
     runs > 0 && notify(system, 'agx_runs'),
     waits.answered > 0 && notify(system, 'agx_waits'),
@@ -70,25 +70,25 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
   return matched
 }
 
-/** An event and a subscribed endpoint; without an endpoint if none subscribes. */
+/** An event with a subscribed endpoint; without one if no endpoint subscribes. */
 interface Row {
   organization_id: string
   event_id: string
   subject_id: string | null
-  /** Whether any workflow has a trigger for it. */
+  /** Whether the event triggers any workflow. */
   triggers: boolean
-  /** Whether any node waits for such an event. */
+  /** Whether any node waits for the event. */
   awaited: boolean
   webhook_id: string | null
   active: boolean | null
-  /** The condition of the endpoint. */
+  /** The endpoint's condition. */
   when: string | null
 }
 
 /**
- * Marks the next events as matched, none while another process matches. Of each organization the oldest one comes before
- * the second of any: the flood of one does not delay the others.
- * @returns them with the endpoints that subscribe, in that order.
+ * Marks the next events as matched; none while another process matches. Organizations are served round-robin: the
+ * oldest event of each comes before the second of any, so that a flood of one organization does not delay the others.
+ * @returns the events with their subscribed endpoints, in that order.
  */
 async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
   const { rows } = await trx.raw<{ rows: Row[] }>(

@@ -4,7 +4,7 @@ import { TRACE } from '../postgres/trace.ts'
 import { traceEvents } from '../process/traces/events.ts'
 
 export interface NewEvent {
-  /** Set if the id must be known before the event is written. */
+  /** Set if the id must be known before the event is inserted. */
   id?: string
   /** `<entity>.<action>`, from the catalogue or raised by a node. */
   name: string
@@ -12,9 +12,9 @@ export interface NewEvent {
   data: Record<string, unknown>
   /** The old values of the changed fields, on updates. */
   previous?: Record<string, unknown>
-  /** The run that raises it, where that is not the actor of the transaction. */
+  /** The run that raises the event, if it is not the actor of the transaction. */
   cause?: string
-  /** The id of the span below which it was raised, where that is not the one of the transaction. */
+  /** The id of its parent span, if it is not that of the transaction. */
   span?: string
 }
 
@@ -22,31 +22,34 @@ export interface NewEvent {
 export const causeOf = ({ actor }: Tenant): string | null => (actor.type === 'workflow_run' ? actor.id : null)
 
 /**
- * SQL: how deep an event is in a chain of runs that start each other, one more than the run that raises it; 0 without a
- * run. Read from the run's row by its key, so that nobody has to pass it along.
+ * SQL: the depth of an event in a chain of runs that start each other: one more than that of the run that raises it; 0
+ * without a run. It is read from the run's row by key, so that callers need not pass it on.
  */
 export const depthBelow = (organizationId: string, cause: string): string =>
   `coalesce((select depth + 1 from runs where runs.organization_id = ${organizationId} and runs.id = ${cause}), 0)`
 
-/** SQL: the trace of the run that raises an event, else that of the request. */
+/** SQL: the trace of the run that raises an event, else the trace of the request. */
 export const traceBelow = (organizationId: string, cause: string): string =>
   `coalesce((select trace_id from runs where runs.organization_id = ${organizationId} and runs.id = ${cause}), ${TRACE})`
 
-/** SQL: the columns of new events, and a query that makes them from `rows` (JSON of `eventRows`). */
+/** SQL: the columns of new events, and a query that builds them from `rows` (JSON of `eventRows`). */
 export const EVENT_COLUMNS =
   'organization_id, id, name, data, previous, subject_id, actor, cause, depth, trace_id'
 export const selectEvents = (rows: string): string =>
   `select e.*, ${depthBelow('e.organization_id', 'e.cause')}, ${traceBelow('e.organization_id', 'e.cause')} from jsonb_to_recordset(${rows}) as e(
      organization_id uuid, id uuid, name text, data jsonb, previous jsonb, subject_id uuid, actor jsonb, cause uuid)`
 
-/** SQL: when the event `e` was raised, in ISO 8601. */
+/** SQL: the time of the event `e`, in ISO 8601. */
 export const EVENT_TIME = `to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** SQL: the names of the fields that the event `e` changed, as a JSON list; empty if it is no update of a record. */
+/**
+ * SQL: the names of the fields that the event `e` changed, as a JSON list; empty if it is not an update of a record.
+ */
 export const CHANGED_FIELDS = `to_jsonb(array(select jsonb_object_keys(coalesce(e.previous, '{}')) order by 1))`
 
 /**
- * Writes events into the outbox, in the transaction of the change that they report; the relay creates the deliveries.
+ * Inserts events into the outbox, in the transaction of the change that they report; the relay creates their
+ * deliveries.
  * @returns the events' ids, in order.
  */
 export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<string[]> {
@@ -67,7 +70,7 @@ export function eventRows(tx: Tenant, events: NewEvent[]) {
     name,
     data,
     previous,
-    // The data of an event raised by a node may have an id of another form.
+    // The data of an event raised by a node may have an id that is not a UUID.
     subject_id: isUuid(data.id) ? data.id : null,
     actor: tx.actor,
     cause,

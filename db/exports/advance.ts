@@ -6,10 +6,10 @@ import { listRecords } from '../records/list.ts'
 import { cellsOf, exportColumns } from './columns.ts'
 import { type ExportRow, lockExport } from './exports.ts'
 
-/** Limits of records in the first piece, and in later ones. */
+/** Maximum number of records in the first piece, and in later ones. */
 const FIRST_ROWS = 50
 const MAX_ROWS = 500
-/** Target size of a piece, estimated from the records so far; a whole piece is in memory. */
+/** Target size of a piece, which is held in memory. The size is estimated from the records so far. */
 const PIECE_BYTES = 1_048_576
 
 /**
@@ -22,13 +22,13 @@ export async function advanceExport(tx: Tenant, id: string): Promise<ExportRow> 
   try {
     return await addPiece(tx, row)
   } catch (error) {
-    // For example, the type of a custom field that it sorts by has changed.
+    // For example, the type of the custom field of the sort has changed.
     if (!(error instanceof AppError)) throw error
     return recordExportProgress(tx, row, {}, failedWith(error))
   }
 }
 
-/** Ends an export as failed; does nothing if it has ended. */
+/** Ends an export as failed. No-op if it has ended. */
 export async function failExport(tx: Tenant, id: string, failure: AppError): Promise<ExportRow> {
   const row = await lockExport(tx, id)
   return isOpen(row) ? recordExportProgress(tx, row, {}, failedWith(failure)) : row

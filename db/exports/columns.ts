@@ -16,8 +16,8 @@ export const exportable = (entity: KindName): string[] => [
 ]
 
 /**
- * The columns of an export, named as an import knows them. Each part of an address is a column, and so is each custom
- * field that has a definition or a value.
+ * The columns of an export, with the names that an import accepts. Each part of an address is a column, and so is each
+ * custom field with a definition or a value.
  */
 export async function exportColumns(
   tx: Tenant,

@@ -14,7 +14,7 @@ export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filt
 export interface ExportRow {
   id: string
   entity: KindName
-  /** The list's parameters as sent, and as parsed. */
+  /** The list's parameters, as sent and as parsed. */
   query: Record<string, string | string[]>
   list_query: Selection
   fields: string[] | null
@@ -71,7 +71,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
   return row!
 }
 
-/** Executes the list: only it can check the query against the types of custom fields. */
+/** Executes the list once: only it can check the query against the types of custom fields. */
 async function validateQuery(tx: Tenant, { entity, list_query }: NewExport): Promise<void> {
   try {
     await listRecords(tx, entity, { ...list_query, limit: 1, offset: 0, count: 'none' })
@@ -102,7 +102,7 @@ export async function lockExport(tx: Tenant, id: string): Promise<ExportRow> {
   return row
 }
 
-/** Exports of these kinds, newest first. */
+/** Exports of the given kinds, newest first. */
 export function listExports(tx: Tenant, entities: KindName[], page: IdPage): Promise<Page<ExportRow>> {
   const rows = tx
     .trx('exports')
@@ -124,7 +124,7 @@ export async function* exportFile(
         .where({ organization_id: tx.organizationId, export_id: id, piece })
         .first<{ bytes: Buffer } | undefined>('bytes'),
     )
-    // A partial file must not look complete.
+    // A truncated file must not look complete.
     if (!row) throw new Error('the file of the export has expired while it was being read')
     yield row.bytes
   }

@@ -2,7 +2,7 @@ import { expireExport } from '../files/moves/exports.ts'
 import { deleteSome, JOB_DAYS } from '../imports/purge.ts'
 import { byRange, type Purge } from '../retention/purge.ts'
 
-/** Retention of the file of an export. */
+/** Days for which the file of an export is kept. */
 export const EXPORT_DAYS = 7
 
 const files: Purge = {
@@ -13,7 +13,7 @@ const files: Purge = {
   // A piece is a mebibyte.
   rows: 50,
   everyMinutes: 1,
-  /** Of one export, which is expired before its first piece is deleted. */
+  /** Deletes pieces of one export, which is expired before its first piece is deleted. */
   async batch(trx, rows) {
     const found = await trx.raw<{ rows: { organization_id: string; id: string }[] }>(
       `select organization_id, id from exports

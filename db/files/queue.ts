@@ -6,7 +6,9 @@ import type { FileStart, FileTable } from './moves/queue.ts'
 /** Queries of the relay and the sweep on imports and exports; `moves/` has the status changes. */
 
 const LEASE_SECONDS = 30
-/** Slots per organization and table; low, because a running file loads the database as much as it can. */
+/**
+ * Slots per organization and table. The number is low, because a running file puts the maximum load on the database.
+ */
 const SLOTS = 2
 
 /** A claimed import or export. */
@@ -14,7 +16,7 @@ export interface ClaimedFile extends FileStart {
   entity: string
 }
 
-/** Leases up to `limit` queued files of organizations with a free slot, the oldest of each organization first. */
+/** Leases up to `limit` queued files of organizations with a free slot, oldest file of each organization first. */
 export const claimFiles = (system: System, table: FileTable, limit: number): Promise<ClaimedFile[]> =>
   claimAlone(
     system,
@@ -37,7 +39,7 @@ export const claimFiles = (system: System, table: FileTable, limit: number): Pro
     { slots: SLOTS, lease: LEASE_SECONDS, limit },
   )
 
-/** Up to `limit` running files without a write for `idle` (a PostgreSQL interval), the longest idle first. */
+/** Up to `limit` running files without a write for `idle` (a PostgreSQL interval), longest idle first. */
 export async function listIdleFiles(
   system: System,
   table: FileTable,
@@ -52,7 +54,7 @@ export async function listIdleFiles(
   return rows
 }
 
-/** Those of `starts` that are running. */
+/** The running files among `starts`. */
 export async function listOpenFiles(
   system: System,
   table: FileTable,

@@ -15,7 +15,7 @@ export interface StartOf {
 }
 
 /**
- * Marks the import as running, if `start` is its current start. The returned row is locked until the transaction ends.
+ * Marks the import as running, if `start` is its current start. Locks the returned row until the transaction ends.
  * @returns undefined if the import was stopped or started again.
  */
 export async function beginImport(tx: Tenant, { id, start }: StartOf): Promise<ImportRow | undefined> {
@@ -34,8 +34,9 @@ export interface Read {
 }
 
 /**
- * Processes the next rows of an import. Records, failed rows and progress are written in one transaction: a crash leaves
- * all or nothing, and the next worker continues after these rows. `write` is `writeEachRow` after `writeRows` failed.
+ * Processes the next rows of an import. Records, failed rows and progress are written in one transaction: a crash rolls
+ * back all of them, and the next worker continues after the last committed rows. `write` is `writeEachRow` after
+ * `writeRows` failed.
  * @returns the updated import; undefined if these are not its next rows, or if it was stopped or started again.
  */
 export async function advanceImport(
@@ -68,7 +69,7 @@ export async function advanceImport(
   return recordImportProgress(tx, row.id, progress, failedWith(end.failure))
 }
 
-/** Ends an import that cannot write any more rows, for example because its upsert key is no longer unique. */
+/** Ends an import that cannot write any further rows, for example because its upsert key is no longer unique. */
 export async function failImport(tx: Tenant, of: StartOf, failure: AppError): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   return row && recordImportProgress(tx, row.id, {}, failedWith(failure))

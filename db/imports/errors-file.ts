@@ -15,8 +15,8 @@ interface ErrorRow {
 
 /**
  * The failed rows as CSV, to be corrected and imported again: their own columns, and `error` with the issues. Cells
- * beyond the header follow after it: resubmitted unchanged, they make the row fail again instead of becoming an unnamed
- * column. Always UTF-8 with a byte order mark, for spreadsheets.
+ * beyond the header follow `error`: if resubmitted unchanged, they make the row fail again instead of becoming an
+ * unnamed column. Always UTF-8 with a byte order mark, for spreadsheets.
  */
 export async function* errorsFile(
   tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
@@ -45,7 +45,7 @@ export async function* errorsFile(
   }
 }
 
-/** An unused column name: a resubmitted file has the earlier ones, which `propose.ts` ignores. */
+/** An unused column name: a resubmitted file contains the earlier ones, which `propose.ts` ignores. */
 function errorColumn(header: string[]): string {
   let name = 'error'
   for (let i = 1; header.includes(name); i++) name = i === 1 ? 'import_error' : `import_error_${i}`
@@ -63,6 +63,6 @@ const beyond = ({ cells }: ErrorRow, width: number): string[] =>
 /** Removes an existing apostrophe first, so that resubmitting a file does not add another. */
 const escapeOnce = (cell: string): string => escapeFormula(unescapeFormula(cell))
 
-/** Line 12: email: must be … */
+/** An issue as text: "Line 12: email: must be …". */
 const sentence = ({ line, issues }: ErrorRow): string =>
   `line ${line}: ${issues.map(({ column, message }) => (column === null ? message : `${column}: ${message}`)).join('; ')}`

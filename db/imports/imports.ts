@@ -56,7 +56,7 @@ export interface ImportRow {
   ended_at: Date | null
 }
 
-/** Why a whole import failed. */
+/** The reason why a whole import failed. */
 export interface ImportError {
   message: string
   hint?: string
@@ -116,7 +116,10 @@ export async function getImport(tx: Tenant, id: string): Promise<ImportRow> {
   return row
 }
 
-/** The import, locked until the transaction ends; waits for a transaction that writes its rows. Throws not_found. */
+/**
+ * The import, locked until the transaction ends; the lock waits for a transaction that writes its rows. Throws
+ * not_found.
+ */
 export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
   const row = await tx
     .trx('imports')
@@ -127,7 +130,7 @@ export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
   return row
 }
 
-/** Imports of these kinds, newest first. */
+/** Imports of the given kinds, newest first. */
 export function listImports(tx: Tenant, entities: KindName[], page: IdPage): Promise<Page<ImportRow>> {
   const rows = tx
     .trx('imports')

@@ -1,8 +1,8 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * Files of imports, in UTF-8, as pieces of equal size, so that the piece of a byte offset is computed. Larger pieces
- * repeat more reading on a resume; smaller ones cost more statements.
+ * The files of imports, in UTF-8, as pieces of equal size, so that the piece of a byte offset can be computed. With
+ * larger pieces a resume reads more again; with smaller ones an upload needs more statements.
  */
 export const PIECE_BYTES = 65_536
 

@@ -50,7 +50,7 @@ function guess(
   return { target: asCustomField(column, targets), rank: 10 }
 }
 
-/** Every target by what it is called itself; of two with one name the first. */
+/** Every target by its own name; the first of two targets with the same name. */
 function targetsByName({ byName }: Targets): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const target of byName.values())
@@ -58,13 +58,13 @@ function targetsByName({ byName }: Targets): ReadonlyMap<string, string> {
   return found
 }
 
-/** The names of a target; a part of an address also without the address, a time also without `at`. */
+/** The names of a target. A part of an address is also found without `address`, a time also without `at`. */
 const namesOf = ({ name, label = name }: Target) =>
   name.startsWith('custom_fields.')
     ? [normalise(name.slice('custom_fields.'.length)), normalise(label)]
     : [name, name.split('.').at(-1)!, name.replace(/_at$/, '')].map(normalise)
 
-/** Names of the record id of another system. */
+/** Names of record ids in other systems. */
 const IDS = new Set(['recordid', 'id', 'externalid', 'hsobjectid'])
 
 /** Fields that only the service or another system writes. */
@@ -80,7 +80,7 @@ const SERVICE = new Set(
   ].map(normalise),
 )
 
-/** Columns that GET …/errors adds to a file. */
+/** Columns that `GET …/errors` adds to a file. */
 const ADDED = /^(error|importerror\d*)$/
 
 /** A custom field named after a column; null if no valid name remains, or if custom fields need a definition. */

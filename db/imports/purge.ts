@@ -1,13 +1,13 @@
 import type { Knex } from 'knex'
 import { type Batch, byRange, type Purge } from '../retention/purge.ts'
 
-/** Retention of an import's file and failed rows after its last change. */
+/** Days for which an import's file and failed rows are kept after its last change. */
 const IMPORT_DAYS = 30
 
-/** Retention of the entry of an import or export in its list. */
+/** Days for which the entry of an import or export is kept in its list. */
 export const JOB_DAYS = 365
 
-/** The rows of an import that are deleted with its file. */
+/** Tables whose rows are deleted together with an import's file. */
 const PARTS = ['import_errors', 'import_keys']
 
 const files: Purge = {
@@ -17,7 +17,10 @@ const files: Purge = {
   index: 'imports_files',
   rows: 1_000,
   everyMinutes: 1,
-  /** Of one import: a file may have a million failed rows. At last it detaches the file, which `orphans` deletes. */
+  /**
+   * Deletes parts of one import: a file may have a million failed rows. The last batch detaches the file, which
+   * `orphans` deletes.
+   */
   async batch(trx, rows) {
     const found = await trx.raw<{ rows: { organization_id: string; id: string }[] }>(
       `select organization_id, id from imports
@@ -40,7 +43,7 @@ const files: Purge = {
   },
 }
 
-/** Uploads that belong to no import: aborted ones, and those that `files` detached. */
+/** Uploads without an import: aborted ones, and those that `files` detached. */
 const orphans: Purge = {
   name: 'orphaned uploads',
   tables: ['import_pieces'],
@@ -57,7 +60,7 @@ const orphans: Purge = {
     )
     const key = found.rows[0]
     if (!key) return { deleted: 0, more: false }
-    // From the end, because the first piece finds the rest.
+    // From the end, because the remaining pieces are found through the first one.
     return { deleted: await deleteSome(trx, 'import_pieces', key, rows, 'piece desc'), more: true }
   },
 }

@@ -5,7 +5,7 @@ import { splitName } from '../model/records/split-name.ts'
 import type { Mapping } from './imports.ts'
 import { type Target, type Targets, targetOf } from './targets.ts'
 
-/** An error of a row, or of one of its cells. */
+/** An issue of a row, or of one of its cells. */
 export interface RowIssue {
   column: string | null
   message: string
@@ -32,10 +32,10 @@ export function columnsOf(header: string[], mapping: Mapping, targets: Targets):
   })
 }
 
-/** How the rows of a file are read. */
+/** The settings for reading the rows of a file. */
 export interface Reading {
   columns: Column[]
-  /** The columns of the header. */
+  /** The number of columns of the header. */
   width: number
   delimiter: string
 }
@@ -75,7 +75,7 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
     const [outer, inner] = name.split('.') as [string, string | undefined]
     if (inner === undefined) fields[outer] = value
     else {
-      // In place: to copy it for each of a thousand columns would take time by their square.
+      // Modified in place: copying it for each of a thousand columns would take quadratic time.
       fields[outer] ??= {}
       const members = fields[outer] as Record<string, unknown>
       members[inner] = value
@@ -83,7 +83,7 @@ function put(row: RowFields, { name, type, choices }: Target, cell: string, deli
   }
 }
 
-/** Converts issues of a record to issues of the row: a field is replaced by its column. */
+/** Converts issues of a record to issues of the row: the column replaces the field. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
   const byTarget = new Map<string, Column>()
   for (const column of columns)

@@ -8,7 +8,7 @@ import { forgetKeys } from './try-rows.ts'
 
 /** User actions on an import. Its statuses and their moves are in `db/files/moves/`. */
 
-/** Whether it was started, also in a dry run. */
+/** Whether it was started; a dry run counts. */
 export const wasStarted = ({ starts }: ImportRow): boolean => starts > 0
 
 /** The progress columns of an import before its first row. */
@@ -83,7 +83,7 @@ export async function resumeImport(tx: Tenant, id: string): Promise<ImportRow> {
 
 const expired = () => new AppError('conflict', 'the file has been deleted', { hint: 'create another import' })
 
-/** The target of each column: as given at the start, else at the creation, else as proposed. */
+/** The target of each column, from the mapping of the start, of the creation, or else the proposal. */
 function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, targets: Targets): Mapping {
   const explicit = { ...row.mapping, ...given }
   const issues: Issue[] = []
@@ -99,7 +99,7 @@ function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, target
   const resolved = Object.fromEntries(
     file.header.map((column): [string, string | null] => {
       if (Object.hasOwn(explicit, column)) return [column, explicit[column]!]
-      // An explicit target overrides a proposal.
+      // An explicit target overrides a proposed one.
       const proposed = file.proposed[column] ?? null
       return [column, proposed !== null && taken.has(proposed) ? null : proposed]
     }),
@@ -116,7 +116,7 @@ function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, target
   return resolved
 }
 
-/** Messages for fields that every row needs but no column is mapped to. */
+/** Messages for required fields to which no column is mapped. */
 function missing({ entity, mode, upsert_by }: ImportRow, columnOf: Map<string, string>): string[] {
   if (mode === 'upsert')
     return columnOf.has(upsert_by!) ? [] : [`no column is mapped to ${upsert_by}, the upsert key`]

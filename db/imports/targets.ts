@@ -10,7 +10,7 @@ import { lockFieldRules } from '../records/custom-fields/rules.ts'
 /** A possible target of a column. */
 export interface Target {
   name: string
-  /** `tags`: a list; `full_name`: split into first and last name; `company_name`: the company to link. */
+  /** `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link. */
   type: CellType | 'tags' | 'full_name' | 'company_name'
   choices?: readonly string[]
   /** The label of a custom field. */

@@ -9,8 +9,8 @@ import { rowIssues } from './read-row.ts'
 import type { Job, Written, writeRows } from './write-rows.ts'
 
 /**
- * A dry run: writes the rows and rolls back. Stores the keys of the records that they would create, so that a later row
- * that would conflict with one or update it is reported correctly.
+ * A dry run: writes the rows and rolls back. Stores the keys of the records that would be created, so that a later row
+ * that would conflict with them or update them is reported correctly.
  */
 export async function tryRows(
   tx: Tenant,
@@ -44,14 +44,14 @@ export async function tryRows(
   return written
 }
 
-/** Called after a dry run and before the next one. */
+/** Deletes the stored keys. Called after a dry run and before the next one. */
 export async function forgetKeys(tx: Tenant, importId: string): Promise<void> {
   await tx.trx('import_keys').where({ organization_id: tx.organizationId, import_id: importId }).delete()
 }
 
 interface Key {
   name: string
-  /** Hexadecimal. */
+  /** Hexadecimal hash of the key. */
   hash: string
 }
 

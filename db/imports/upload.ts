@@ -19,15 +19,15 @@ import { targetsFor } from './targets.ts'
 /** Pieces per insert statement. */
 const PIECES_PER_INSERT = 4
 const SAMPLES = 3
-/** As many as a sheet of a spreadsheet has below its header. */
+/** Maximum number of rows: that of a spreadsheet below its header. */
 export const MAX_ROWS = 1_048_575
 
 type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
 
 /**
- * Receives or replaces the file of an import from which nothing was written yet. The upload is stored as a stream, a few
- * pieces at a time, and parsed meanwhile, so that an unreadable file is refused. Throws `conflict`; `invalid_request`
- * with the line of a CSV error; `validation_error` for its header.
+ * Receives or replaces the file of an import that has not written any records. The upload is stored as a stream, a few
+ * pieces at a time, and parsed at the same time, so that an unreadable file is refused. Throws `conflict`;
+ * `invalid_request` with the line of a CSV error; `validation_error` for its header.
  */
 export async function receiveFile(
   tenant: Transactions,
@@ -117,7 +117,7 @@ async function readFile(
   }
 }
 
-/** Names of the columns; a column without a name, as at the end of a sheet, gets one. Throws `validation_error`. */
+/** The names of the columns; an unnamed column, as at the end of a sheet, gets a name. Throws `validation_error`. */
 function headerOf(cells: string[]): string[] {
   if (cells.length > CSV.columns) throw invalid([issue(`the file has more than ${CSV.columns} columns`)])
   const header = cells.map((cell, index) => {
@@ -174,7 +174,7 @@ async function* decoded(
   decoder: ToUtf8,
   counted: { bytes: number },
 ): AsyncGenerator<Buffer> {
-  // In full pieces, because the decoder must see the whole byte order mark.
+  // Only full pieces, because the decoder must see the whole byte order mark.
   for await (const piece of piecesOf(upload)) {
     if (counted.bytes === 0) refuseWorkbook(piece)
     counted.bytes += piece.length
@@ -183,7 +183,7 @@ async function* decoded(
   yield decoder.end()
 }
 
-/** The same bytes in pieces of equal size; the last one may be shorter. Empty input has no piece. */
+/** Divides bytes into pieces of equal size; the last one may be shorter. Empty input has no piece. */
 async function* piecesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   let waiting: Buffer[] = []
   let length = 0

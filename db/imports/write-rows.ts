@@ -25,7 +25,7 @@ import {
 export interface Written {
   created: number
   updated: number
-  /** Rows that are empty or change nothing. */
+  /** The number of rows that are empty or change nothing. */
   skipped: number
   failures: { row: CsvRow; issues: RowIssue[] }[]
   /** The records that were created. */
@@ -59,7 +59,7 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
     await turn()
   }
   await linkCompanies(tx, job, lines)
-  // Without keys every row creates a record.
+  // In mode `create` no row has a key, so each creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
   if (job.mode === 'upsert') readKeys(job, finder, lines)
   const valid = lines.filter(isValid)
@@ -118,7 +118,7 @@ function toIssue(issue: z.core.$ZodIssue): Issue {
   }
 }
 
-/** Adds the other issues of refused rows, so that all can be corrected together. */
+/** Adds the remaining issues of refused rows, so that all can be corrected together. */
 async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> {
   const refused = lines.filter((line) => !isValid(line) && !isTooWide(line.row.cells, job.width))
   if (refused.length === 0) return

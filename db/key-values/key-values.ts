@@ -2,7 +2,7 @@ import { KEY_VALUES } from '../../workflows/shared/limits.ts'
 import { AppError, conflict } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** Values of the organization by key. A key that has expired is absent. */
+/** Values of the organization by key. An expired key is absent. */
 export interface StoredValue {
   key: string
   value: unknown
@@ -11,7 +11,7 @@ export interface StoredValue {
 
 const LIVE = '(key_values.expires_at is null or key_values.expires_at > now())'
 const EXPIRY = 'now() + make_interval(secs => cast(:seconds as double precision))'
-/** PostgreSQL sets xmax of a row that it has updated. */
+/** xmax of a new row is 0; PostgreSQL sets it when it updates a row. */
 const RETURNED = 'returning key, value, expires_at, xmax = 0 as created'
 
 type Written = StoredValue & { created: boolean }
@@ -25,9 +25,8 @@ export async function getValue(tx: Tenant, key: string): Promise<StoredValue | u
 }
 
 /**
- * Writes a value. With `onlyIfAbsent` an existing one stays: of concurrent transactions one writes.
- * @param seconds until it expires; null: never. @returns the value that is stored now. Throws `conflict` above
- * `KEY_VALUES.count`.
+ * Writes a value. With `onlyIfAbsent` an existing value stays: only one of several concurrent transactions writes.
+ * @param seconds until it expires; null: never. @returns the stored value. Throws `conflict` above `KEY_VALUES.count`.
  */
 export async function setValue(
   tx: Tenant,
@@ -46,14 +45,14 @@ export async function setValue(
   const [row] = rows
   if (row) return { ...(await counted(tx, row)), stored: true }
   const found = await getValue(tx, key)
-  // It was deleted, or has expired, since the statement before.
+  // It was deleted or has expired since the previous statement.
   return found ? { ...found, stored: false } : setValue(tx, key, value, { seconds, onlyIfAbsent })
 }
 
 /**
- * Adds to a number, which begins at 0; concurrent transactions wait for each other.
- * @param seconds until a new number expires; an existing one keeps its time. Throws `invalid_request` for a value that is
- * no number, or would be too large.
+ * Adds to a number, which starts at 0. Concurrent transactions are serialised by its row lock.
+ * @param seconds until a new number expires; an existing one keeps its expiry. Throws `invalid_request` for a value
+ * that is not a number, or would be too large.
  */
 export async function incrementValue(
   tx: Tenant,
@@ -82,7 +81,7 @@ export async function incrementValue(
   )
 }
 
-/** @returns whether there was a value. */
+/** @returns whether the key had a value. */
 export async function deleteValue(tx: Tenant, key: string): Promise<boolean> {
   const { rows } = await tx.trx.raw<{ rows: { live: boolean }[] }>(
     `delete from key_values where organization_id = ? and key = ? returning ${LIVE} as live`,
@@ -91,7 +90,7 @@ export async function deleteValue(tx: Tenant, key: string): Promise<boolean> {
   return rows[0]?.live ?? false
 }
 
-/** The values whose keys begin with `prefix`, by key. */
+/** The values whose keys have the given prefix, sorted by key. */
 export async function listValues(
   tx: Tenant,
   prefix: string,
@@ -106,7 +105,7 @@ export async function listValues(
 }
 
 /**
- * Refuses a new key above the limit. Creations do not wait for each other, so that concurrent ones may exceed it by their
+ * Refuses a new key above the limit. Creations are not serialised, so concurrent ones may exceed the limit by their
  * number.
  */
 async function counted(tx: Tenant, { created, ...row }: Written): Promise<StoredValue> {

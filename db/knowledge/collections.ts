@@ -10,7 +10,7 @@ import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { indexAgain } from './index-passages.ts'
 
-/** A collection of documents that are searched together, as the API shows it. */
+/** A collection of documents that are searched together, as in the API. */
 export interface Collection {
   id: string
   name: string
@@ -36,7 +36,7 @@ const COLUMNS = [
 const collections = (tx: Tenant) =>
   tx.trx('knowledge_collections').where({ organization_id: tx.organizationId })
 
-/** The same with their numbers of documents. */
+/** Collections with their numbers of documents. */
 const shown = (tx: Tenant) =>
   collections(tx).select([
     ...COLUMNS,
@@ -47,7 +47,7 @@ const shown = (tx: Tenant) =>
     ),
   ])
 
-/** Throws `conflict` for a name that another one has, and above `KNOWLEDGE.collections`. */
+/** Throws `conflict` for a name that is taken, and above `KNOWLEDGE.collections`. */
 export async function createCollection(tx: Tenant, values: CollectionValues): Promise<Collection> {
   const [others] = await collections(tx).count<{ count: number }[]>()
   if (others!.count >= KNOWLEDGE.collections)
@@ -64,7 +64,7 @@ export async function createCollection(tx: Tenant, values: CollectionValues): Pr
   return getCollection(tx, id)
 }
 
-/** Newest first. @param name of the one to list, without regard to case. */
+/** Collections, newest first. @param name lists only the collection with this name, compared case-insensitively. */
 export function listCollections(
   tx: Tenant,
   name: string | undefined,
@@ -82,7 +82,7 @@ export async function getCollection(tx: Tenant, id: string): Promise<Collection>
   return row
 }
 
-/** The collection of an id or a name, without regard to case. Throws `not_found`. */
+/** The collection with an id, or with a name, compared case-insensitively. Throws `not_found`. */
 export async function findCollection(tx: Tenant, named: string): Promise<{ id: string; name: string }> {
   const query = validate(named)
     ? collections(tx).where({ id: named.toLowerCase() })
@@ -93,8 +93,8 @@ export async function findCollection(tx: Tenant, named: string): Promise<{ id: s
 }
 
 /**
- * Changes a collection. Another language indexes its documents again. Throws `not_found`, `version_conflict`; `conflict`
- * for a name that another one has, and if it has too many passages for another language.
+ * Changes a collection. A change of the language indexes its documents again. Throws `not_found`, `version_conflict`;
+ * `conflict` for a name that is taken, and if it has too many passages to index again.
  */
 export async function updateCollection(
   tx: Tenant,
@@ -103,11 +103,11 @@ export async function updateCollection(
   accepted: readonly number[] | undefined,
 ): Promise<Collection> {
   const before = await lockCollection(tx, id, accepted)
-  const given = Object.entries(patch).filter(
+  const members = Object.entries(patch).filter(
     ([name, value]) => value !== undefined && value !== before[name as keyof Patch],
   )
-  if (given.length === 0) return getCollection(tx, id)
-  const changed = Object.fromEntries(given) as Patch
+  if (members.length === 0) return getCollection(tx, id)
+  const changed = Object.fromEntries(members) as Patch
   await unlessTaken(tx, patch.name ?? before.name, ({ trx }) =>
     trx('knowledge_collections')
       .where({ organization_id: tx.organizationId, id })
@@ -132,7 +132,7 @@ export async function deleteCollection(
   await collections(tx).where({ id }).delete()
 }
 
-/** Also against new documents, whose foreign keys lock the row. */
+/** Also excludes new documents, whose foreign keys lock the row. */
 async function lockCollection(
   tx: Tenant,
   id: string,

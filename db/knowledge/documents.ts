@@ -12,7 +12,7 @@ import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { writePassages } from './index-passages.ts'
 
-/** A document in a list, as the API shows it. */
+/** A document in a list, as in the API. */
 export interface DocumentSummary {
   id: string
   collection_id: string
@@ -21,7 +21,7 @@ export interface DocumentSummary {
   format: DocumentFormat
   tags: string[]
   source_url: string | null
-  /** The number of parts in which a search finds it. */
+  /** The number of its passages, the units of search results. */
   passages: number
   version: number
   created_at: Date
@@ -38,7 +38,7 @@ export type DocumentValues = Pick<
 >
 export type DocumentPatch = { [K in keyof DocumentValues]?: DocumentValues[K] | undefined }
 
-/** Divides a text: at once, or in a thread. */
+/** Divides a text into passages: in the event loop, or in a thread. */
 export type Split = (body: string, format: DocumentFormat) => Passage[] | Promise<Passage[]>
 
 const SUMMARY = [
@@ -46,15 +46,15 @@ const SUMMARY = [
   ...['created_at', 'updated_at', 'created_by', 'updated_by'],
 ]
 const COLUMNS = [...SUMMARY, 'body']
-/** The values by which a search finds a document. */
+/** The members of a document that a search reads. */
 const SEARCHED = ['title', 'body', 'format', 'tags'] as const
 
 const documents = (tx: Tenant) => tx.trx('knowledge_documents').where({ organization_id: tx.organizationId })
 
 /**
- * Adds a document. One of the collection with the same external_id is replaced with `replaceExisting`; a replacement by
- * equal values changes nothing. Throws `not_found` for the collection; `conflict` for an external_id that another one
- * has, and above the limits of `KNOWLEDGE`.
+ * Adds a document. With `replaceExisting` it replaces the document of the collection with the same external_id;
+ * replacing it with equal values changes nothing. Throws `not_found` for the collection; `conflict` for an external_id
+ * that is taken, and above the limits of `KNOWLEDGE`.
  */
 export async function addDocument(
   tx: Tenant,
@@ -88,13 +88,13 @@ export async function addDocument(
     return { document: row, created: true }
   }
   const existing = await idOfExternal(tx, { collection_id: collectionId, ...values })
-  // It was deleted since.
+  // The document was deleted since.
   if (!existing) return addDocument(tx, collectionId, values, { split, replaceExisting })
   if (!replaceExisting) throw await takenIn(tx, { collection_id: collectionId, ...values })
   return { document: await updateDocument(tx, existing.id, values, { split }), created: false }
 }
 
-/** Newest first, without their texts. Throws `not_found` for the collection. */
+/** Documents, newest first, without their texts. Throws `not_found` for the collection. */
 export async function listDocuments(
   tx: Tenant,
   collectionId: string,
@@ -123,8 +123,8 @@ export async function getDocument(tx: Tenant, id: string): Promise<Document> {
 }
 
 /**
- * Changes a document; its passages are made anew if a search reads what changed. Equal values change nothing. Throws
- * `not_found`, `version_conflict`; `conflict` for an external_id that another one has, and above the limits.
+ * Changes a document. Its passages are rebuilt if the search reads a changed member. Equal values change nothing.
+ * Throws `not_found`, `version_conflict`; `conflict` for an external_id that is taken, and above the limits.
  */
 export async function updateDocument(
   tx: Tenant,
@@ -134,11 +134,11 @@ export async function updateDocument(
 ): Promise<Document> {
   const language = await lockLanguageOf(tx, id)
   const before = await lockDocument(tx, id, accepted)
-  const given = Object.entries(patch).filter(
+  const members = Object.entries(patch).filter(
     ([name, value]) => value !== undefined && !isDeepStrictEqual(value, before[name as keyof DocumentPatch]),
   )
-  if (given.length === 0) return before
-  const changed = Object.fromEntries(given) as DocumentPatch
+  if (members.length === 0) return before
+  const changed = Object.fromEntries(members) as DocumentPatch
   const next = { ...before, ...changed } as Document
   const passages = SEARCHED.some((name) => name in changed) ? await split(next.body, next.format) : undefined
   const row = await savepoint(tx, (inner) =>
@@ -190,7 +190,7 @@ async function lockDocument(
   return row
 }
 
-/** The language of a collection, which neither changes nor disappears until the transaction ends. */
+/** The language of a collection. Locks the collection against changes and deletion until the transaction ends. */
 async function lockLanguage(tx: Tenant, collectionId: string): Promise<Language> {
   const row = await tx
     .trx('knowledge_collections')
@@ -201,7 +201,7 @@ async function lockLanguage(tx: Tenant, collectionId: string): Promise<Language>
   return row.language
 }
 
-/** The same of a document's. A change of the language locks the collection first, too. */
+/** The language of a document's collection. The collection is locked first, as by a change of its language. */
 async function lockLanguageOf(tx: Tenant, id: string): Promise<Language> {
   const row = await documents(tx).where({ id }).first<{ collection_id: string } | undefined>('collection_id')
   if (!row) throw notFound('document')
@@ -222,7 +222,10 @@ async function takenIn(tx: Tenant, document: External) {
   })
 }
 
-/** Writes do not wait for each other, so that concurrent ones may exceed the limits by their number. */
+/**
+ * Throws `conflict` above the limits. Writes are not serialised, so concurrent ones may exceed the limits by their
+ * number.
+ */
 async function requireRoom(tx: Tenant): Promise<void> {
   const { rows } = await tx.trx.raw<{ rows: { documents: number; passages: number }[] }>(
     'select count(*) as documents, sum(passages) as passages from knowledge_documents where organization_id = ?',
@@ -232,6 +235,6 @@ async function requireRoom(tx: Tenant): Promise<void> {
   for (const what of ['documents', 'passages'] as const)
     if (Number(used[what]) > KNOWLEDGE[what])
       throw conflict(`the knowledge base of an organization has at most ${KNOWLEDGE[what]} ${what}`, {
-        hint: 'delete documents that are not needed any more',
+        hint: 'delete documents that are no longer needed',
       })
 }

@@ -4,7 +4,7 @@ import { conflict } from '../model/errors.ts'
 import type { Passage } from '../model/knowledge/passages.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** The part of a document that is searched with each of its passages. */
+/** The members of a document that are indexed with each of its passages. */
 interface Titled {
   id: string
   collection_id: string
@@ -12,10 +12,10 @@ interface Titled {
   tags: string[]
 }
 
-/** `<` and `>` would begin a tag, whose text PostgreSQL does not index. */
+/** Without `<` and `>`: PostgreSQL does not index the text of tags. */
 export const INDEXED = (text: string) => `translate(${text}, '<>', '  ')`
 
-/** SQL: what a search reads of a passage. Weights: A title, B heading, C tags, D text. */
+/** SQL: the text search vector of a passage. Weights: A title, B heading, C tags, D text. */
 const searchOf = (language: string, title: string, tags: string, passage: string) =>
   [
     ['A', title],

@@ -13,12 +13,12 @@ import { INDEXED } from './index-passages.ts'
 export interface PassageSearch {
   q: string
   collection_id?: string | undefined
-  /** All of them. */
+  /** A document must have all of these tags. */
   tags?: string[] | undefined
   match: 'all' | 'any'
 }
 
-/** A passage that a search found, with its document, as the API shows it. */
+/** A passage in the search results with its document, as in the API. */
 export interface FoundPassage {
   document_id: string
   collection_id: string
@@ -26,16 +26,16 @@ export interface FoundPassage {
   title: string
   heading: string
   text: string
-  /** HTML: the text with the words of the query in <mark>; all else is escaped. */
+  /** HTML: the text with the words of the query in <mark>; everything else is escaped. */
   highlight: string
-  /** From 0 to 1: above 0.5 if the passage has every word of the query. */
+  /** From 0 to 1; above 0.5 if the passage contains every word of the query. */
   score: number
   match: 'all' | 'any'
   tags: string[]
   source_url: string | null
 }
 
-/** Rows that `offset` and `limit` may reach: each page ranks all matches again. */
+/** Maximum of `offset` plus `limit`: each page ranks all matches again. */
 export const MAX_REACH = 1_000
 
 interface Fragment {
@@ -43,17 +43,17 @@ interface Fragment {
   bindings: unknown[]
 }
 
-/** A query of the collections of one language. */
+/** The query of the collections of one language. */
 interface Part extends Fragment {
   language: Language
-  /** Undefined: all of the organization. */
+  /** Undefined: all collections of the organization. */
   collections: string[] | undefined
 }
 
 /**
  * The best passages: those with every word of the query, by cover density; then, with `match: any`, those with some of
- * them, by how many and where. Throws `validation_error` for a query without a word, `not_found` for the collection,
- * `invalid_request` for a cursor of another search.
+ * the words, by their number and position. Throws `validation_error` for a query without a word, `not_found` for the
+ * collection, `invalid_request` for a cursor of another search.
  */
 export async function searchPassages(
   tx: Tenant,
@@ -97,7 +97,7 @@ async function passages(
   return [...all, ...(await ranked(tx, search, loose, strict, rest))]
 }
 
-/** The number of passages with every word, if the page begins after the last of them. */
+/** The number of passages with every word, if the page starts after the last of them. */
 async function countUpTo(
   tx: Tenant,
   search: PassageSearch,
@@ -116,7 +116,7 @@ async function countUpTo(
   return rows[0]!.count
 }
 
-/** @param except leaves out what these match. */
+/** @param except excludes the passages that it matches. */
 async function ranked(
   tx: Tenant,
   search: PassageSearch,
@@ -154,7 +154,9 @@ async function ranked(
   }))
 }
 
-/** The matches with their ranks, unordered. The view lets PostgreSQL use the text index behind row-level security. */
+/**
+ * The matches with their ranks, unordered. The view allows PostgreSQL to use the text index behind row-level security.
+ */
 function matches(
   { organizationId }: Tenant,
   { tags }: PassageSearch,
@@ -197,16 +199,16 @@ function matches(
 const NONE: Fragment = { sql: '', bindings: [] }
 
 /**
- * The beginning of the call that ranks. Cover density of all words: how near they are to each other, and where. It counts
- * occurrences of some of the words as if they were one word, so that `any` does not use it; its flat weights
- * (D, C, B, A) let a passage with more of the words come before one with a single word in its title.
+ * The start of the call of the ranking function. `all` uses cover density: the distances and positions of the words.
+ * `any` does not, because cover density counts occurrences of some of the words as if they were one word. The flat
+ * weights of `any` (D, C, B, A) rank a passage with more of the words above one with a single word in its title.
  */
 const RANK = { all: 'ts_rank_cd(', any: "ts_rank('{0.5, 0.6, 0.7, 1}', " } as const
 
-/** rank / (rank + 1): from 0 to 1. */
+/** Normalises the rank to rank / (rank + 1): from 0 to 1. */
 const NORMALIZATION = 32
 
-/** The text as it is indexed, in which the places of `<` and `>` can still be found. */
+/** The text as it is indexed, with marks at the positions of `<` and `>`. */
 const MARKED = `translate(p.text, '<>', '${MARKS.less}${MARKS.greater}')`
 
 const tsquery = (text: string, language: Language): Fragment => ({
@@ -221,7 +223,7 @@ function looseQuery({ any, required }: Query, language: Language): Fragment {
   return { sql: `(${some.sql} && ${others.sql})`, bindings: [...some.bindings, ...others.bindings] }
 }
 
-/** The languages that are searched, each with its collections. */
+/** The languages of the search, each with its collections. */
 async function languagesOf(
   tx: Tenant,
   collectionId: string | undefined,
@@ -246,9 +248,9 @@ function requireQuery(q: string): Query {
   throw invalid([
     {
       loc: ['query', 'q'],
-      msg: 'has no word to look for',
+      msg: 'has no word to search for',
       type: 'invalid_query',
-      hint: 'write at least one word that is not excluded with -',
+      hint: 'send at least one word that is not excluded with -',
     },
   ])
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** How `total` is computed. `estimated`: exactly up to EXACT_UP_TO, by the planner's estimate above. */
+/** How `total` is computed. `estimated`: exactly up to EXACT_UP_TO, above it by the planner's estimate. */
 export type Count = 'exact' | 'estimated' | 'none'
 
 export interface Total {
@@ -8,7 +8,7 @@ export interface Total {
   total_is_estimate: boolean
 }
 
-/** Up to this number, matches are counted exactly even if an estimate was requested. */
+/** Up to this number matches are counted exactly, even if an estimate was requested. */
 export const EXACT_UP_TO = 10_000
 
 /** An estimate above EXACT_UP_TO by this factor is used without counting. */

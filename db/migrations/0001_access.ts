@@ -254,9 +254,9 @@ export async function up(knex: Knex): Promise<void> {
     'idempotency_keys',
   ])
     await protect(knex, table)
-  // Nothing that an organization does changes its log; the purge is the system role's.
+  // Organizations cannot change their audit log; only the system role purges it.
   await knex.raw('revoke update, delete on audit_log from agx_app')
-  // A user may belong to several organizations, and is visible in each; only the system role, which signs users in,
+  // A user may belong to several organizations, and is visible in each. Only the system role, which signs users in,
   // reads all columns and writes. The policy of memberships limits the sub-select to the organization.
   await knex.raw(`
     alter table users enable row level security;

@@ -11,10 +11,10 @@ const OF_ACTIVITIES = ['type', 'status', 'direction']
 /**
  * The six kinds of records, their custom fields, links, history and merges.
  *
- * What refers to a record has no foreign key to it: `associations`, `record_history`, `merged_records` and
- * `custom_field_values` name its kind in a column, and a foreign key cannot lead to one of six tables. `company_id` and
- * its like could have one; its check would lock the other record's row in an order of its own, against db/records/lock.ts,
- * which locks them in one order. All have one to `organizations`.
+ * References to records have no foreign key. `associations`, `record_history`, `merged_records` and
+ * `custom_field_values` name the kind in a column, and a foreign key cannot reference one of six tables. `company_id`
+ * and similar columns could have one, but its check would lock the other record's row against the lock order of
+ * db/records/lock.ts. All tables have a foreign key to `organizations`.
  */
 export async function up(knex: Knex): Promise<void> {
   await recordTable(

@@ -3,7 +3,7 @@ import { TRACE } from '../postgres/trace.ts'
 import { protect } from './protect.ts'
 import { searchView } from './search-view.ts'
 
-/** Runs of workflows and node tests: the queue, the record of what happened, what they wait for, their signals. */
+/** Runs of workflows and node tests: their queue, their results, waits and signals. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table runs (

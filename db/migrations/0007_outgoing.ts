@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Outgoing webhooks: endpoints, a delivery for each event that an endpoint selects, and the log of attempts. */
+/** Outgoing webhooks: endpoints, a delivery for each event and subscribed endpoint, and the log of attempts. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table outgoing_webhooks (

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 
-/** Values that workflows keep between their runs. */
+/** Values that workflows keep between runs. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table key_values (

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { protect } from './protect.ts'
 import { searchView } from './search-view.ts'
 
-/** The knowledge base: collections of documents, which are searched by their passages. */
+/** The knowledge base: collections of documents, searched by passage. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     create table knowledge_collections (

@@ -12,28 +12,29 @@ import * as keyValues from './0010_key_values.ts'
 import * as knowledge from './0011_knowledge.ts'
 
 /**
- * The last migration of the schema that the first release starts from: up to it, migrations are edited in place. At a
- * release it becomes the newest one.
+ * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
+ * becomes the newest one.
  */
 export const BASELINE = '0011_knowledge'
 
 /**
- * In order. A released migration is never edited: a later one changes the schema again. There is no down migration:
+ * In order. A released migration is never edited; a new migration changes the schema again. There is no down migration:
  * restore a backup instead.
  *
- * A migration after the baseline runs while the version before serves, and that version can still start afterwards
- * (`requireKnownSchema`). So it only adds: tables, columns that are nullable or have a constant default, constraints that
- * are `not valid` at first, indexes that are built concurrently (with `export const config = { transaction: false }`).
- * Rows are changed in batches by the worker, not here. What the code has stopped to use is removed one release later. That
- * migration names the one since which nothing uses it: in a comment of the statement, `unused since 0011_…`, and in its own
- * name, `0013_after_0011_…`, so that a version without that one is refused. `test/db/migrations.test.ts` checks all this.
+ * A migration after the baseline runs while the previous version serves, and that version can still start afterwards
+ * (`requireKnownSchema`). So it only adds: tables, columns that are nullable or have a constant default, constraints
+ * that are `not valid` at first, indexes that are built concurrently (with `export const config = { transaction: false
+ * }`). Rows are changed in batches by the worker, not here. Unused columns and tables are removed one release later.
+ * The removing migration names the migration since which they are unused: in a comment of the statement, `unused since
+ * 0011_…`, and in its own name, `0013_after_0011_…`, so that a version without the latter is refused.
+ * `test/db/migrations.test.ts` checks all this.
  *
  * Growing tables lose old rows by batched deletes, one organization at a time, over a range of the primary key: ids are
- * UUIDv7, so a month is a range (`events`, `runs`, `deliveries`, `incoming_logs`). A key that is not in the order of time
- * has an index on the time. The tables are not partitioned by id: each statement would read every partition, and
- * retention differs by organization. Measured with a million events, 250,000 of them deleted in batches of 1,000 in 15 s:
- * four clients that insert and update meanwhile go from 10 to 17 ms at the median, from 54 to 70 ms at p99 (two busy
- * cores); in one run with partitions they took 22 ms all the time.
+ * UUIDv7, so a month is a range (`events`, `runs`, `deliveries`, `incoming_logs`). A table whose key is not in the
+ * order of time has an index on the time. The tables are not partitioned by id: each statement would read every
+ * partition, and retention differs by organization. Measured with a million events, 250,000 of them deleted in batches
+ * of 1,000 in 15 s: four clients that insert and update meanwhile go from 10 to 17 ms at the median, from 54 to 70 ms
+ * at p99 (two busy cores); in one run with partitions they took 22 ms all the time.
  */
 export const migrations: [name: string, migration: { up(knex: Knex): Promise<void> }][] = [
   ['0001_access', access],

@@ -13,7 +13,7 @@ const migrationSource = {
   getMigrationName: (name: string) => name,
   getMigration: async (name: string) => ({
     ...migrations.find(([candidate]) => candidate === name)![1],
-    // Knex asks for it.
+    // Knex requires it.
     async down() {
       throw new Error('a migration cannot be undone: restore a backup')
     },
@@ -21,18 +21,18 @@ const migrationSource = {
 }
 
 /**
- * While a statement waits for a table that a long transaction uses, all others wait for the statement: it fails
- * instead, and `npm run migrate` is repeated.
+ * Lock timeout. While a statement waits for a table that a long transaction uses, all other statements wait behind it:
+ * it fails instead, and `npm run migrate` is repeated.
  */
 const LOCK_MS = 5_000
 
-/** Knex prints errors that it also throws. */
+/** Knex also prints errors that it throws. */
 const QUIET = { warn() {}, error() {} }
 
 /**
  * Migrates the database at `url` to the newest schema, and creates the logins of the processes. Needs a role that owns
- * the database and, the first time, may create roles. Safe to run concurrently: an advisory lock serializes the runs.
- * @returns the names of the applied migrations. Throws ConfigError as `requireKnownSchema` does.
+ * the database and, the first time, may create roles. Safe to run concurrently: an advisory lock serialises the runs.
+ * @returns the names of the applied migrations. Throws the ConfigError of `requireKnownSchema`.
  */
 export async function migrate(url: string, logins: DatabaseUrls = { url }): Promise<string[]> {
   const afterCreate = (connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) =>
@@ -61,9 +61,9 @@ export async function isMigrated(system: System): Promise<boolean> {
 }
 
 /**
- * Throws ConfigError where the database has migrations that this code does not know, and that may not suit it: a
- * statement of this version could fail or, worse, write what the other cannot read. Later ones suit it, since they only
- * add; except those that remove what is unused since a migration that this code does not know, either
+ * Throws ConfigError if the database has unknown migrations with which this code may not work: a statement of this
+ * version could fail or, worse, write rows that other versions cannot read. Later migrations are compatible, because
+ * they only add; except those that remove what is unused since a migration that this code does not know either
  * (`db/migrations/index.ts`).
  */
 export async function requireKnownSchema(system: System): Promise<void> {
@@ -75,14 +75,14 @@ export async function requireKnownSchema(system: System): Promise<void> {
     )
 }
 
-/** Whether this code works on a schema with a migration of a later version. */
+/** Whether this code works on a schema with a later version's migration. */
 function suits(name: string): boolean {
   const [, number, after = '0000'] = /^(\d{4})_(?:after_(\d{4})_)?/.exec(name) ?? []
   const newest = NAMES.at(-1)!.slice(0, 4)
   return number !== undefined && number > newest && after <= newest
 }
 
-/** None where the database is new. */
+/** The names of the applied migrations; empty for a new database. */
 async function appliedMigrations(system: System): Promise<string[]> {
   const { rows } = await system.raw<{ rows: { exists: boolean }[] }>(
     "select to_regclass('public.agx_migrations') is not null as exists",

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 
 /**
- * Enables row-level security, the second wall behind the `where` of each query: agx_app sees and writes only rows of
- * the organization that its transaction named; agx_system (key look-up, relay, sweep) sees all. FORCE applies the
- * policies to the tables' owner too. The sub-select makes the planner evaluate the setting once per statement, not
- * once per row.
+ * Enables row-level security, the second line of defence after the `where` of each query. agx_app reads and writes only
+ * rows of the organization that its transaction has set; agx_system (key look-up, relay, sweep) has access to all rows.
+ * FORCE applies the policies to the tables' owner too. The sub-select makes the planner evaluate the setting once per
+ * statement, not once per row.
  */
 export async function protect(knex: Knex, table: string, column = 'organization_id'): Promise<void> {
   await knex.raw(`

@@ -6,14 +6,13 @@ import { searchView } from './search-view.ts'
 type Reference = [column: string, index: string]
 
 /**
- * Creates the table of a kind of record: `columns` of its own, the columns and indexes that every kind has, an index
- * for each of its `references`, and its view for search. No column's definition contains a comma. `counted`: the
- * columns that analytics groups by or adds up; the index for times of creation holds them, so that counts do not read
- * the table.
+ * Creates the table of a record kind: its own `columns`, the columns and indexes of every kind, an index for each of
+ * its `references`, and its search view. No column's definition contains a comma. `counted`: the columns that analytics
+ * groups by or adds up; the index on the creation time includes them, so that counts do not read the table.
  *
- * `external_id_lower` and its like: lower() is not leakproof, so behind row-level security no index serves a condition
- * with it, but one on a column does. `deleted_at` is set: deleted, and purged after 30 days unless restored.
- * `search_text`: everything that q searches, normalized: see db/model/records/search-text.ts.
+ * `external_id_lower` and similar columns: lower() is not leakproof, so behind row-level security no index serves a
+ * condition with it, but an index on a column does. A row with `deleted_at` is deleted, and purged after 30 days unless
+ * restored. `search_text`: the normalized text of full-text search, see db/model/records/search-text.ts.
  */
 export async function recordTable(
   knex: Knex,
@@ -51,7 +50,8 @@ export async function recordTable(
       where deleted_at is null;
     create index ${table}_deleted on ${table} (deleted_at) where deleted_at is not null;
   `)
-  // Each in the default order of lists, so that the first page of a company's contacts does not read all of them.
+  // Each index has the default order of lists, so that the first page of a company's contacts does not read all of
+  // them.
   for (const [column, index] of [...references, ['owner_id', `${table}_owner`] satisfies Reference])
     await knex.raw(`
       create index ${index} on ${table} (organization_id, ${column}, created_at desc, id desc)
@@ -61,10 +61,10 @@ export async function recordTable(
 }
 
 /**
- * Creates the table, empty, with statistics of its first columns: many records of an organization, none of them deleted.
- * Without statistics the planner takes `deleted_at is null` for true of one row in 200, and each index of the table for
- * as good as any other: until the first ANALYZE, which autovacuum begins after a minute, each look-up by email read
- * all contacts of the organization.
+ * Creates the empty table with statistics of its first columns: many records per organization, none of them deleted.
+ * Without statistics the planner assumes that one row in 200 matches `deleted_at is null`, and that all indexes of the
+ * table are equally good. Until the first ANALYZE, which autovacuum starts after a minute, each look-up by email then
+ * read all contacts of the organization.
  */
 async function withStatistics(knex: Knex, table: string): Promise<void> {
   await knex.raw(`

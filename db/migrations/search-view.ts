@@ -1,14 +1,14 @@
 import type { Knex } from 'knex'
 
 /**
- * Creates `searched_<table>`, which shows the rows of the organization that the setting names, read as the system role.
+ * Creates `searched_<table>`, a view of the rows of the organization in the setting, read as the system role.
  *
- * Behind row-level security a condition that is not leakproof (LIKE, lower(), comparison of numerics, jsonb) is neither
- * answered from an index nor estimated from statistics. The system role's policy is always true, so in the view such a
- * condition is. The view's own condition does what the table's policy does: a query that forgets the organization
- * finds no rows of another one.
+ * Behind row-level security a condition that is not leakproof (LIKE, lower(), comparison of numerics, jsonb) can
+ * neither use an index nor be estimated from statistics. The system role's policy is always true, so in the view such a
+ * condition can. The view's own condition replaces the table's policy: a query that forgets the organization finds no
+ * rows of another one.
  *
- * A view keeps the columns that it was created with: a migration that adds a column to the table creates it again.
+ * A view keeps the columns that it was created with: a migration that adds a column to the table must create it again.
  */
 export async function searchView(knex: Knex, table: string): Promise<void> {
   await knex.raw(`

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 
 /**
- * Creates the indexes for lists that are sorted by `column`, ties by id. Nulls are last in both directions, which no one
- * index has: the values are in one index, which is read from either end, and the records without a value are in another
- * one, by id. A record is in one of the two, so that it costs as much to write as a single index. `counted`: further
- * columns that it holds for analytics.
+ * Creates the indexes for lists that are sorted by `column`, then by id. Nulls are last in both directions, which no
+ * single index supports: one index has the records with a value and is read from either end; the other has the records
+ * without a value, by id. A record is in one of the two, so it costs as much to write as a single index. `counted`:
+ * further columns that it includes for analytics.
  */
 export async function sortIndex(
   knex: Knex,

@@ -27,13 +27,13 @@ export type ErrorType =
   | 'internal_error'
   | 'unavailable'
 
-/** A problem with the input. `loc` starts with the part of the request: `["body", "email"]`. */
+/** A problem in the input. `loc` starts with the part of the request: `["body", "email"]`. */
 export interface Issue {
   loc: (string | number)[]
   msg: string
   type: string
   input?: unknown
-  /** How to fix it; the first hint is also the `hint` of the error. */
+  /** How to correct it. The first hint is also the `hint` of the error. */
   hint?: string
 }
 
@@ -56,7 +56,7 @@ export interface ErrorDetails {
   merged_into?: string
   /** Issues of a `validation_error`; they become the `detail` list of a 422. */
   issues?: Issue[]
-  /** Seconds, for `Retry-After`. */
+  /** Seconds; sent as `Retry-After`. */
   retry_after?: number
 }
 
@@ -88,7 +88,7 @@ export function invalid(issues: Issue[]): AppError {
   return new AppError('validation_error', message, { issues })
 }
 
-/** All issues in one text, with what to write instead: for readers who see only the text. */
+/** All issues with their hints in one text, for readers who see only the text. */
 export function fullMessage({ message, details: { issues = [], hint } }: AppError): string {
   const full = (text: string, hint: string | undefined) => (hint ? `${text}: ${hint}` : text)
   if (issues.length === 0) return full(message, hint)
@@ -99,13 +99,13 @@ export function fullMessage({ message, details: { issues = [], hint } }: AppErro
 }
 
 /**
- * `custom_fields.tier`, or the part of the request for an issue of the whole part. A client may choose the name, and
- * messages are also stored as text without NUL.
+ * The path of an issue, such as `custom_fields.tier`, or the part of the request for an issue of the whole part.
+ * Without NUL: clients choose some names, and messages are also stored as text.
  */
 const nameOf = ([part, ...path]: Issue['loc']): string =>
   toStorable(path.length > 0 ? path.join('.') : String(part)).slice(0, 100)
 
-/** Only the log has the cause. */
+/** Only the log contains the cause. */
 export const internalError = (hint?: string) =>
   new AppError('internal_error', 'something went wrong on our side', hint ? { hint } : {})
 

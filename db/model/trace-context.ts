@@ -1,4 +1,4 @@
-/** What a transaction belongs to. */
+/** The trace of a transaction. */
 export interface TraceContext {
   /** A UUID. */
   traceId: string

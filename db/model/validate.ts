@@ -5,7 +5,7 @@ import { isSecretName } from '../../workflows/shared/secret-names.ts'
 import type { Issue } from './errors.ts'
 
 const MAX_INPUT = 200
-/** The lone surrogate that truncation can leave. */
+/** A lone surrogate, which truncation can leave. */
 const SURROGATE = /[\ud800-\udbff]$/
 
 /** The schema with unknown keys refused. A schema that declares its own handling of them is unchanged. */
@@ -31,8 +31,8 @@ export function check(
 }
 
 /**
- * The issue of a parameter with the input that the client sent, not the converted one: a text that is no number is NaN,
- * and a repeated parameter is a list.
+ * The issue of a parameter, with the input as the client sent it, not as it was converted: an invalid number becomes
+ * NaN, and a repeated parameter a list.
  */
 function withRawInput(issue: z.core.$ZodIssue, query: unknown): z.core.$ZodIssue {
   const sent = (query as Record<string, unknown>)[String(issue.path[0])]
@@ -76,5 +76,5 @@ function echo(loc: Issue['loc'], input: unknown): { input?: unknown } {
   }
 }
 
-/** A header of any name can have a credential. */
+/** A header of any name can contain a credential. */
 const isSecretPlace = (step: string | number) => step === 'headers' || isSecretName(String(step))

@@ -12,9 +12,11 @@ import { pauseDelivery as pause, resumeDelivery as resume } from './moves/holds.
 import { insertDelivery } from './moves/queue.ts'
 import { chargeDeliveries } from './quota.ts'
 
-/** What users do to one delivery. Each action locks its row, so that its workflow and other requests wait. */
+/** The actions of users on one delivery. Each action locks its row, so that its workflow and other requests wait. */
 
-/** Cancels a delivery; it succeeds if an attempt in flight still arrives. Throws not_found, conflict. @returns its id. */
+/**
+ * Cancels a delivery. It still succeeds if an attempt in flight arrives. Throws not_found, conflict. @returns its id.
+ */
 export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
   const { status } = await lock(tx, id)
   if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
@@ -27,7 +29,9 @@ export async function cancelDelivery(tx: Tenant, id: string): Promise<string> {
 export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, held_for, next_attempt_at } = await lock(tx, id)
   if (isDeliveryEnd(status))
-    throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
+    throw conflict(`the delivery has already ${ENDED[status]}`, {
+      hint: 'resend the delivery to send the event again',
+    })
   if (status === 'held') throw conflict('the delivery is held', { hint: RELEASE[held_for ?? 'endpoint'] })
   if (held_for) throw conflict('the delivery is held', { hint: RELEASE[held_for] })
   // Already due: it is sent when a slot is free.
@@ -41,22 +45,25 @@ export async function retryDelivery(tx: Tenant, id: string): Promise<string> {
   return id
 }
 
-/** How far ahead an attempt can be scheduled. */
+/** Maximum number of days until a scheduled attempt. */
 export const MAX_AHEAD_DAYS = 30
 
 /**
- * Sets the time of the next attempt; later retries keep the schedule. A held delivery has it once it is released. Throws
- * not_found, conflict, validation_error. @returns its id.
+ * Sets the time of the next attempt; later retries keep the schedule. A held delivery keeps the time until its release.
+ * Throws not_found, conflict, validation_error. @returns its id.
  */
 export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Promise<string> {
   const { status, next_attempt_at } = await lock(tx, id)
   if (isDeliveryEnd(status))
-    throw conflict(`the delivery has already ${ENDED[status]}`, { hint: 'resend sends the event again' })
+    throw conflict(`the delivery has already ${ENDED[status]}`, {
+      hint: 'resend the delivery to send the event again',
+    })
   const isRunning = status === 'delivering'
   if (isRunning && !next_attempt_at) throw conflict('an attempt is already in progress')
   const refuse = (msg: string, hint: string) =>
     invalid([{ loc: ['body', 'at'], msg, type: 'time_out_of_range', hint, input: at.toISOString() }])
-  if (at.getTime() < Date.now()) throw refuse('is in the past', 'retry makes the next attempt at once')
+  if (at.getTime() < Date.now())
+    throw refuse('is in the past', 'retry the delivery to start the next attempt at once')
   if (at.getTime() > Date.now() + MAX_AHEAD_DAYS * 86_400_000)
     throw refuse(`is more than ${MAX_AHEAD_DAYS} days ahead`, 'pause the delivery, and resume it later')
   await tx
@@ -68,20 +75,20 @@ export async function rescheduleDelivery(tx: Tenant, id: string, at: Date): Prom
 }
 
 /**
- * Pauses an open delivery: no further attempt is made until it is resumed. An attempt in progress is finished. Throws
+ * Pauses an open delivery: no further attempt starts until it is resumed. An attempt in progress finishes. Throws
  * not_found, conflict. @returns its id.
  */
 export async function pauseDelivery(tx: Tenant, id: string): Promise<string> {
   const { status } = await lock(tx, id)
   if (isDeliveryEnd(status)) throw conflict(`the delivery has already ${ENDED[status]}`)
-  // False if it is paused already.
+  // No-op if it is already paused.
   await pause(tx, id)
   return id
 }
 
 /**
- * Continues a paused delivery with its next attempt, when that is due; it is held if its endpoint is Inactive or the
- * quota is used up. Throws not_found, conflict. @returns its id.
+ * Resumes a paused delivery: its next attempt starts when it is due. The delivery is held if its endpoint is Inactive
+ * or the quota is used up. Throws not_found, conflict. @returns its id.
  */
 export async function resumeDelivery(tx: Tenant, id: string): Promise<string> {
   const { webhook_id } = await find(tx, id)
@@ -108,7 +115,11 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
   const refuse = (msg: string, type: string, hint: string) =>
     invalid([{ loc: ['body', 'webhook_id'], msg, type, hint, input: webhookId }])
   if (webhookId === webhook_id)
-    throw refuse('is the webhook of the delivery', 'same_webhook', 'resend sends the event again')
+    throw refuse(
+      'is the webhook of the delivery',
+      'same_webhook',
+      'resend the delivery to send the event again',
+    )
   const target = await tx
     .trx('outgoing_webhooks')
     .where({ organization_id: tx.organizationId, id: webhookId })
@@ -135,14 +146,16 @@ export async function retargetDelivery(tx: Tenant, id: string, webhookId: string
 export async function resendDelivery(tx: Tenant, id: string): Promise<string> {
   const { status, webhook_id, event_id, subject_id, test } = await lock(tx, id)
   if (!isDeliveryEnd(status))
-    throw conflict('the delivery has not ended yet', { hint: 'retry makes its next attempt now' })
+    throw conflict('the delivery has not ended yet', {
+      hint: 'retry the delivery to start its next attempt now',
+    })
   const generation = await nextGeneration(tx, { webhook_id, event_id })
   return addDelivery(tx, { webhook_id, event_id, subject_id, test, generation })
 }
 
 /**
- * Sends an example event to one endpoint, Active or Inactive: one attempt, which counts neither against the quota nor
- * for the endpoint's health. @returns the delivery's id.
+ * Sends an example event to one endpoint, Active or Inactive. It has a single attempt, which counts neither against the
+ * quota nor for the endpoint's health. @returns the delivery's id.
  */
 export async function testDelivery(
   tx: Tenant,
@@ -156,18 +169,18 @@ export async function testDelivery(
     name: event.name,
     data: JSON.stringify(event.data),
     actor: JSON.stringify(tx.actor),
-    // Already matched: no other endpoint receives it.
+    // Already matched, so that no other endpoint receives it.
     matched_at: tx.trx.fn.now(),
   })
   return addDelivery(tx, { webhook_id: webhookId, event_id: id, subject_id: null, test: true, generation: 0 })
 }
 
-/** The generation of another delivery of an event to an endpoint. Throws conflict if one is open. */
+/** The generation of a further delivery of an event to an endpoint. Throws conflict if one is open. */
 async function nextGeneration(
   tx: Tenant,
   { webhook_id, event_id }: { webhook_id: string; event_id: string },
 ): Promise<number> {
-  // Serializes resends of different deliveries of one event.
+  // Serialises resends of different deliveries of one event.
   await tx
     .trx('events')
     .where({ organization_id: tx.organizationId, id: event_id })
@@ -227,7 +240,7 @@ async function lock(tx: Tenant, id: string): Promise<Row> {
   return row
 }
 
-/** Keeps the status of an endpoint until the end of the transaction. @returns whether it is Active. */
+/** Locks the status of an endpoint until the end of the transaction. @returns whether it is Active. */
 async function lockEndpoint(tx: Tenant, id: string): Promise<boolean> {
   const { status } = await tx
     .trx('outgoing_webhooks')
@@ -248,7 +261,7 @@ const ENDED: Record<DeliveryEnd, string> = {
   cancelled: 'been cancelled',
 }
 
-/** What releases a held delivery. */
+/** The conditions that release a held delivery, for error messages. */
 const RELEASE: Record<HeldFor, string> = {
   endpoint: 'activate its webhook',
   quota: 'it is sent when the month or the plan changes',

@@ -13,12 +13,12 @@ export interface DeliveryJob {
   status: DeliveryStatus
   releases: number
   test: boolean
-  /** The number of attempts with a result: those before a crash or an abort may not have been sent. */
+  /** Number of attempts with a result. Attempts before a crash or an abort may not have been sent. */
   answered: number
   next_attempt_at: Date | null
-  /** Whether its slot of the endpoint is leased. */
+  /** Whether the delivery holds a lease on a slot of the endpoint. */
   has_slot: boolean
-  /** The slots that it may take if it is due and has none; null otherwise. */
+  /** Number of free slots if it is due and has none; null otherwise. */
   free: number | null
   url: string
   webhook_id: string
@@ -26,9 +26,9 @@ export interface DeliveryJob {
   headers_sealed: string | null
   retry_schedule: number[] | null
   timeout_ms: number
-  /** The cap of attempts per minute. */
+  /** Maximum number of attempts per minute. */
   rate_per_minute: number | null
-  /** Since when every attempt of the endpoint has failed. */
+  /** The time since which every attempt of the endpoint has failed. */
   failing_since: Date | null
   trace_id: string
   event: { id: string; event: string; created_at: Date; data: unknown; previous: unknown }
@@ -68,13 +68,14 @@ interface DisabledEndpoint {
   failing_since: Date | null
 }
 
-/** SQL: an endpoint is disabled when every attempt has failed for so long. */
+/** SQL: the time after which an endpoint is disabled if every attempt has failed. */
 const LIMIT = "interval '5 days'"
 const NEARLY_MS = 4 * 86_400_000
 
 /**
- * Notes whether the endpoint of `job` fails, and disables it after a 410 or five days without a success. A success of a
- * healthy endpoint, or a further failure of a failing one, changes nothing: of two attempts at once one would wait.
+ * Records whether the endpoint of `job` fails, and disables it after a 410 or five days without a success. A success of
+ * a healthy endpoint, or a further failure of a failing one, writes nothing: concurrent attempts would wait for each
+ * other.
  */
 export async function noteEndpointHealth(tx: Tenant, job: DeliveryJob, result: AttemptResult): Promise<void> {
   const { webhook_id, failing_since } = job
@@ -83,7 +84,7 @@ export async function noteEndpointHealth(tx: Tenant, job: DeliveryJob, result: A
     result.http_status === 410 || (failing_since && failing_since.getTime() < Date.now() - NEARLY_MS)
   if (mayDisable && !result.succeeded) return disableIfDue(tx, webhook_id, result)
   if (!result.succeeded && failing_since) return
-  // With the next statement, because attempts of the endpoint that end at once wait for its row.
+  // Sent together with the next statement, because concurrent attempts of the endpoint wait for its row.
   tx.later({
     sql: `update outgoing_webhooks w set failing_since = case when not r.succeeded then now() end
       from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, succeeded boolean)
@@ -97,8 +98,8 @@ export async function noteEndpointHealth(tx: Tenant, job: DeliveryJob, result: A
 }
 
 /**
- * Makes the endpoint Inactive after a 410 or five days without a success. It then holds the deliveries, tells the owners
- * by mail, and raises webhook.disabled for other endpoints and for workflows.
+ * Makes the endpoint Inactive after a 410 or five days without a success. This holds its deliveries, notifies the
+ * owners by mail, and raises webhook.disabled for other endpoints and for workflows.
  */
 async function disableIfDue(tx: Tenant, webhookId: string, result: AttemptResult): Promise<void> {
   const { rows } = await tx.trx.raw<{ rows: DisabledEndpoint[] }>(

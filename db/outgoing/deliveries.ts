@@ -6,13 +6,13 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { traceText } from '../postgres/trace.ts'
 import { firstIdAt } from '../retention/purge.ts'
 
-/** A delivery as lists show it. */
+/** A delivery in a list. */
 export interface Delivery {
   id: string
   webhook_id: string
   event_id: string
   event: string
-  /** What the event is about. */
+  /** The record of the event. */
   record_id: string | null
   test: boolean
   /** The number of earlier resends of the event. */
@@ -20,7 +20,7 @@ export interface Delivery {
   status: DeliveryStatus
   held_for: HeldFor | null
   attempt_count: number
-  /** Of the last attempt with an answer. */
+  /** The status of the last attempt with a response. */
   http_status: number | null
   next_attempt_at: Date | null
   error: string | null
@@ -29,7 +29,7 @@ export interface Delivery {
   ended_at: Date | null
 }
 
-/** `unknown`: in progress or interrupted. It does not count as one of the attempts that the retry schedule allows. */
+/** `unknown`: in progress or interrupted; it does not count as an attempt of the retry schedule. */
 export const ATTEMPT_STATUSES = ['unknown', 'succeeded', 'failed'] as const
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number]
 
@@ -47,24 +47,24 @@ export interface Attempt {
 export interface DeliveryDetails extends Delivery {
   data: Record<string, unknown>
   previous: Record<string, unknown> | null
-  /** Of the event; each attempt passes it on. */
+  /** The trace of the event; each attempt passes it on. */
   trace_id: string
   attempts: Attempt[]
 }
 
-/** Of the log. `code`: of the last attempt with an answer; an HTTP status, or a class such as `5xx`. */
+/** The filter of the log. `code`: an HTTP status, or a class such as `5xx`, of the last attempt with a response. */
 export interface DeliveryFilter {
   status?: DeliveryStatus | undefined
-  /** A name, `<entity>.*` or `*`. */
+  /** An event name, `<entity>.*` or `*`. */
   event?: string | undefined
   code?: string | undefined
   record_id?: string | undefined
-  /** Of the time of creation, inclusive. */
+  /** Lower bound of the creation time, inclusive. */
   from?: Date | undefined
   to?: Date | undefined
 }
 
-/** SQL: the HTTP status of the last attempt of the delivery `d` that has an answer. */
+/** SQL: the HTTP status of the last attempt of the delivery `d` with a response. */
 const LAST_CODE = `(
   select a.http_status from delivery_attempts a
   where a.organization_id = d.organization_id and a.delivery_id = d.id and a.http_status is not null
@@ -93,12 +93,15 @@ const SHOWN = [
 ]
 
 const TIME = 'cast(? as timestamptz)'
-/** The most by which the clock of a process, which makes ids, may differ from that of the database. */
+/** Maximum difference between the clock of a process, which creates ids, and that of the database. */
 const CLOCKS = `interval '1 minute'`
 
 const shownCode = (tx: Tenant) => tx.trx.raw(`${LAST_CODE} as http_status`)
 
-/** An outer join, although each has its event: of an inner one the planner expects few rows, and reads all of them. */
+/**
+ * An outer join, although each delivery has its event: for an inner join the planner expects few rows, and reads all of
+ * them.
+ */
 const withEvents = (tx: Tenant) =>
   tx
     .trx('deliveries as d')
@@ -107,7 +110,7 @@ const withEvents = (tx: Tenant) =>
     )
     .where('d.organization_id', tx.organizationId)
 
-/** Deliveries of an endpoint, or of all, newest first. */
+/** Deliveries of an endpoint, or of all endpoints, newest first. */
 export function listDeliveries(
   tx: Tenant,
   webhookId: string | undefined,

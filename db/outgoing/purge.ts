@@ -30,7 +30,7 @@ export const outgoingPurges = [
     rows: 1_000,
     table: 'events',
     retention: retentionOf('log_retention_days'),
-    // With a limit, because "not exists" may be planned as one scan of all deliveries.
+    // With a limit: PostgreSQL may plan "not exists" as one scan of all deliveries.
     ended: `t.matched_at < :before and (
       select d.id from deliveries d where d.organization_id = t.organization_id and d.event_id = t.id limit 1) is null`,
   }),

@@ -13,12 +13,12 @@ export async function chargeDeliveries(trx: Knex, organizationId: string, wanted
   const requested = Math.min(wanted, remaining)
   if (requested === 0) return 0
   const { granted } = await takeFromWindow(trx, rule, requested)
-  // A concurrent charge took a part: subtracts the refused amount, which the window has counted too.
+  // A concurrent charge took a part: returns the refused amount, which the window has counted too.
   if (granted < requested) await takeFromWindow(trx, rule, granted - requested)
   return granted
 }
 
-/** What is left of the organization's quota of this month; infinite if the plan has none. */
+/** The rest of the organization's quota of this month; infinite if the plan has none. */
 export const remainingQuota = async (trx: Knex, organizationId: string): Promise<number> =>
   (await quotaOf(trx, organizationId)).remaining
 

@@ -1,22 +1,23 @@
 import { takeFromWindow, windowAt } from '../access/limits.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** The rate cap of an endpoint: attempts in a minute (UTC), retries included. */
+/** The rate limit of an endpoint: attempts per minute (UTC), including retries. Its window in seconds. */
 
 const MINUTE = 60
 const SUBJECT = 'outgoing-webhook:'
 
-/** SQL: what is left of this minute's attempts of the endpoint `w`; null without a cap. */
+/** SQL: the remaining attempts of the endpoint `w` in this minute; null without a limit. */
 export const LEFT_OF_RATE = `(w.rate_per_minute - coalesce((
   select l.used from limit_windows l where l.organization_id = w.organization_id
     and l.subject = '${SUBJECT}' || w.id and l.window_start = date_trunc('minute', now())), 0))`
 
-/** After the end of a minute, so that the waiting deliveries do not all come at once. */
+/** Jitter after the end of a minute, so that the waiting deliveries do not all start at once. */
 const SPREAD_MS = 2_000
 
 /**
- * Takes one attempt of this minute. Otherwise the delivery, whose row is locked, becomes due in the next minute.
- * @returns the time at which it is due; undefined if the attempt may begin.
+ * Takes an attempt of this minute, if one is left. Otherwise the delivery, whose row is locked, becomes due in the next
+ * minute.
+ * @returns the time at which it is due; undefined if the attempt may start.
  */
 export async function takeRate(
   tx: Tenant,

@@ -7,8 +7,8 @@ import { selectByCondition } from './when.ts'
 /** The events that a replay sends. */
 
 /**
- * What a replay includes. `failed`: events whose last delivery to the endpoint failed. `missed`: events that the
- * endpoint selects now, and of which it has no delivery, because it did not exist or did not select them.
+ * The selection of a replay. `failed`: events whose last delivery to the endpoint failed. `missed`: events that the
+ * endpoint selects now but has no delivery of, because it did not exist or did not select them.
  */
 export const REPLAY_INCLUDES = ['failed', 'missed'] as const
 export type ReplayInclude = (typeof REPLAY_INCLUDES)[number]
@@ -26,11 +26,11 @@ export interface Candidate {
   generation: number
 }
 
-/** Events of a replay at most. */
+/** Maximum number of events of a replay. */
 export const MAX_REPLAY = 100_000
-/** Events that are read for a page; of these, few may be candidates. */
+/** Number of events that are read for a page; few of them may be candidates. */
 const READ = 500
-/** The clock of a process makes the ids of events, that of the database their times. */
+/** Maximum difference between the clock of a process, which creates the ids of events, and that of the database. */
 const CLOCKS = `interval '1 minute'`
 
 /** SQL: the events `e` of the period, in order after `:position`. */
@@ -64,7 +64,7 @@ const keysOf = (tx: Tenant, webhookId: string, { include, since, until }: Period
   missed: include.includes('missed'),
 })
 
-/** The number of candidates, at most one more than MAX_REPLAY, whatever the condition of the endpoint. Throws not_found. */
+/** The number of candidates, up to MAX_REPLAY + 1, without the condition of the endpoint. Throws not_found. */
 export async function countCandidates(tx: Tenant, webhookId: string, period: Period): Promise<number> {
   await conditionOf(tx, webhookId)
   const { rows } = await tx.trx.raw<{ rows: { count: number }[] }>(
@@ -77,8 +77,8 @@ export async function countCandidates(tx: Tenant, webhookId: string, period: Per
 
 /**
  * The candidates of the next page after `position`.
- * @returns them, the number of those that the condition of the endpoint excludes, and the new position; undefined at
- * the end.
+ * @returns the candidates, the number of those that the condition of the endpoint excludes, and the new position;
+ * undefined at the end.
  */
 export async function readCandidates(
   tx: Tenant,
@@ -116,7 +116,7 @@ export async function readCandidates(
   }
 }
 
-/** Throws not_found. */
+/** The condition of the endpoint. Throws not_found. */
 async function conditionOf(tx: Tenant, webhookId: string): Promise<string | null> {
   const webhook = await tx
     .trx('outgoing_webhooks')

@@ -1,6 +1,6 @@
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** Seconds before each retry of an endpoint that has no schedule of its own: Standard Webhooks. */
+/** Seconds before each retry of an endpoint without its own schedule, as in Standard Webhooks. */
 const STANDARD = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
 /** Seconds before each retry; null is the standard schedule. */
@@ -8,18 +8,21 @@ export type RetrySchedule = number[] | null
 
 export const delaysOf = (schedule: RetrySchedule): number[] => schedule ?? STANDARD
 
-/** Up to so much of a delay is added to it, so that a recovered receiver does not get all deliveries at once. */
+/**
+ * Jitter: up to this fraction of a delay is added to it, so that a recovered receiver does not get all deliveries at
+ * once.
+ */
 const JITTER = 0.2
 
 export const jittered = (seconds: number) => seconds * (1 + Math.random() * JITTER)
 
-/** The most by which the clock of a worker, which sets the time of a retry, may differ from that of the database. */
+/** Maximum difference between the clock of a worker, which sets the time of a retry, and that of the database. */
 const CLOCKS = `interval '5 seconds'`
 
 /**
- * Moves the next attempts of the endpoint's waiting deliveries from the times of its old retry schedule to those of the
- * new one. Those without a further attempt are made due, so that their workflows end them. A time that a user or the
- * receiver's Retry-After set is kept. The endpoint's row is locked by the caller.
+ * Moves the next attempts of the endpoint's waiting deliveries from its old retry schedule to the new one. Deliveries
+ * without a further attempt become due, so that their workflows end them. A time set by a user or by the receiver's
+ * Retry-After stays. The caller has locked the endpoint's row.
  */
 export async function followSchedule(
   tx: Tenant,

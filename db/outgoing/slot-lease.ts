@@ -1,5 +1,5 @@
 /**
- * SQL: the end of the lease of an attempt on its slot, begun or renewed now. Its worker renews it while the request is
+ * SQL: the end of the lease of an attempt on its slot, taken or renewed now. The worker renews it while the request is
  * in flight (`activities/hold-slot.ts`): the slot of a dead worker is free after this time, although Temporal repeats
  * the attempt only later.
  */

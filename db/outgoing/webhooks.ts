@@ -9,27 +9,27 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { holdDeliveries, releaseDeliveries } from './moves/holds.ts'
 import { followSchedule, type RetrySchedule } from './retry-schedule.ts'
 
-/** An endpoint that receives events, as the API shows it. */
+/** An endpoint that receives events, as in the API. */
 export interface OutgoingWebhook {
   id: string
   name: string
   url: string
   events: string[]
-  /** A placeholder that must hold for an event to be delivered. */
+  /** A placeholder; events for which it does not hold are not delivered. */
   when: string | null
-  /** Whether deliveries about one record go one after another, in the order of their events. */
+  /** Whether deliveries of one record's events are sent in sequence, in the order of the events. */
   ordered: boolean
   status: WebhookStatus
-  /** Why the service made it Inactive. */
+  /** The reason why the service made it Inactive. */
   status_reason: string | null
   header_names: string[]
   retry_schedule: RetrySchedule
   timeout_ms: number
   concurrency: number
-  /** The cap of attempts per minute. */
+  /** Maximum number of attempts per minute. */
   rate_per_minute: number | null
   failing_since: Date | null
-  /** The end of a rotation, until which the secret before signs, too; it may be past. */
+  /** The end of a rotation, until which the previous secret signs too; it may be in the past. */
   previous_secret_expires_at: Date | null
   created_at: Date
   updated_at: Date
@@ -83,7 +83,7 @@ export async function createOutgoingWebhook(
   return recorded(tx, 'outgoing_webhook.created', row as OutgoingWebhook)
 }
 
-/** Newest first. */
+/** Endpoints, newest first. */
 export function listOutgoingWebhooks(tx: Tenant, page: IdPage): Promise<Page<OutgoingWebhook>> {
   const rows = tx.trx('outgoing_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
   return pageById(tx, rows, page, { of: 'outgoing webhooks' })
@@ -108,8 +108,8 @@ export async function getOutgoingWebhook(tx: Tenant, id: string): Promise<Outgoi
 }
 
 /**
- * Updates an endpoint; effective from the next attempt, also of open deliveries. Waiting ones follow another retry
- * schedule at once. Throws not_found.
+ * Updates an endpoint; effective from the next attempt, also of open deliveries. Waiting deliveries follow a changed
+ * retry schedule at once. Throws not_found.
  */
 export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch): Promise<OutgoingWebhook> {
   const before = patch.retry_schedule === undefined ? undefined : await lockSchedule(tx, id)

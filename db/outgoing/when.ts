@@ -5,10 +5,10 @@ import { type Conditional, evaluateConditions } from '../events/conditions.ts'
 import { DELIVERY_BODY } from './body.ts'
 
 /**
- * Selects the subscriptions whose condition holds. One that cannot be evaluated, such as for a missing value, does not
- * hold; a replay of what was missed finds the event after the condition was corrected.
+ * Selects the subscriptions whose condition holds. A condition that cannot be evaluated, for example because a value is
+ * missing, does not hold; once it is corrected, a replay of missed events finds the event.
  * @param subscriptions in the order of the events.
- * @returns them, and the first event that is left for the next batch, if the time is used up.
+ * @returns the selected subscriptions, and the first event that is left for the next batch if the time is used up.
  */
 export async function selectByCondition<T extends Conditional>(
   trx: Knex,
@@ -25,7 +25,7 @@ export async function selectByCondition<T extends Conditional>(
   return { selected, since }
 }
 
-/** The bodies of deliveries of these events, by event. */
+/** The bodies of the deliveries of these events, by event id. */
 async function loadBodies(trx: Knex, events: EventKey[]): Promise<Map<string, Scope>> {
   const { rows } = await trx.raw<{ rows: { body: Scope & { id: string } }[] }>(
     `select ${DELIVERY_BODY} as body from ${EVENTS_BY_KEY}`,

@@ -24,7 +24,7 @@ const databaseUrl = z
   .string({ error: 'is missing: give a PostgreSQL URL, or use `npm start`, which starts an embedded one' })
   .regex(/^postgres(ql)?:\/\//, 'must look like postgres://user:password@host:5432/database')
 
-/** Of OpenTelemetry. */
+/** The samplers of OpenTelemetry. */
 const SAMPLERS = [
   'always_on',
   'always_off',
@@ -40,14 +40,14 @@ const isSecretsKey = (key: string) => Buffer.from(key, 'base64').length === 32
 const isOrigin = (text: string) =>
   text === '*' || (/^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text)
 
-/** Of what migrates: the login that owns the tables, by default that of DATABASE_URL. */
+/** The variables of migrations: the login that owns the tables. Default: the login of DATABASE_URL. */
 export const migrationVariables = z.object({
   DATABASE_OWNER_URL: databaseUrl.optional(),
 })
 
 /**
- * The settings shared by both processes. `api/config.ts` and `worker/config.ts` add their own; `npm start` starts both
- * processes and reads all settings.
+ * The variables of both processes. `api/config.ts` and `worker/config.ts` add their own; `npm start` starts both
+ * processes and reads all variables.
  */
 export const sharedVariables = z.object({
   NODE_ENV: oneOf(['development', 'production', 'test']).default('development'),
@@ -57,13 +57,13 @@ export const sharedVariables = z.object({
     .default('.data')
     .transform((path) => resolve(path)),
   DATABASE_URL: databaseUrl,
-  /** The login of the system role. Without it, that of DATABASE_URL switches to both roles. */
+  /** The login of the system role. Without it, the login of DATABASE_URL switches to both roles. */
   DATABASE_SYSTEM_URL: databaseUrl.optional(),
   /** Lets production run with one login, which may be a superuser. */
   ALLOW_SINGLE_DATABASE_LOGIN: flag.default(false),
   DATABASE_POOL: whole(2, 200).default(10),
   SECRETS_KEY: z.string().refine(isSecretsKey, `must be ${SECRETS_KEY_RULE}`).optional(),
-  /** Further keys, which open what was sealed with them and seal nothing, while SECRETS_KEY is rotated. */
+  /** Further keys, which only open: while SECRETS_KEY is rotated, they open what they sealed before. */
   SECRETS_KEYS_TO_OPEN: z
     .string()
     .default('')
@@ -84,19 +84,19 @@ export const sharedVariables = z.object({
       for (const range of ranges)
         if (!isCidr(range)) ctx.addIssue(`${range} is not a CIDR range such as 10.1.0.0/16`)
     }),
-  /** The SMTP server of mails. The worker sends them; the API only tells where it is missing. */
+  /** The SMTP server of mails. The worker sends them; the API only reports that the variable is missing. */
   SMTP_URL: z
     .url({
       protocol: /^smtps?$/,
       error: 'must be a URL such as smtps://user:password@smtp.example.com',
     })
     .optional(),
-  /** The sender of mails. */
+  /** The sender address of mails. */
   MAIL_FROM: z
     .string()
     .refine((text) => parseMailbox(text) !== undefined, NOT_A_MAILBOX)
     .optional(),
-  /** Traces: standard variables of OpenTelemetry, whose exporter reads further ones itself. */
+  /** Traces: standard variables of OpenTelemetry. Its exporter reads further variables itself. */
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/protobuf', 'http/json']).optional(),
@@ -116,9 +116,9 @@ export const sharedVariables = z.object({
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** The listen address of both processes. */
   HOST: z.string().default('127.0.0.1'),
-  /** The bearer token that /metrics requires; without one it answers this machine only. */
+  /** The bearer token that /metrics requires. Without one, /metrics responds only to requests from this machine. */
   METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-  /** Seconds that requests and activities in progress have to finish after SIGTERM. */
+  /** Seconds after SIGTERM within which requests and activities in progress must finish. */
   SHUTDOWN_GRACE: whole(1, 300).default(10),
 })
 
@@ -137,15 +137,15 @@ export const apiVariables = z.object({
         if (!isOrigin(origin))
           ctx.addIssue(`${origin} is not an origin such as https://app.example.com, or *`)
     }),
-  /** Who may sign up. */
+  /** Who may sign up: see `SIGN_UP_RULES`. */
   SIGN_UP: oneOf(SIGN_UP_RULES).default('first'),
-  /** Whose owner may change the plan. */
+  /** Whose owner may change the plan: see `PLAN_CHANGE_RULES`. */
   PLAN_CHANGES: oneOf(PLAN_CHANGE_RULES).default('first'),
-  /** Seconds for receiving a whole request; an upload of 32 MiB must fit in. */
+  /** Time limit for receiving a whole request, in seconds; long enough for an upload of 32 MiB. */
   REQUEST_TIMEOUT: whole(1, 3_600).default(120),
-  /** Open connections of one process. */
+  /** Maximum number of open connections of one process. */
   MAX_CONNECTIONS: whole(1, 100_000).default(2_000),
-  /** Seconds after SIGTERM in which /readyz answers 503 while new requests are still accepted. */
+  /** Seconds after SIGTERM in which /readyz responds with 503 while new requests are still accepted. */
   SHUTDOWN_DELAY: whole(0, 300).default(0),
 })
 
@@ -153,7 +153,7 @@ export const apiVariables = z.object({
 export const workerVariables = z.object({
   /** The port of the worker's /healthz and /readyz. */
   WORKER_PORT: port().default(8081),
-  /** Makes the database belong to the Temporal server that the worker reaches, if it belongs to another one. */
+  /** Assigns the database to the Temporal server of the worker, if it belongs to another one. */
   TEMPORAL_ADOPT: flag.default(false),
   TEMPORAL_TASK_QUEUE: z
     .string()
@@ -166,7 +166,7 @@ export const workerVariables = z.object({
   WORKFLOW_STACK_TRACES: flag.default(false),
 })
 
-/** The owner and the key of the first start, which are otherwise generated. */
+/** The owner and the key of the first start; generated by default. */
 export const bootstrapVariables = z.object({
   BOOTSTRAP_EMAIL: z.email('must be an email address').optional(),
   BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
@@ -194,7 +194,7 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
     )
   const values = parsed.data as z.output<typeof sharedVariables>
   if (values.SMTP_URL && !values.MAIL_FROM)
-    throw new ConfigError('MAIL_FROM is missing: mails need an address of their sender')
+    throw new ConfigError('MAIL_FROM is missing: mails need a sender address')
   if (values.NODE_ENV === 'production') {
     if (!values.SECRETS_KEY) throw new ConfigError('SECRETS_KEY is missing: production has no default')
     if (values.ALLOW_INSECURE_WEBHOOKS)
@@ -203,7 +203,7 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
   return parsed.data
 }
 
-/** The settings that a profile of Temporal has. */
+/** The settings of a Temporal profile. */
 function fromProfile(env: NodeJS.ProcessEnv): object {
   try {
     const { namespace, connectionOptions } = temporalProfile(env)
@@ -217,14 +217,14 @@ function fromProfile(env: NodeJS.ProcessEnv): object {
   }
 }
 
-/** Whether the service mails the links of invitations, password resets and sign-ups; else it shows them to admins. */
+/** Whether the service mails the links of invitations, password resets and sign-ups. Otherwise admins get the links. */
 export const mailsLinks = ({
   SMTP_URL,
   PUBLIC_URL,
 }: Pick<z.output<typeof sharedVariables>, 'SMTP_URL' | 'PUBLIC_URL'>): boolean =>
   SMTP_URL !== undefined && PUBLIC_URL !== undefined
 
-/** The database logins of api and worker. Throws ConfigError for a single one in production, unless it is allowed. */
+/** The database logins of api and worker. Throws ConfigError for a single login in production, unless it is allowed. */
 export function databaseUrls(settings: z.output<typeof sharedVariables>): DatabaseUrls {
   const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = settings
   if (NODE_ENV === 'production' && !systemUrl && !settings.ALLOW_SINGLE_DATABASE_LOGIN)
@@ -234,7 +234,7 @@ export function databaseUrls(settings: z.output<typeof sharedVariables>): Databa
   return { url, systemUrl }
 }
 
-/** The keys of secrets at rest: the one that seals, then those of SECRETS_KEYS_TO_OPEN. */
+/** The keys of secrets at rest: the sealing key, then those of SECRETS_KEYS_TO_OPEN. */
 export function secretsKey(
   settings: Pick<z.output<typeof sharedVariables>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
 ): SecretsKey {
@@ -242,7 +242,9 @@ export function secretsKey(
   return [sealingKey(settings), ...further]
 }
 
-/** `SECRETS_KEY`; outside production the default is a key that is generated on first use and kept in the data folder. */
+/**
+ * `SECRETS_KEY`. Outside production it defaults to a key that is generated on first use and kept in the data folder.
+ */
 function sealingKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
   if (settings.SECRETS_KEY) return Buffer.from(settings.SECRETS_KEY, 'base64')
   const file = join(settings.DATA_DIR, 'secrets.key')

@@ -6,7 +6,7 @@ type Range = [Address, number]
 
 const ranges = (list: string[]): Range[] => list.map((range) => ipaddr.parseCIDR(range))
 
-/** Global unicast: the only IPv6 addresses that the registries assign. All others are refused. */
+/** Global unicast: the only IPv6 addresses that the registries assign. All other addresses are refused. */
 const GLOBAL_UNICAST = ranges(['2000::/3'])
 
 /**
@@ -42,8 +42,8 @@ const SPECIAL = ranges([
 ])
 
 /**
- * Metadata services, which give the credentials of the machine to anyone who can reach them: AWS, Azure, Google,
- * Oracle, Alibaba. Azure's is a public address; some are in private networks that operators allow.
+ * Metadata services, which give the machine's credentials to every caller: AWS, Azure, Google, Oracle, Alibaba. Azure's
+ * address is public; some others are in private networks that operators allow.
  */
 const METADATA = ranges([
   '168.63.129.16/32',
@@ -89,5 +89,5 @@ const within = (address: Address, ranges: Range[]) =>
 const isPublic = (address: Address) =>
   (address.kind() === 'ipv4' || within(address, GLOBAL_UNICAST)) && !within(address, SPECIAL)
 
-/** In bits. */
+/** The length in bits. */
 const lengthOf = (address: Address) => address.toByteArray().length * 8

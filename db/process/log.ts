@@ -3,7 +3,7 @@ import { redactText } from '../../workflows/shared/redact.ts'
 import { maskSecrets } from '../../workflows/shared/secret-names.ts'
 import { LogOutput } from './log-output.ts'
 
-/** The number of levels of a logged object in which members with secret names are masked. */
+/** Number of levels of a logged object in which members with secret names are masked. */
 const DEPTH = 3
 const masked = (logged: Record<string, unknown>) => maskSecrets(logged, DEPTH) as Record<string, unknown>
 
@@ -39,7 +39,7 @@ export function createLogger(
 
 const FLUSH_MS = 500
 
-/** Waits until the log is written, for a short time at most: for the end of a process. */
+/** Waits, for a short time at most, until the log is written. For the end of a process. */
 export function flushLog(log: Logger): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, FLUSH_MS)

@@ -6,17 +6,17 @@ import type { Database } from '../postgres/connect.ts'
 import { listQueues } from '../queue/depth.ts'
 import type { LogOutput } from './log-output.ts'
 
-/** Of the figures that are read from PostgreSQL: however often they are scraped, they are queried less often. */
+/** Lifetime of the cached figures that are read from PostgreSQL, so that frequent scrapes do not query more often. */
 const QUEUES_CACHED_MS = 10_000
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The metrics of a process. Labels are bounded: no ids, no names that tenants choose. */
+/** The metrics of a process. Labels are bounded: neither ids nor names that tenants choose. */
 export type Metrics = ReturnType<typeof createMetrics>
 
 /**
- * The definitions of all metrics; api and worker each fill in their own. `queues`: reads the figures of the queues from
- * PostgreSQL, which is the worker's part.
+ * The definitions of all metrics; api and worker fill in their own. `queues`: reads the figures of the queues from
+ * PostgreSQL, which only the worker does.
  */
 export function createMetrics(deps: { db: Database; log: LogOutput; queues: boolean }) {
   const registry = new Registry()
@@ -70,7 +70,7 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
       labelNames: ['type', 'outcome'] as const,
       buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300],
     }),
-    /** Adds those of the process itself: CPU, memory, event-loop delay, garbage collection. */
+    /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
     collectProcess: () => collectDefaultMetrics({ register: registry }),
     text: () => registry.metrics(),
   }
@@ -110,10 +110,13 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Headers of a reverse proxy on this machine, through which anyone may ask. */
+/** Headers of a reverse proxy on this machine, which forwards requests of any client. */
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
-/** Whether a request may read the metrics: with METRICS_TOKEN as its bearer token; without one, from this machine. */
+/**
+ * Whether a request may read the metrics: with METRICS_TOKEN as its bearer token. Without METRICS_TOKEN, from this
+ * machine.
+ */
 export function mayReadMetrics({ headers, socket }: IncomingMessage, token: string | undefined): boolean {
   if (token !== undefined) return isEqual(headers.authorization ?? '', `Bearer ${token}`)
   const address = socket.remoteAddress ?? ''

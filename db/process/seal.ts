@@ -4,18 +4,17 @@ const VERSION = 'v1'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/**
- * SECRETS_KEY, 32 bytes; or during a rotation several keys: the first seals, each opens what was sealed with it.
- */
+/** SECRETS_KEY, 32 bytes. During a rotation several keys: the first one seals, and each opens what it sealed. */
 export type SecretsKey = Buffer | readonly [Buffer, ...Buffer[]]
 
-/** Every key, the one that seals first. */
+/** All keys, the sealing key first. */
 export const allKeys = (keys: SecretsKey): readonly [Buffer, ...Buffer[]] =>
   Buffer.isBuffer(keys) ? [keys] : keys
 
 /**
  * Encrypts a secret for the database (AES-256-GCM).
- * @param owner what the secret belongs to: `open` needs the same, so that an envelope is of no use in another row.
+ * @param owner the object that the secret belongs to. `open` needs the same value, so that an envelope is useless in
+ * another row.
  * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts give different results.
  */
 export function seal(keys: SecretsKey, plaintext: string, owner = ''): string {
@@ -28,12 +27,12 @@ export function seal(keys: SecretsKey, plaintext: string, owner = ''): string {
   return `${header}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')}`
 }
 
-/** The start of all that these keys seal. */
+/** The prefix of all envelopes sealed with these keys. */
 export const headerOf = (keys: SecretsKey): string => `${VERSION}.${keyId(allKeys(keys)[0])}`
 
 /**
- * Decrypts the output of `seal`: the envelope names its key.
- * Throws if none of them matches, if the envelope was altered, or if it was sealed for another owner.
+ * Decrypts the output of `seal`, with the key that the envelope names. Throws if none of the keys matches, if the
+ * envelope was altered, or if it was sealed for another owner.
  */
 export function open(keys: SecretsKey, sealed: string, owner = ''): string {
   const [version, id, payload] = sealed.split('.')

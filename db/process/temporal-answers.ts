@@ -6,7 +6,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client'
 
-/** No workflow has this id. */
+/** A workflow id that does not exist. */
 const NOBODY = 'health-check'
 
 /**
@@ -24,18 +24,18 @@ export async function requireTemporalAnswers(
     await connection.withDeadline(Date.now() + milliseconds, () => workflow.getHandle(NOBODY).describe())
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return
-    // The reason is in the cause: the client's own message only says that the call failed.
+    // The client's own message only says that the call failed; the reason is in the cause.
     throw error instanceof Error && error.cause ? error.cause : error
   }
 }
 
-/** The same by a connection of its own; `milliseconds` are for the connection and again for the answer. */
+/** The same through a separate connection. `milliseconds` apply to the connection, and again to the response. */
 export async function requireTemporal(
   options: ConnectionOptions,
   namespace: string,
   milliseconds: number,
 ): Promise<void> {
-  // Without the client's retries: they go on until the deadline, whose error then hides the reason.
+  // Without the client's retries: they continue until the deadline, whose error then hides the reason.
   const connection = await Connection.connect({ ...options, connectTimeout: milliseconds, interceptors: [] })
   try {
     await requireTemporalAnswers(connection, namespace, milliseconds)

@@ -11,8 +11,8 @@ import { recordNotFound } from './merged.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
 
 /**
- * Links between records: one for each pair, without a direction. A reference field (`company_id`) is the primary link:
- * setting it links, clearing it unlinks; linking fills it if it is null, unlinking clears it.
+ * Links between records: one undirected link per pair. A reference field (`company_id`) is the primary link: setting it
+ * links, clearing it unlinks; linking fills it if it is null, unlinking clears it.
  */
 export interface Association extends LinkContent {
   from: { object: string; id: string }
@@ -23,8 +23,8 @@ export interface Association extends LinkContent {
 export type RelatedRecord = AgxRecord & { association: LinkContent }
 
 /**
- * Links two records. Idempotent: `properties` that are not empty replace those of an existing link; its member `label`
- * becomes the label. Throws `not_found` if either record does not exist, `validation_error` for a link to itself.
+ * Links two records. Idempotent: non-empty `properties` replace those of an existing link; their member `label` becomes
+ * the label. Throws `not_found` if either record does not exist, `validation_error` for a link to itself.
  */
 export async function link(
   tx: Tenant,
@@ -45,7 +45,7 @@ export async function link(
   return { from: shown(from), to: shown(to), ...content }
 }
 
-/** Throws `not_found` if the two are not linked. */
+/** Throws `not_found` if the two records are not linked. */
 export async function unlink(
   tx: Tenant,
   entity: KindName,
@@ -92,7 +92,7 @@ const endsOf = (entity: KindName, id: string, target: KindName, targetId: string
 
 const shown = ({ entity, id }: End) => ({ object: kinds[entity].object, id })
 
-/** Throws `not_found`. Locks an end as for an update if its reference field may change with the link. */
+/** Locks both ends; an end whose reference field may change with the link as for an update. Throws `not_found`. */
 async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
   const refers = ({ entity }: End, other: End) => referencesOf(kinds[entity], other.entity).length > 0
   const changing = [...(refers(from, to) ? [from] : []), ...(refers(to, from) ? [to] : [])]

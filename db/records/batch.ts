@@ -17,7 +17,7 @@ export type Operation =
   | { op: 'update'; id: string; version?: number | undefined; data: RecordInput }
   | { op: 'upsert'; by: string; patch: RecordInput; input: Upsert['input'] }
   | { op: 'delete'; id: string; version?: number | undefined }
-  /** An invalid operation; `wanted`: its `op`, if that is valid. */
+  /** An invalid operation. `wanted` is its `op`, if that is valid. */
   | { op: 'refused'; wanted: string | null; error: AppError }
 
 export type Result = Outcome | { deleted: Deleted }
@@ -97,7 +97,7 @@ async function lockAll(tx: Tenant, entity: KindName, steps: Operation[]): Promis
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
     const finder = await settle(() => finderBy(tx, entity, by))
-    // The run of these upserts will fail with this error.
+    // This error will fail the run of these upserts.
     if ('error' in finder) continue
     const keys = upserts.flatMap((step) => (step.by === by && finder.keyOf(step.patch)) || [])
     const found = await finder.find(keys)

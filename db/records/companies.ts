@@ -5,7 +5,7 @@ import { finderBy } from './find-by-key.ts'
 import type { Failed } from './sets.ts'
 
 /**
- * Finds companies by name, ignoring case, and creates those that do not exist. If several have the name, takes the
+ * Finds companies by name, ignoring case, and creates the missing ones. If several companies have the name, takes the
  * oldest. `inputs`: names, parsed by `createSchema`. @returns the id of each, or the error if a company cannot be
  * created from a name alone.
  */
@@ -15,12 +15,13 @@ export async function companiesNamed(
 ): Promise<({ id: string } | Failed)[]> {
   const finder = await finderBy(tx, 'companies', 'name')
   const keyOf = (input: RecordInput) => finder.keyOf(input)!
-  // The first one gives a new company its name.
+  // The first input gives a new company its name.
   const byKey = new Map<string, RecordInput>()
   for (const input of inputs) byKey.set(keyOf(input), byKey.get(keyOf(input)) ?? input)
   const companies = new Map<string, { id: string } | Failed>()
   const missing = () => [...byKey.keys()].filter((key) => !companies.has(key))
-  // A lock on the name would let the requests of one company wait for each other's commits: only its creation needs it.
+  // First looks without a lock: a lock on the name would serialise all requests of one company, and only its creation
+  // needs one.
   for (const look of [finder.peek, finder.find])
     for (const [key, ids] of await look(missing())) companies.set(key, { id: ids[0]! })
   const created = missing()

@@ -36,16 +36,16 @@ export async function createSet(
 ): Promise<Outcome[]> {
   if (inputs.length === 0) return []
   const kind = kinds[entity]
-  const given = inputs.map(splitLinks)
-  const allLinks = given.flatMap(({ links }) => links)
+  const separated = inputs.map(splitLinks)
+  const allLinks = separated.flatMap(({ links }) => links)
   const withCurrency = currencyFiller(tx, kind)
-  // Sent together, in this order.
+  // Sent in one round trip, in this order.
   const [rules, values, locked] = await Promise.all([
     lockFieldRules(tx, entity),
-    Promise.all(given.map(({ fields }) => withCurrency(fields))),
+    Promise.all(separated.map(({ fields }) => withCurrency(fields))),
     lockWithLinked(tx, kind, [], allLinks),
   ])
-  const drafts = await settleEach(given, ({ links }, place): Draft => {
+  const drafts = await settleEach(separated, ({ links }, place): Draft => {
     checkLinks(links, locked)
     const filled = filledBy(links, kind, values[place]!)
     const write = creation(tx.actor, kind, { ...values[place], ...filled }, rules)

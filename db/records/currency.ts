@@ -4,7 +4,7 @@ import type { RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * The default currency of money is that of the organization, which is read at most once.
+ * Reads the organization's currency, the default of money, at most once.
  * @returns a function that adds the missing currency.
  */
 export function currencyFiller(tx: Tenant, kind: Kind): (values: RecordInput) => Promise<RecordInput> {

@@ -17,7 +17,7 @@ export interface Deleted {
 }
 
 /**
- * Soft-deletes a record: until a restore, no list contains it and no reference points to it. Throws `not_found`,
+ * Soft-deletes a record: until it is restored, it is in no list, and no reference points to it. Throws `not_found`,
  * `version_conflict`.
  */
 export async function deleteRecord(

@@ -39,7 +39,7 @@ export function condition(kind: Kind, filter: Filter): Fragment {
   const list = () => `${column} in (${values.map(() => value).join(', ')})`
   if (isTime && WHOLE_VALUE_OPERATORS.includes(operator) && values.some(isBareDate)) {
     const within = `(${values.map(() => range).join(' or ')})`
-    // Null matches a negation.
+    // A negated condition also matches null.
     const sql = isNegation(operator) ? `${within} is not true` : within
     return { sql, bindings: values.flatMap((value) => [startOf(value), endOf(value)]) }
   }
@@ -92,7 +92,7 @@ export interface SortKey {
 const MAX_SORTED = 200
 
 /**
- * The sort key of `order by` and cursors; undefined if the field is not sortable. `customType`: the type of a custom
+ * The sort key for `order by` and cursors; undefined if the field is not sortable. `customType`: the type of a custom
  * field with a definition.
  */
 export function sortKey(kind: Kind, field: string, customType?: CustomFieldType): SortKey | undefined {
@@ -116,7 +116,7 @@ export function sortKey(kind: Kind, field: string, customType?: CustomFieldType)
 }
 
 const NEVER_NULL = ['id', 'version', 'created_at', 'updated_at']
-/** The fields for which every kind has an index in their order. */
+/** The fields whose order every kind has an index for. */
 const INDEXED = ['created_at', 'updated_at']
 
 interface Comparable {
@@ -164,7 +164,7 @@ const time =
     type: 'text collate "C"',
   })
 
-/** Null if the stored value is not of the type, so that no cast or comparison fails. */
+/** Null if the stored value does not have the type, so that no cast or comparison fails. */
 const CUSTOM_COLUMNS: Record<CustomFieldType, CustomColumn> = {
   text,
   select: text,

@@ -18,7 +18,7 @@ export interface Finder {
    * until they end, so that concurrent find-or-create operations create one record.
    */
   find(keys: string[]): Promise<Map<string, string[]>>
-  /** The same without serialising: a record that is not found may be about to be created. */
+  /** The same without a lock: a record that is not found may be created concurrently. */
   peek(keys: string[]): Promise<Map<string, string[]>>
 }
 
@@ -98,7 +98,7 @@ function lookUps(
   return {
     peek,
     async find(keys) {
-      // Sorted: see lock.ts.
+      // Sorted, for the lock order of lock.ts.
       if (keys.length > 0)
         await tx.trx.raw(
           `select pg_advisory_xact_lock(lock) from (

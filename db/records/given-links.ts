@@ -13,11 +13,11 @@ export function splitLinks({ associations, ...fields }: RecordInput): {
   links: GivenLink[]
   fields: RecordInput
 } {
-  const given = (associations ?? []) as { object: KindName; id: string; label?: string | null }[]
-  return { links: given.map(({ object: entity, ...link }) => ({ entity, ...link })), fields }
+  const links = (associations ?? []) as { object: KindName; id: string; label?: string | null }[]
+  return { links: links.map(({ object: entity, ...link }) => ({ entity, ...link })), fields }
 }
 
-/** Locks the records `ids` of a kind, and those that they will be linked with. */
+/** Locks the records `ids` of a kind, and the records to link with them. */
 export function lockWithLinked(
   tx: Tenant,
   kind: Kind,
@@ -47,7 +47,7 @@ export function checkLinks(links: GivenLink[], locked: LockedEnds, self?: End): 
   if (issues.length > 0) throw invalid(issues)
 }
 
-/** The reference fields that the links fill: those that are null, each by the first link to its kind. */
+/** The reference fields that the links fill: each null field by the first link to its kind. */
 export function filledBy(
   links: GivenLink[],
   kind: Kind,

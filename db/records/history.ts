@@ -17,7 +17,7 @@ export interface HistoryEntry {
   changes: Record<string, { from: unknown; to: unknown }>
   actor: Actor
   at: string
-  /** Of `merged`: the id of the loser. */
+  /** For `merged`: the id of the loser. */
   merged_from: string | null
 }
 
@@ -29,8 +29,8 @@ export interface HistoryQuery {
 }
 
 /**
- * The changes of a record, and of those that were merged into it; also of a deleted record until its purge.
- * Throws `not_found`; `invalid_request` for a cursor of another query.
+ * The changes of a record and of the records merged into it; also of a deleted record until its purge. Throws
+ * `not_found`; `invalid_request` for a cursor of another query.
  */
 export async function listHistory(
   tx: Tenant,
@@ -76,7 +76,7 @@ interface Row extends Omit<HistoryEntry, 'object' | 'at'> {
   at: Date
 }
 
-/** The time and the version of an entry, in a cursor. */
+/** A cursor's position: time and version of an entry. */
 const POSITION = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \d{1,9}$/
 const positionOf = (row: Row) => ({ value: `${row.at.toISOString()} ${row.version}`, id: row.record_id })
 
@@ -86,7 +86,7 @@ function present({ changes, at, ...row }: Row): HistoryEntry {
   return { object: 'history_entry', ...row, changes: { ...fields, ...each }, at: at.toISOString() }
 }
 
-/** The history stores all custom fields before and after. Maps, since a name may be that of an object's own member. */
+/** The history stores all custom fields before and after. Maps, because a name can be that of an inherited member. */
 function customChanges({ from, to }: { from: unknown; to: unknown }): HistoryEntry['changes'] {
   const before = new Map<string, unknown>(Object.entries(from ?? {}))
   const after = new Map<string, unknown>(Object.entries(to ?? {}))

@@ -24,7 +24,7 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
 
 /**
  * The issues of an input that only the database can find: custom fields that do not match their definitions, references
- * to records that do not exist. For an input of any shape that its schema refused, so that one response names all
+ * to records that do not exist. The input can have any shape, because its schema refused it: one response lists all
  * issues. `changes`: the id of the record to change; undefined for a new record.
  */
 export async function inputIssues(
@@ -33,18 +33,18 @@ export async function inputIssues(
   input: unknown,
   { changes, mayLink }: { changes?: string | undefined; mayLink: (to: KindName) => boolean },
 ): Promise<Issue[]> {
-  const given = asObject(input)
-  if (!given) return []
+  const values = asObject(input)
+  if (!values) return []
   const kind = kinds[entity]
-  const fields = asObject(given.custom_fields ?? {})
+  const fields = asObject(values.custom_fields ?? {})
   const rules = await lockFieldRules(tx, entity)
-  // The schema reports too many fields.
+  // Too many fields are reported by the schema.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
   const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []
   const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))
   const names = [...userFields(kind), ...references.map(([name]) => name)]
   const ids = names.flatMap((name) => {
-    const read = id.safeParse(given[name])
+    const read = id.safeParse(values[name])
     return read.success ? [[name, read.data]] : []
   })
   const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord

@@ -54,7 +54,7 @@ export function linkChanges(tx: Tenant, kind: Kind, all: Linked[]): LinkChanges 
   return { gone, made: [...made.values()] }
 }
 
-/** An existing link stays unchanged, except that a given label replaces its own. */
+/** Deletes and creates links. An existing link stays unchanged, except that a given label replaces its own. */
 export async function changeLinks(tx: Tenant, { gone, made }: LinkChanges): Promise<void> {
   if (gone.length > 0) await deleteLinks(tx, gone)
   if (made.length > 0) await insertLinks(tx, made)

@@ -41,7 +41,7 @@ export async function listRecords(
   const { limit, offset, cursor, sort, order } = query
   const { filters, sortType } = await readByType(tx, entity, query)
   const key = sortKey(kind, sort, sortType)!
-  // Includes the type of a custom field: a changed definition invalidates cursors.
+  // Includes the type of a custom field: a changed definition invalidates its cursors.
   const sorted = sortType ? [sort, sortType] : sort
   const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)

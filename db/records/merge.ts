@@ -73,7 +73,7 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
     ...(await filledReferences(tx, kind, winner, loser)),
     tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
   }
-  // Not part of the patch, which definitions check: values older than a definition stay.
+  // Not part of the patch, which is checked against the definitions: values older than a definition stay.
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
   const issues = sizeIssues(custom_fields)
   if (issues.length > 0) throw invalid(issues)
@@ -93,7 +93,7 @@ function filledFields(kind: Kind, winner: AgxRecord, loser: AgxRecord): RecordIn
     const isUnset = isEmpty(winner[name]) || (winner[name] === false && loser[name] === true)
     if (!readOnly && !to && isUnset && !isEmpty(loser[name])) filled[name] = loser[name]
   }
-  // An amount keeps its currency.
+  // A filled amount brings its currency.
   const money = Object.keys(filled).some((name) => kind.fields[name]?.type === 'money')
   return money ? { ...filled, currency: loser.currency } : filled
 }
@@ -103,7 +103,9 @@ const COMMON: [string, { readOnly?: true; to?: KindName }][] = [
   ['owner_id', {}],
 ]
 
-/** Fills the winner's references that are null or point to the loser with the loser's, unless they close a cycle. */
+/**
+ * Fills the winner's references that are null or point to the loser with the loser's, unless they would close a cycle.
+ */
 async function filledReferences(
   tx: Tenant,
   kind: Kind,

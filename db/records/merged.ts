@@ -21,7 +21,7 @@ export async function recordNotFound(tx: Tenant, kind: Kind, id: string): Promis
   })
 }
 
-/** Points `id`, and the ids of all records that were merged into it before, to the winner. */
+/** Points `id`, and the ids of all records that were merged into it, to the winner. */
 export async function pointTo(tx: Tenant, kind: Kind, id: string, winner: string): Promise<void> {
   const merged = () => tx.trx('merged_records')
   await merged()

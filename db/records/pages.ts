@@ -16,7 +16,7 @@ export interface Listing {
   order: 'asc' | 'desc'
   position: Position | undefined
   offset: number
-  /** The page size plus one row, which shows whether there is a next page. */
+  /** The page size plus one: the extra row shows whether there is a next page. */
   limit: number
 }
 
@@ -39,8 +39,9 @@ export async function selectPage(
 }
 
 /**
- * Selects the page by a scan of at most `maxScanned` records in the order of the list: its cost does not depend on
- * the number of records. The page is short if these contain too few matches. `scanned`: the records up to a row.
+ * Selects the page by a scan of at most `maxScanned` records in the order of the list, so that its cost does not depend
+ * on the number of records. The page is short if they contain too few matches. `scanned`: the number of records up to a
+ * row.
  */
 export async function scanPage(
   tx: Tenant,
@@ -63,7 +64,7 @@ export async function scanPage(
 
 /**
  * Selects the page by sorting at most `maxMatching` matches, which a text index finds. `matching`: the number of
- * matches; if it reaches `maxMatching`, the page is invalid, since other matches may sort before it.
+ * matches. If it reaches `maxMatching`, the page is invalid, because other matches may sort before it.
  */
 export async function gatherPage(
   tx: Tenant,
@@ -88,7 +89,7 @@ export async function gatherPage(
   return { matching: rows[0]!.matching, rows: rows.filter(({ id }) => id !== null) }
 }
 
-/** The rows of a list query, which PostgreSQL plans for its actual values. */
+/** The rows of a list query, planned for its actual values (no generic plan). */
 export async function queryRows<T>(tx: Tenant, sql: string, bindings: unknown[]): Promise<T[]> {
   const { rows } = await tx.trx.raw<{ rows: T[] }>(sql, bindings as never).options(PLANNED_ANEW)
   return rows
@@ -104,11 +105,11 @@ export const allOf = (fragments: Fragment[]): Fragment => ({
 
 export const columns = (kind: Kind): string => shownColumns(kind).join(', ')
 
-/** Nulls last in both directions, ties by id. */
+/** Nulls last in both directions, then by id. */
 export const orderOf = ({ key, order }: Listing, sql: string): string =>
   `${sql} ${order} ${key.nullable ? 'nulls last' : ''}, id ${order}`
 
-/** The rows after a cursor's position; those without a value come after all others. */
+/** The rows after a cursor's position (keyset pagination). Rows without a value come last. */
 function rowsAfter(listing: Listing, sql: string, position: Position): Fragment {
   const { key } = listing
   const after = rowsAfterLike(listing, sql, position)
@@ -116,7 +117,7 @@ function rowsAfter(listing: Listing, sql: string, position: Position): Fragment 
   return key.nullable ? { ...after, sql: `(${after.sql} or ${sql} is null)` } : after
 }
 
-/** The rows after a cursor's position: of the rows with a value if it has one, else of the rows without. */
+/** The rows after a cursor's position: among the rows with a value if it has one, else among those without. */
 export function rowsAfterLike({ key, order }: Listing, sql: string, { value, id }: Position): Fragment {
   const than = order === 'asc' ? '>' : '<'
   if (value === null) return { sql: `id ${than} ?`, bindings: [id] }

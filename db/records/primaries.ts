@@ -11,15 +11,15 @@ import { writeRecords } from './write.ts'
 /** Keeps reference fields (`company_id`: the primary link) consistent with associations. */
 
 /**
- * Linking fills a reference field that is null, at either end. Between two records of one kind only `from` has its
- * field filled: linking A to B makes B the parent of A.
+ * Linking fills a null reference field at either end. Between two records of one kind only the field of `from` is
+ * filled: linking A to B makes B the parent of A.
  */
 export async function fillPrimaries(tx: Tenant, from: End, to: End): Promise<void> {
   await fillReference(tx, from, to)
   if (from.entity !== to.entity) await fillReference(tx, to, from)
 }
 
-/** Fills the references of `holder` to the kind of `other` where they are null. */
+/** Fills the null references of `holder` to the kind of `other`. */
 export async function fillReference(tx: Tenant, holder: End, other: End): Promise<void> {
   for (const field of primariesOf(holder, other))
     if (!(await closesCycle(tx, kinds[holder.entity], field, holder.id, other.id)))
@@ -38,7 +38,7 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
 
 /**
  * Clears the reference fields that point to a record before its delete, including those set before it was locked. Its
- * links stay for a restore; until then they are not visible.
+ * links stay for a restore, but are not visible until then.
  */
 export async function clearReferencesTo(tx: Tenant, entity: KindName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(entity)) {
@@ -85,10 +85,10 @@ async function holdersOf(tx: Tenant, entity: KindName, field: string, id: string
   return rows.map((row) => row.id)
 }
 
-/** The number of records in memory and in one statement. */
+/** Number of records in memory and in one statement. */
 const AT_A_TIME = 1_000
 
-/** Changes the records whose field still has the value `from`. Links stay as they are. */
+/** Changes the records whose field still has the value `from`. Links stay unchanged. */
 async function replaceReference(
   tx: Tenant,
   entity: KindName,
@@ -107,8 +107,8 @@ async function replaceReference(
 }
 
 /**
- * The records still linked with a record whose field, now null, referred to it last. The history distinguishes them
- * from records that were only linked.
+ * The records that are still linked with a record, and whose field, now null, last referred to it. The history tells
+ * them from records that were only linked.
  */
 async function clearedByDelete(tx: Tenant, other: KindName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(

@@ -5,7 +5,7 @@ import { RESTORABLE_DAYS } from './restore.ts'
 
 /**
  * Purges records that can no longer be restored, with their links, unique values and histories. The history of a merged
- * record, and the pointer to its winner, stay until the winner is purged. The history of a record stays as long as the
+ * record and the pointer to its winner stay until the winner is purged. The history of a record stays as long as the
  * record.
  */
 export const recordPurges: Purge[] = kindNames.map((entity) => ({

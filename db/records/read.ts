@@ -21,7 +21,7 @@ export async function findRecord(tx: Tenant, entity: KindName, id: string): Prom
   return rows[0] && present(kinds[entity], rows[0])
 }
 
-/** Written once: Knex takes twice the CPU time for the columns of a record. */
+/** Built once: Knex takes twice the CPU time to list the columns of a record. */
 const FIND = Object.fromEntries(
   Object.entries(kinds).map(([entity, kind]) => [
     entity,

@@ -34,9 +34,9 @@ export async function referenceIssues(
       hint: 'GET /v1/users lists them',
     })
   for (const [name, { to }] of referencesOf(kind)) {
-    const given = givenIn(all, name)
-    const existing = await lockExisting(tx, to, idsOf(given))
-    for (const one of given) {
+    const references = givenIn(all, name)
+    const existing = await lockExisting(tx, to, idsOf(references))
+    for (const one of references) {
       const { record, id } = one
       if (id === record.id)
         report(one, { msg: `${withArticle(kind.object)} cannot refer to itself`, type: 'self_reference' })
@@ -76,8 +76,8 @@ export const closesCycle = async (
 ): Promise<boolean> => (await reachableFrom(tx, kind, field, id)).has(holder)
 
 /**
- * `id` and the records that it refers to, directly or indirectly; none for references to another kind. Serialises its
- * callers until their transactions end, so that two concurrent changes do not close a cycle together.
+ * `id` and the records that it refers to, directly or indirectly; empty for references to another kind. Serialises its
+ * callers until their transactions end, so that two concurrent changes cannot close a cycle together.
  */
 export async function reachableFrom(tx: Tenant, kind: Kind, field: string, id: string): Promise<Set<string>> {
   if (kind.fields[field]!.to !== kind.entity) return new Set()

@@ -18,7 +18,7 @@ import { writeDrafts } from './write-set.ts'
 export const RESTORABLE_DAYS = 30
 
 /**
- * Restores a deleted record and its links. References that deletes have cleared, to the record and its own, are filled
+ * Restores a deleted record and its links. References that deletes have cleared, to the record and from it, are filled
  * again if they are still null. Throws `not_found` for a record that is not deleted or was deleted too long ago;
  * `conflict` if its external_id or the value of a unique custom field is taken.
  */
@@ -48,8 +48,8 @@ export async function restoreRecord(
 }
 
 /**
- * The references that the restore changes: one to a deleted record becomes null, one to a merged record points to the
- * winner, and one that a delete has cleared is filled if its record exists again.
+ * The references that the restore changes: a reference to a deleted record becomes null, one to a merged record points
+ * to the winner, and one that a delete has cleared is filled if its record exists again.
  */
 async function movedReferences(
   tx: Tenant,

@@ -4,7 +4,7 @@ import type { Fragment } from './filter-sql.ts'
 import { gatherPage, type Listing, type Row, scanPage, searchView, selectPage } from './pages.ts'
 import { sortedPage } from './sorted.ts'
 
-/** Records scanned first for each row of the page: enough for words that one record in a hundred contains. */
+/** Row limit of the first index-order scan, per row of the page: enough for words in one record of a hundred. */
 const FIRST_SCAN_PER_ROW = 100
 const MAX_FIRST_SCAN = 10_000
 /** Row limit of the second index-order scan. */
@@ -27,8 +27,8 @@ export const wordConditions = (words: string[][]): Fragment[] =>
 
 /**
  * A page of a full-text search. The fastest plan depends on the selectivity of the words, which the planner cannot
- * estimate: an index-order scan soon finds common words, the text index has few records of rare words. So it tries a
- * short scan, then the text index, then a longer scan; words of medium frequency cost all of these.
+ * estimate: an index-order scan soon finds common words, the text index returns few records for rare words. So it tries
+ * a short scan, then the text index, then a longer scan; words of medium selectivity cost all three.
  */
 export async function searchPage(tx: Tenant, listing: Listing): Promise<Found> {
   const { limit, offset, key } = listing

@@ -28,7 +28,7 @@ export async function inSets<T>(
   return outcomes
 }
 
-/** Writes items that share a key one after the other, in order; the others together. */
+/** Writes items with the same key one after the other, in order; the others together. */
 export async function inWaves<T, R>(
   items: T[],
   keysOf: (item: T) => string[],
@@ -56,7 +56,7 @@ export function recordOf([outcome]: Outcome[]): AgxRecord {
   return outcome!.record
 }
 
-/** Returns the AppError that `work` throws as a value. */
+/** Catches the AppError that `work` throws, and returns it as a value. */
 export async function settle<T>(work: () => Promise<T> | T): Promise<T | Failed> {
   try {
     return await work()
@@ -66,7 +66,7 @@ export async function settle<T>(work: () => Promise<T> | T): Promise<T | Failed>
   }
 }
 
-/** Works on the items one after the other. */
+/** Processes the items one after the other. */
 export async function settleEach<T, R>(
   items: T[],
   work: (item: T, place: number) => Promise<R> | R,

@@ -12,15 +12,15 @@ import {
 } from './pages.ts'
 import { planned } from './total.ts'
 
-/** Records scanned in index order for each row of the page, before all matching records are sorted instead. */
+/** Row limit of the index-order scan, per row of the page; then all matching records are sorted instead. */
 const SCANNED_PER_ROW = 100
-/** Up to so many matching records are sorted without an index-order scan. */
+/** Up to this number, matching records are sorted without an index-order scan. */
 const FEW = 1_000
 
 /**
  * A page in the order of a nullable field that is `sorted`, from its two indexes (db/migrations/sort-index.ts): records
  * with a value by it, then records without one by id. So nulls are last in both directions, and each direction scans an
- * index from one end. Undefined where the indexes do not help; then all matching records must be sorted.
+ * index from one end. Undefined if the indexes do not help; then all matching records must be sorted.
  *
  * Measured with a million contacts: any page by last_name takes 4 to 10 ms; by first_name, which has no such index,
  * 1,100 ms.
@@ -30,11 +30,11 @@ export async function sortedPage(tx: Tenant, listing: Listing): Promise<Row[] | 
   if (!key.indexed || !key.nullable) return undefined
   if (conditions.length === 0) return scan(tx, listing, undefined)
   if ((await planned(tx, kind, allOf([among, ...conditions]))) <= FEW) return undefined
-  // The scan is bounded: one of the whole index, in random order of the table, takes many times as long as a sort, and
-  // the planner cannot choose, since it has no statistics of lower().
+  // The scan is bounded: a scan of the whole index visits the table in random order and takes many times as long as a
+  // sort. The planner cannot choose, because it has no statistics on lower().
   const rows = await scan(tx, listing, (offset + limit) * SCANNED_PER_ROW)
   const isFull = rows.length === limit
-  // Values beyond the bound come before nulls.
+  // Values beyond the bound would come before nulls.
   const isComplete = position?.value === null || rows.every(({ sort_key }) => sort_key !== null)
   return isFull && isComplete ? rows : undefined
 }
@@ -61,7 +61,7 @@ async function scan(tx: Tenant, listing: Listing, maxScanned: number | undefined
       bindings: [...scanned.bindings, offset + limit],
     }
   }
-  // After a null there are only nulls.
+  // Only nulls follow a null.
   const parts = position?.value === null ? [part(true)] : [part(false), part(true)]
   const inOrder = orderOf(listing, 'sort_key')
   return queryRows<Row>(

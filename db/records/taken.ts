@@ -11,8 +11,8 @@ import { finderBy } from './find-by-key.ts'
 
 /**
  * Finds new records whose external_id or unique value is taken by an existing record or an earlier one of the set: they
- * would fail the statement that writes them all. Without locks, so the statement may still fail. A single record needs
- * no check: its write fails. @returns the `conflict` of each by id.
+ * would fail the statement that writes all of them. Takes no locks, so the statement may still fail. A single record
+ * needs no check: its write fails. @returns the `conflict` of each by id.
  */
 export async function takenAmong(
   tx: Tenant,

@@ -10,7 +10,7 @@ interface Counted {
   conditions: Fragment[]
 }
 
-/** The number of matches. `matching`, `selectivity`: as found while selecting the page. */
+/** The number of matches. `matching`, `selectivity`: as found when the page was selected. */
 export async function total(
   tx: Tenant,
   { kind, among, conditions }: Counted,

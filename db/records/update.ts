@@ -20,7 +20,7 @@ export interface Update {
   patch: RecordInput
   /** The accepted current versions; undefined accepts any. */
   ifVersion?: readonly number[] | undefined
-  /** The parts of the patch that are added to the record's values instead of replacing them. */
+  /** The parts of the patch that are merged into the record's values instead of replacing them. */
   adding?: Adding | undefined
 }
 
@@ -31,8 +31,8 @@ export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
 
 /**
  * Updates a record. A patch without changes creates no version. `associations` of an upsert's patch create links, which
- * fill the reference fields that are null. Throws `not_found`; `version_conflict` if `ifVersion` does not include the
- * record's version; the errors of `createRecord`; `validation_error` for a link of the record to itself.
+ * fill null reference fields. Throws `not_found`; `version_conflict` if `ifVersion` does not include the record's
+ * version; the errors of `createRecord`; `validation_error` for a link of the record to itself.
  */
 export async function updateRecord(
   tx: Tenant,
@@ -62,27 +62,30 @@ export async function updateSet(
   isLast = false,
 ): Promise<Outcome[]> {
   const kind = kinds[entity]
-  const given = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
-  const ids = given.map(({ id }) => id)
-  const allLinks = given.flatMap(({ links }) => links)
-  const hasCustomFields = given.some(({ fields }) => fields.custom_fields !== undefined)
-  // Sent together, in this order.
+  const separated = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
+  const ids = separated.map(({ id }) => id)
+  const allLinks = separated.flatMap(({ links }) => links)
+  const hasCustomFields = separated.some(({ fields }) => fields.custom_fields !== undefined)
+  // Sent in one round trip, in this order.
   const [rules, locked] = await Promise.all([
     hasCustomFields ? lockFieldRules(tx, entity) : undefined,
     lockWithLinked(tx, kind, ids, allLinks),
   ])
   const withCurrency = currencyFiller(tx, kind)
-  const drafts = await settleEach(given, async ({ id, fields, links, ifVersion, adding }): Promise<Draft> => {
-    const self = { entity, id }
-    const before = locked.record(self)
-    if (!before) throw await recordNotFound(tx, kind, id)
-    checkLinks(links, locked, self)
-    requireVersion(kind.object, before.version, ifVersion)
-    const patch = { ...fields, ...(await filledByLinks(tx, kind, before, fields, links)) }
-    const next = await withCurrency(patched(kind, before, patch, rules, adding))
-    const write = change(tx.actor, kind, before, patch, next)
-    return { record: write?.record ?? before, write, links }
-  })
+  const drafts = await settleEach(
+    separated,
+    async ({ id, fields, links, ifVersion, adding }): Promise<Draft> => {
+      const self = { entity, id }
+      const before = locked.record(self)
+      if (!before) throw await recordNotFound(tx, kind, id)
+      checkLinks(links, locked, self)
+      requireVersion(kind.object, before.version, ifVersion)
+      const patch = { ...fields, ...(await filledByLinks(tx, kind, before, fields, links)) }
+      const next = await withCurrency(patched(kind, before, patch, rules, adding))
+      const write = change(tx.actor, kind, before, patch, next)
+      return { record: write?.record ?? before, write, links }
+    },
+  )
   return writeSet(tx, kind, rules, drafts, isLast)
 }
 

@@ -9,7 +9,7 @@ import { type Finder, finderBy } from './find-by-key.ts'
 import { type Failed, inWaves, type Outcome } from './sets.ts'
 import { type Update, updateMany, updateSet } from './update.ts'
 
-/** The patch of an existing record, and the input to create one. Only the one that applies may fail with its error. */
+/** The patch of an existing record, and the input to create one. Only the one that applies can fail the upsert. */
 export interface Upsert {
   /** Parsed by `updateSchema` or `upsertSchema`. */
   patch: RecordInput | AppError
@@ -83,7 +83,7 @@ export const upsertKeyed = (
 /** Attempts of an upsert, which retries after a concurrent write of its record. */
 const MAX_ATTEMPTS = 3
 
-/** `items`: without duplicate keys. `update`: `updateMany`, or `updateSet` where a conflict may fail the transaction. */
+/** `items`: without duplicate keys. `update`: `updateMany`, or `updateSet` if a conflict may fail the transaction. */
 async function upsertSet(
   tx: Tenant,
   finder: Finder,
@@ -119,14 +119,14 @@ type Step = Failed | { input: RecordInput } | Update
 
 function stepOf(finder: Finder, { patch, input }: Upsert, ids: string[], options: UpsertOptions): Step {
   if (ids.length > 1 && !options.takesOldest) return { error: severalMatch(finder, ids) }
-  const given = ids[0] ? patch : input
-  if (given instanceof AppError) return { error: given }
-  return ids[0] ? { id: ids[0], patch: given, adding: options.adding } : { input: given }
+  const fields = ids[0] ? patch : input
+  if (fields instanceof AppError) return { error: fields }
+  return ids[0] ? { id: ids[0], patch: fields, adding: options.adding } : { input: fields }
 }
 
 /**
- * Whether the lookup is outdated. A create fails with `conflict` if a concurrent request, which found its record by
- * another field or by none, took a unique value: the record may exist now. The record of an update may be deleted now.
+ * Whether the look-up is outdated. A create fails with `conflict` if a concurrent request took a unique value, found by
+ * another field or without a look-up: the record may exist now. The record of an update may be deleted now.
  */
 const isOvertaken = (step: Step, outcome: Outcome): boolean =>
   'error' in outcome &&

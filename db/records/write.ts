@@ -10,7 +10,7 @@ import { traceEvents } from '../process/traces/events.ts'
 /**
  * Writes records of one kind, all new or all changed, with their histories and events in one statement, or in a few if
  * they are very large. The text of the statement does not depend on the number of records, so it stays prepared. If it
- * throws, the transaction or the savepoint must be rolled back.
+ * throws, the transaction or savepoint must be rolled back.
  */
 export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Promise<void> {
   if (writes.length === 0) return
@@ -27,7 +27,8 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
     write,
     events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
   }))
-  // Changes read their record before, so that they are alone anyway.
+  // Only creates are gathered into a shared statement (`later`): a change has read its record first, so no other writes
+  // are pending.
   for (const rows of portions(made.map(({ write, events }) => rowOf(kind, write, events))))
     if (tx.gathers && isNew) tx.later({ sql, rows, bindings })
     else await tx.trx.raw(sql, [`[${rows.join(',')}]`, ...bindings])
@@ -53,7 +54,7 @@ function portions(rows: string[]): string[][] {
   return found
 }
 
-/** `record` has the shape of the API: its fields have the names of the columns. */
+/** `record` has the shape of the API: its fields are named like the columns. */
 const rowOf = (kind: Kind, write: Write, events: { id: string; name: string }[]): string =>
   JSON.stringify({
     record: write.record,
@@ -100,7 +101,7 @@ const insert = (kind: Kind): string => {
           from input cross join lateral jsonb_populate_record(null::${kind.entity}, input.record) r`
 }
 
-/** By a list of ids: PostgreSQL plans a join with `input` alone as a full scan of a small table. */
+/** Selects by a list of ids: PostgreSQL plans a join with `input` alone as a full scan of a small table. */
 const update = (kind: Kind): string => {
   const columns = [...writableColumns(kind), 'version', 'updated_at', 'updated_by']
   return `update ${kind.entity} t

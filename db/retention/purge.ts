@@ -1,27 +1,27 @@
 import type { Knex } from 'knex'
 
 /**
- * One kind of rows that are deleted after some time, in batches. Each batch is a short transaction of its own, which
- * finds its rows by an index and skips rows that others have locked.
+ * A purge: rows of one kind that are deleted after some time, in batches. Each batch is a short transaction, which
+ * finds its rows by an index and skips locked rows.
  */
 export interface Purge {
-  /** What it deletes, for the log. */
+  /** The deleted rows, for the log. */
   name: string
   /** The tables that it deletes from, itself or through a foreign key. */
   tables: readonly string[]
-  /** The retention, for people. */
+  /** The retention, as text for people. */
   keeps: string
-  /** The index by which it finds rows. */
+  /** The index that finds the rows. */
   index: string
-  /** The number of rows that a batch reads at most. */
+  /** Maximum number of rows that a batch reads. */
   rows: number
   /** The time between two passes over all rows, in minutes. */
   everyMinutes: number
-  /** @param position where the previous batch of this pass ended. */
+  /** @param position the end of the previous batch of this pass. */
   batch(trx: Knex, rows: number, position: Position | undefined): Promise<Batch>
 }
 
-/** A place in a pass: an organization, and a key within it. */
+/** A position in a pass: an organization, and a key within it. */
 export interface Position {
   organization_id: string
   before: Date
@@ -30,20 +30,23 @@ export interface Position {
 
 export interface Batch {
   deleted: number
-  /** Whether there may be more rows. */
+  /** Whether further rows may follow. */
   more: boolean
   position?: Position | undefined
 }
 
 type Described = Pick<Purge, 'name' | 'tables' | 'keeps' | 'index' | 'rows'>
 
-/** Deletes rows of all organizations that are past an age, the oldest first. All that `expired` matches must go. */
+/**
+ * Deletes rows of all organizations that are older than the retention, oldest first. `expired` selects exactly those
+ * rows.
+ */
 export function byAge(
   purge: Described & {
     table: string
-    /** SQL condition, served by the index. */
+    /** SQL condition that the index serves. */
     expired: string
-    /** SQL expression of the index. */
+    /** SQL expression of the index order. */
     order: string
   },
 ): Purge {
@@ -64,14 +67,14 @@ export function byAge(
 const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Deletes rows of a table whose ids are UUIDv7, one organization after the other: those with an id before the
- * organization's retention and for which `ended` holds. A batch reads a bounded number of rows and the next one goes on
- * behind it, so that old rows that must stay (a run that waits for months) are read once per pass.
+ * Deletes rows of a table whose ids are UUIDv7, one organization after the other: rows with an id before the
+ * organization's retention for which `ended` holds. A batch reads a bounded number of rows, and the next one continues
+ * after them, so that old rows that must stay (a run that waits for months) are read once per pass.
  */
 export function byRange(
   purge: Described & {
     table: string
-    /** SQL interval, of the organization `o`. */
+    /** SQL interval of the organization `o`. */
     retention: string
     /** SQL condition on the row `t`. `:before` is the end of the retention. */
     ended: string

@@ -9,13 +9,12 @@ import { runPurges } from '../runs/purge.ts'
 import type { Purge } from './purge.ts'
 
 /**
- * Everything that is deleted after some time. `test/db/retention/catalogue.test.ts` requires that every table that grows
- * with use is emptied by one of them.
+ * All purges. `test/db/retention/catalogue.test.ts` requires that one of them empties every table that grows with use.
  */
 export const PURGES: readonly Purge[] = [
   ...accessPurges,
   ...incomingPurges,
-  // Deliveries before events: an event stays until its deliveries are deleted.
+  // Deliveries before events, because an event stays until its deliveries are deleted.
   ...outgoingPurges,
   ...runPurges,
   ...importPurges,

@@ -6,14 +6,14 @@ import type { Batch, Position, Purge } from './purge.ts'
 export interface PurgePass {
   deleted: number
   position?: Position | undefined
-  /** Epoch milliseconds; undefined while it goes on. */
+  /** Epoch milliseconds; undefined while the pass is in progress. */
   endedAt?: number
 }
 
-/** Bounds the time of a batch, which takes some 50 ms, and of what waits for its locks. */
+/** Bounds the time of a batch, which normally takes some 50 ms, and so the time that others wait for its locks. */
 const TIMEOUT_MS = 5_000
 
-/** Runs one batch in a transaction of its own. */
+/** Runs one batch in its own transaction. */
 export function purgeBatch(system: System, purge: Purge, position?: Position): Promise<Batch> {
   return transaction(system, undefined, async ({ trx }) => {
     await trx.raw(`set local statement_timeout = ${TIMEOUT_MS}`)

@@ -1,8 +1,9 @@
 import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
 
 /**
- * What limits the runs in progress, as SQL. An organization's limit (`max_running`) counts active runs: those that sleep,
- * that is, only wait for a time or an event, use nothing. A workflow's `concurrency` counts all its running runs.
+ * The limits of runs in progress, as SQL. An organization's limit (`max_running`) counts its active runs: sleeping
+ * runs, which only wait for a time or an event, do not count. A workflow's `concurrency` counts all of its running
+ * runs.
  */
 
 const BY_PLAN = PLANS.map((plan) => `when '${plan}' then ${PLAN_LIMITS[plan].max_running}`).join(' ')
@@ -11,8 +12,8 @@ const BY_PLAN = PLANS.map((plan) => `when '${plan}' then ${PLAN_LIMITS[plan].max
 export const ORGANIZATION_LIMIT = `coalesce((o.limits ->> 'max_running')::integer, case o.plan ${BY_PLAN} end)`
 
 /**
- * SQL: the number of active runs that match `where`, counted up to about `most`. Those whose time has come count too:
- * Temporal has work for them, and on a busy server hundreds wait for it.
+ * SQL: the number of active runs that match `where`, counted up to about `most`. A sleeping run counts from its wake-up
+ * time on: Temporal has work for it, and on a busy server hundreds of runs wait to continue.
  */
 const active = (where: string, most: string): string => `(select count(*) from (
   (select from runs r where ${where} and r.status = 'running' and r.sleeps_until is null limit ${most}) union all
@@ -24,7 +25,7 @@ export const activeRuns = (most: string): string => active('true', most)
 /** SQL: the number of active runs of the organization `o`, counted up to about its limit. */
 export const ACTIVE_RUNS = active('r.organization_id = o.id', ORGANIZATION_LIMIT)
 
-/** SQL: the number of running runs in the lane of the row `alias`, counted up to `most`: many may sleep. */
+/** SQL: the number of running runs in the lane of the row `alias`, counted up to `most`, because many may sleep. */
 export const runningInLane = (alias: string, most: string): string => `(select count(*) from (
   select from runs r where r.organization_id = ${alias}.organization_id and r.lane = ${alias}.lane
     and r.status = 'running' limit ${most}) busy)`

@@ -3,25 +3,25 @@ import { parse, stringify } from 'uuid'
 import { allKeys, type SecretsKey } from '../process/seal.ts'
 import type { WaitKey } from './waits.ts'
 
-/** An approval, as its link names it. */
+/** The ids in the link of an approval. */
 export type ApprovalKey = Pick<WaitKey, 'organization_id' | 'run_id' | 'id'>
 
 const IDS = 48
 const MAC = 32
 
 /**
- * The token of an approval's link: its ids and their signature by a key of its own, derived from SECRETS_KEY. Nothing of
- * it is stored: the row says until when the link works. Whoever has the link may decide.
+ * The token of an approval's link: its ids and their MAC with a key derived from SECRETS_KEY. The token is not stored;
+ * the row says until when the link works. Whoever has the link may decide.
  */
 export function approvalToken(secretsKey: SecretsKey, { organization_id, run_id, id }: ApprovalKey): string {
   const ids = Buffer.concat([organization_id, run_id, id].map((one) => Buffer.from(parse(one))))
   return Buffer.concat([ids, sign(allKeys(secretsKey)[0], ids)]).toString('base64url')
 }
 
-/** The approval that a token names; undefined if it is not ours. */
+/** The approval of a token; undefined for a token that the service did not issue. */
 export function readApprovalToken(secretsKey: SecretsKey, token: string): ApprovalKey | undefined {
   const bytes = Buffer.from(token, 'base64url')
-  // Decoding skips what is not base64url: one approval has one link.
+  // The decoder skips invalid characters; the comparison makes the token of an approval unique.
   if (bytes.length !== IDS + MAC || bytes.toString('base64url') !== token) return undefined
   const ids = bytes.subarray(0, IDS)
   const mac = bytes.subarray(IDS)
@@ -34,7 +34,7 @@ export function readApprovalToken(secretsKey: SecretsKey, token: string): Approv
   return { organization_id, run_id, id }
 }
 
-/** The link; without PUBLIC_URL only its path. */
+/** The link of an approval; without PUBLIC_URL only its path. */
 export const approvalLink = (
   secretsKey: SecretsKey,
   publicUrl: string | undefined,

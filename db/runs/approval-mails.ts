@@ -3,9 +3,9 @@ import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { claimDueMails, type MailOutcome, recordAttempt } from '../queue/mails.ts'
 
-/** Mails that ask for a decision. The rows are their queue; they are deleted with their run. */
+/** Mails that ask for a decision. Their rows are the queue; they are deleted with their run. */
 
-/** The events of an approval; all but the last are mailed to its assignees. */
+/** The events of an approval. All but the last are mailed to its assignees. */
 export type ApprovalEventName =
   | 'approval.requested'
   | 'approval.reminder'
@@ -35,13 +35,13 @@ export async function insertMails(
   tx.wake('agx_mails')
 }
 
-/** Each once; ids have none. */
+/** The distinct addresses of the assignees; user ids have none. */
 function addressesOf(
   { assignees, escalate_to }: Pick<ApprovalRequest, 'assignees' | 'escalate_to'>,
   event: MailedEvent,
 ): string[] {
-  const asked = event === 'approval.escalated' && escalate_to.length > 0 ? escalate_to : assignees
-  return [...new Map(asked.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
+  const recipients = event === 'approval.escalated' && escalate_to.length > 0 ? escalate_to : assignees
+  return [...new Map(recipients.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
     text.includes('@'),
   )
 }
@@ -54,15 +54,15 @@ export interface ClaimedMail {
   approval_id: string
   event: MailedEvent
   address: string
-  /** This one included. */
+  /** Number of attempts, including this one. */
   attempts: number
 }
 
-/** Leases up to `limit` mails that are due, in turns of the organizations. */
+/** Leases up to `limit` due mails, round-robin over the organizations. */
 export const claimMails = (system: System, limit: number): Promise<ClaimedMail[]> =>
   claimDueMails(system, 'approval_mails', ['run_id', 'approval_id', 'event', 'address', 'attempts'], limit)
 
-/** What a mail says. */
+/** The content of a mail. */
 export interface MailedApproval {
   title: string
   message: string | null
@@ -85,11 +85,11 @@ export async function findMailedApproval(
   return rows[0]
 }
 
-/** Records how an attempt ended. */
+/** Records the result of an attempt. */
 export const recordMail = (tx: Tenant, mail: ClaimedMail, outcome: MailOutcome): Promise<void> =>
   recordAttempt(tx, 'approval_mails', mail, outcome)
 
-/** A mail as it is shown with its approval. */
+/** A mail as its approval shows it. */
 export interface ShownMail {
   approval_id: string
   event: MailedEvent

@@ -7,14 +7,14 @@ import type { ApprovalEventName } from './approval-mails.ts'
 import { insertMails } from './approval-mails.ts'
 import type { WaitKey } from './waits.ts'
 
-/** A request for a decision, and the decision. */
+/** A request for a decision, with the decision. */
 export interface Approval extends Omit<ApprovalRequest, 'escalate_to'> {
   id: string
   run_id: string
   node_id: string
   workflow_id: string
   workflow_name: string
-  /** `closed`: it has expired, or its run has ended. */
+  /** `closed`: the wait has expired, or its run has ended. */
   status: 'waiting' | Decision | 'closed'
   comment: string | null
   answered_by: Answerer | null
@@ -23,7 +23,7 @@ export interface Approval extends Omit<ApprovalRequest, 'escalate_to'> {
   expires_at: Date | null
 }
 
-/** Who decides: a caller of the API, or somebody who has the link. */
+/** The author of a decision: a caller of the API, or somebody with the link. */
 export interface Answerer {
   type: 'key' | 'user' | 'link'
   id: string | null
@@ -44,7 +44,7 @@ interface Row {
   expires_at: Date | null
 }
 
-/** Throws `not_found`. `lock`: until the end of the transaction. */
+/** Throws `not_found`. `lock`: locks the row until the transaction ends. */
 async function findRow(
   tx: Tenant,
   { run_id, id }: Omit<ApprovalKey, 'organization_id'>,
@@ -88,8 +88,8 @@ export const getApproval = async (tx: Tenant, key: Omit<ApprovalKey, 'organizati
   present(await findRow(tx, key))
 
 /**
- * Records a decision. Whichever comes first counts, this or the timeout of the node. Throws `not_found`; `conflict` if
- * there is a decision already; `gone` if the wait has expired or the run has ended.
+ * Records a decision. The first of a decision and the node's timeout counts. Throws `not_found`; `conflict` if the
+ * approval is already decided; `gone` if the wait has expired or the run has ended.
  */
 export async function answerApproval(
   tx: Tenant,
@@ -119,15 +119,15 @@ export async function answerApproval(
   return answered
 }
 
-/** Throws `conflict` or `gone` if nobody can decide any more. */
+/** Throws `conflict` or `gone` if the approval can no longer be decided. */
 export function requireOpen({ status, answered_at }: Pick<Approval, 'status' | 'answered_at'>): void {
   if (status === 'closed')
     throw new AppError('gone', 'the approval is closed: it has expired, or its run has ended')
   if (status !== 'waiting')
-    throw conflict(`the approval was answered already: it was ${status} at ${answered_at?.toISOString()}`)
+    throw conflict(`the approval was already ${status} at ${answered_at?.toISOString()}`)
 }
 
-/** Raised for the run. All but `approval.answered` have the link. */
+/** An event of an approval, raised for its run. All but `approval.answered` contain the link. */
 export function approvalEvent(name: ApprovalEventName, approval: Approval, link?: string): NewEvent {
   const { answered_at, requested_at, expires_at, ...rest } = approval
   const iso = (time: Date | null) => time?.toISOString() ?? null
@@ -146,8 +146,8 @@ export function approvalEvent(name: ApprovalEventName, approval: Approval, link?
 }
 
 /**
- * Raises what is due of an open approval, and queues its mails: one reminder, however many are late, and the escalation.
- * `linkOf` makes its link.
+ * Raises the due events of an open approval, and queues their mails: the escalation, and one reminder even if several
+ * are overdue. `linkOf` creates the link.
  */
 export async function remind(
   tx: Tenant,

@@ -8,7 +8,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
 import { createRun } from './runs.ts'
 
-/** A run that a node of another run starts, its parent: the actor of the transaction. */
+/** A run that was started by a node of another run, its parent. The parent is the actor of the transaction. */
 export interface ChildRun {
   run_id: string
   workflow_id: string
@@ -50,7 +50,7 @@ export async function startChild(
   return { run_id, workflow_id: found.id }
 }
 
-/** The child of that id; undefined if it was purged. */
+/** The child with this id; undefined if it was purged. */
 export async function findChild(tx: Tenant, id: string): Promise<ChildRun | undefined> {
   const row = await tx
     .trx('runs')
@@ -59,7 +59,7 @@ export async function findChild(tx: Tenant, id: string): Promise<ChildRun | unde
   return row && { run_id: id, workflow_id: row.workflow_id }
 }
 
-/** A run and those that started it as their child, the nearest first. */
+/** The ancestors of a run: the run itself, its parent and so on, nearest first. */
 async function listAncestors(
   tx: Tenant,
   runId: string,
@@ -79,11 +79,11 @@ async function listAncestors(
   return rows
 }
 
-/** SQL: how the run `r` has ended, for its parent. */
+/** SQL: the end of the run `r`, as its parent reads it. */
 const CHILD_END = `jsonb_build_object('run_id', r.id, 'workflow_id', r.workflow_id, 'workflow_name', r.workflow_name,
   'status', r.status, 'outputs', r.outputs, 'error', r.error)`
 
-/** Records that nodes of a run wait for the ends of its children; one that has ended already answers at once. */
+/** Records that nodes of a run wait for the ends of its children. A child that has already ended answers at once. */
 export async function insertChildWaits(
   tx: Tenant,
   runId: string,
@@ -104,7 +104,7 @@ export async function insertChildWaits(
   if (rows.some(({ answered }) => answered)) tx.wake('agx_waits')
 }
 
-/** Answers the wait for a child that has ended, in the same transaction; the relay tells the parent. */
+/** Answers the parent's wait for a child that has ended, in the same transaction; the relay signals the parent. */
 export async function answerParent(tx: Tenant, childId: string): Promise<void> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update run_waits w set answer = ${CHILD_END}, answered_at = now()
@@ -117,7 +117,7 @@ export async function answerParent(tx: Tenant, childId: string): Promise<void> {
   if (rowCount > 0) tx.wake('agx_waits')
 }
 
-/** The children that have ended, of these nodes of a run that wait for them; by the keys of the nodes. */
+/** The ended children of these waiting nodes of a run, by the keys of the nodes. */
 export async function listAnswers(
   tx: Tenant,
   runId: string,
@@ -135,7 +135,7 @@ export async function listAnswers(
   return new Map(rows.map(({ path, node_id, answer }) => [nodeKey(path, node_id), answer]))
 }
 
-/** The children that nodes of a run still wait for; only these nodes, if they are given. */
+/** The children for which nodes of a run still wait, or only these nodes. */
 export async function listAwaited(
   tx: Tenant,
   runId: string,

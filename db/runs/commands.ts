@@ -2,7 +2,7 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
 import { leaseRows } from '../queue/lease.ts'
 
 /**
- * What the relay must do with the workflow of a run in Temporal, which is written with the change that calls for it:
+ * A command of the relay to the workflow of a run in Temporal, written in the transaction of the change that needs it:
  * `refresh` makes the workflow read the rows again, `terminate` ends it.
  */
 
@@ -14,7 +14,7 @@ export interface RunCommand {
   at: Date
 }
 
-/** Leases up to `limit` runs whose workflow must be told something, the oldest command first. */
+/** Leases up to `limit` runs with a pending command, oldest command first. */
 export const claimRunCommands = (system: System, limit: number): Promise<RunCommand[]> =>
   leaseRows(system, limit, {
     table: 'runs',
@@ -25,7 +25,7 @@ export const claimRunCommands = (system: System, limit: number): Promise<RunComm
     leaseUntil: 'workflow_command_lease_until',
   })
 
-/** Records that these commands were sent; a newer one of the same run stays. */
+/** Records that these commands were sent. A newer command of the same run stays pending. */
 export async function markCommandsSent(system: System, commands: RunCommand[]): Promise<void> {
   await system('runs')
     .whereIn(
@@ -35,7 +35,7 @@ export async function markCommandsSent(system: System, commands: RunCommand[]): 
     .update({ workflow_command: null, workflow_command_lease_until: null })
 }
 
-/** Tells the workflow of a run whose pause was requested that no attempt is in progress any more. */
+/** Signals the workflow of a run whose pause was requested that no attempt is in progress any more. */
 export async function refreshPausing(tx: Tenant, runId: string): Promise<void> {
   const count = await tx
     .trx('runs')

@@ -8,14 +8,14 @@ import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
 import { createRun } from './runs.ts'
 
-/** A run that ends without success: as failed, terminated or lost. */
+/** A run that ends without success: failed, terminated or lost. */
 type FailedRun = RunState['run']
 
 /**
- * Starts the error workflow of a run that has failed (`settings.error_workflow` of its version), in the transaction that
- * ends the run. Its trigger has the `run`, the `node` and the `error`. It is started once for each run, also if the run
- * is reset and fails again; never by a run of itself, and not above the depth limit of chains.
- * @returns the error; `details.error_workflow` says which run was started, or why none was.
+ * Starts the error workflow of a failed run (`settings.error_workflow` of its version), in the transaction that ends
+ * the run. Its trigger contains the `run`, the `node` and the `error`. It starts once per run, even if the run is reset
+ * and fails again; never for a run of the error workflow itself, and not above the depth limit of chains.
+ * @returns the error; `details.error_workflow` names the started run, or the reason why none was started.
  */
 export async function startErrorWorkflow(
   tx: Tenant,
@@ -26,7 +26,7 @@ export async function startErrorWorkflow(
   const setting = run.kind === 'run' ? await settingOf(tx, run, error.node_id) : undefined
   if (!setting) return error
   const outcome = await savepoint(tx, (inner) => start(inner, run, end, setting)).catch((cause: unknown) => {
-    // The run must end in any case. Other errors of the database are repeated with the whole transaction.
+    // The run must end in any case. Other database errors are thrown, so that the whole transaction is retried.
     if (isRefusal(cause) || sqlState(cause) === undefined) return notStarted('its start failed unexpectedly')
     throw cause
   })

@@ -13,16 +13,19 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { WAIT_KEY, type WaitKey } from './waits.ts'
 
-/** Waits that the events of one batch are compared with at once. Of more, each is compared by itself (`lookBack`). */
+/**
+ * Maximum number of waits that are compared with the events of one batch. If there are more, each wait is compared on
+ * its own (`lookBack`).
+ */
 const MAX_PAIRS = 1_000
 
-/** SQL: whether the wait `w` is open and waits for the name and the record of the event `e`. */
+/** SQL: whether the wait `w` is open, and waits for the name and the record of the event `e`. */
 const namesOf = (
   e: string,
 ) => `w.organization_id = ${e}.organization_id and w.type = 'event' and w.answered_at is null
   and w.topics && array[${e}.name, ${e}.name || ':' || coalesce(cast(${e}.subject_id as text), '')]`
 
-/** SQL: whether any node waits for events such as `e`. */
+/** SQL: whether any node waits for an event with the name and record of `e`. */
 export const isAwaited = (e: string): string => `exists (select from run_waits w where ${namesOf(e)})`
 
 /** SQL: whether the event `e` may answer the wait `w`, apart from its filter. */
@@ -42,8 +45,9 @@ interface Pair extends WaitKey {
 }
 
 /**
- * Answers the waits for these events, in the order of the events: the first one that fits ends a wait. A filter that
- * cannot be rendered is a problem of its wait alone. @returns the number of answered waits, and whether others are due.
+ * Answers the waits for these events, in the order of the events: the first matching event answers a wait. A filter
+ * that cannot be rendered is a problem of its wait alone. @returns the number of answered waits, and whether others are
+ * due.
  */
 export async function answerEventWaits(
   trx: Knex,
@@ -122,7 +126,7 @@ async function noteProblem(trx: Knex, wait: WaitKey, eventId: string, error: Nod
     .update({ problem: JSON.stringify(problem) })
 }
 
-/** The data of the events stays in the database. @returns the number of answered waits. */
+/** The data of the events does not leave the database. @returns the number of answered waits. */
 async function answer(trx: Knex, answers: (WaitKey & { event_id: string })[]): Promise<number> {
   if (answers.length === 0) return 0
   const rows = answers.map(({ organization_id, run_id, path, node_id, id, event_id }) => ({
@@ -145,14 +149,14 @@ async function answer(trx: Knex, answers: (WaitKey & { event_id: string })[]): P
   return rowCount
 }
 
-/** Events that one page of `lookBack` compares. */
+/** Number of events that one page of `lookBack` compares. */
 const PAGE = 200
-/** Milliseconds of one look back; the wait is due again for the rest. */
+/** Time limit of one `lookBack`, in milliseconds. The wait is due again for the rest. */
 const LOOK_BACK_MS = 100
 
 /**
- * Compares a wait with the events that have come since its `since`: after it was inserted, and where a batch had more
- * waits than it could compare. The ids of events are in the order of time, but for the clocks of processes and for long
+ * Compares a wait with the events after its `since`: once after its insertion, and again if a batch had more waits than
+ * it could compare. Event ids are in the order of time only approximately, because of clock differences and long
  * transactions; hence the margins.
  */
 export async function lookBack(tx: Tenant, key: WaitKey): Promise<void> {
@@ -202,7 +206,7 @@ export async function lookBack(tx: Tenant, key: WaitKey): Promise<void> {
 const WHERE_KEY = `where organization_id = :organizationId and run_id = :runId and path = :path and node_id = :nodeId
   and id = :id`
 
-/** The next events of the names of a wait; `counts` is false for those before its `since`. */
+/** The next events with the names of a wait. `counts` is false for events before its `since`. */
 async function listEarlier(
   trx: Knex,
   wait: WaitKey & { names: string[]; subject_id: string | null },

@@ -2,7 +2,7 @@ import type { RunError, RunState } from '../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import type { NewEvent } from '../events/outbox.ts'
 
-/** The event of a run's start or end. Its data is the run as the API shows it, without the nodes. */
+/** The event of a run's start or end. Its data is the run as in the API, without its nodes. */
 export function runEvent(
   run: RunState['run'],
   status: 'running' | Exclude<EndStatus, 'cancelled'>,

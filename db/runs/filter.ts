@@ -4,7 +4,7 @@ import type { RunStatus } from '../../workflows/shared/statuses.ts'
 import { escapeLike } from '../model/records/like.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** Which runs a list or a batch has; all members must match. Times are inclusive. */
+/** The filter of a list or batch of runs; all members must match. Times are inclusive. */
 export interface RunFilter {
   workflow_id?: string | undefined
   status?: readonly RunStatus[] | undefined
@@ -14,24 +14,24 @@ export interface RunFilter {
   retry_of?: string | undefined
   from?: Date | undefined
   to?: Date | undefined
-  /** A part of the workflow's name or of the error's message. */
+  /** A part of the workflow's name or of the error message. */
   q?: string | undefined
 }
 
-/** Workflows, and newest errors, that `q` is looked up in at most. */
+/** Maximum number of workflows, and of newest errors, that match `q`. */
 const MAX_FOUND = 1_000
 
 /**
- * The runs of a filter. Each condition but `trigger` is served by an index: those by time through the ids, which are
- * UUIDv7, and `q` by two look-ups of its own, because the names and errors of many runs are not to be read.
- * The query is wrapped, because a promise of it would run it.
+ * The runs of a filter. Each condition except `trigger` uses an index: times through the ids, which are UUIDv7, and `q`
+ * through two look-ups of its own, because reading the names and errors of many runs is slow. The query is wrapped in
+ * an object, because a promise of it would run it.
  */
 export async function filteredRuns(tx: Tenant, filter: RunFilter): Promise<{ query: Knex.QueryBuilder }> {
   const { status, trigger, from, to, q, ...equal } = filter
-  const given = Object.entries(equal).filter(([, value]) => value !== undefined)
+  const defined = Object.entries(equal).filter(([, value]) => value !== undefined)
   const query = tx
     .trx('runs')
-    .where({ organization_id: tx.organizationId, kind: 'run', ...Object.fromEntries(given) })
+    .where({ organization_id: tx.organizationId, kind: 'run', ...Object.fromEntries(defined) })
   if (status?.length === 1) query.where({ status: status[0] })
   else if (status) query.whereIn('status', status)
   if (trigger) query.whereRaw("trigger ->> 'type' = ?", [trigger])
@@ -44,7 +44,7 @@ export async function filteredRuns(tx: Tenant, filter: RunFilter): Promise<{ que
   return { query }
 }
 
-/** The id is made by the clock of a process, `created_at` by that of the database. */
+/** Maximum clock difference: the id has the time of a process, `created_at` that of the database. */
 const CLOCKS_MS = 60_000
 
 /** The first UUIDv7 of a millisecond. */

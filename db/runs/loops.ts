@@ -2,8 +2,8 @@ import type { ItemResult, LoopItem, RunLoop } from '../../workflows/interpret/ru
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
- * The loops of runs. `run_loops` has a row for each loop that a run has reached, with its items and how far it is;
- * `run_iterations` one for each item that was opened. A segment loads the open ones only (`lockRun`).
+ * The loops of runs. `run_loops` has a row for each loop that a run has reached, with its items and progress;
+ * `run_iterations` has a row for each opened item. A segment loads only the open items (`lockRun`).
  */
 
 /** SQL of `recordSegment`: writes loops; the items only of new ones. */
@@ -33,7 +33,7 @@ export const ITERATIONS = `, iterations as (
          ended_at = excluded.ended_at
      )`
 
-/** Up to `count` items of an open loop that were not opened yet, from the index `from`. */
+/** Up to `count` unopened items of an open loop, from the index `from`. */
 export async function listItems(
   tx: Tenant,
   runId: string,
@@ -71,10 +71,10 @@ export async function listItems(
   return (rows[0]?.items ?? []).map((item, index) => ({ index: page.from + index, item }))
 }
 
-/** The segment of the rows that a retry keeps from the run that was retried: before the first one. */
+/** The segment number of rows that a retry keeps from the original run: before the first segment. */
 export const KEPT = -1
 
-/** The loop of a retry that has results of the run that was retried. */
+/** The loop of a retry with the results of the original run. */
 export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<RunLoop | undefined> {
   return tx
     .trx('run_loops')
@@ -84,7 +84,7 @@ export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<R
     )
 }
 
-/** How the items of a loop ended, in order. */
+/** The results of a loop's items, in order. */
 export async function listResults(tx: Tenant, runId: string, loop: string): Promise<ItemResult[]> {
   const rows = await tx
     .trx('run_iterations')
@@ -131,5 +131,5 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
   )
 }
 
-/** SQL: whether the node `n` is that of the loop `l`. */
+/** SQL: whether the node `n` is the node of the loop `l`. */
 const ITS_NODE = `n.organization_id = l.organization_id and n.run_id = l.run_id and n.path = l.path and n.node_id = l.node_id`

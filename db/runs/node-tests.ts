@@ -4,7 +4,9 @@ import { ENGINE } from '../../workflows/language/definition.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
 
-/** What a node test runs with. It may hold credentials, so it is sealed, and removed when the test ends (moves/). */
+/**
+ * The values of a node test. They may contain credentials, so they are sealed, and removed when the test ends (moves/).
+ */
 export interface TestValues {
   config: Record<string, unknown>
   /** Sample values by placeholder root. */
@@ -34,7 +36,7 @@ export async function createNodeTest(
   return id
 }
 
-/** Undefined if the values were sealed with another SECRETS_KEY, or if the test has ended. */
+/** The opened values. Undefined if they were sealed with another SECRETS_KEY, or if the test has ended. */
 export function openTestValues(secretsKey: SecretsKey, { sealed }: TestedNode): TestValues | undefined {
   if (sealed === undefined) return undefined
   try {

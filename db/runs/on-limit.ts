@@ -1,6 +1,6 @@
 import type { System } from '../postgres/tenancy.ts'
 
-/** A run that its workflow's concurrency does not admit, and what becomes of it. */
+/** A run that its workflow's concurrency limit excludes, and its fate. */
 export interface Surplus {
   organization_id: string
   id: string
@@ -9,14 +9,15 @@ export interface Surplus {
   concurrency: number
 }
 
-/** Lanes, and open runs of a lane, that one look considers. */
+/** Maximum number of lanes per query, and of open runs per lane. */
 const LANES = 100
 const OPEN = 2_000
 
 /**
- * The runs above the limit of workflows that let none wait. Of `skip`, queued runs that have no slot: those in progress
- * and earlier queued ones have them. Of `cancel_running`, all but the newest runs. One statement, hence one snapshot: a
- * run is either queued or in progress, whichever relay has claimed it. A run that goes on after a pause waits in any case.
+ * The runs above the limit of workflows whose runs do not wait (`on_limit`). `skip`: queued runs without a slot; runs
+ * in progress and earlier queued runs have the slots. `cancel_running`: all but the newest runs. A single statement
+ * sees one snapshot: a run is either queued or in progress, whichever relay has claimed it. A run that resumes after a
+ * pause always waits.
  */
 export async function listSurplus(system: System): Promise<Surplus[]> {
   const { rows } = await system.raw<{ rows: Surplus[] }>(
@@ -52,7 +53,7 @@ export async function listSurplus(system: System): Promise<Surplus[]> {
        or (n.on_limit = 'cancel_running' and not r.ending and r.age > n.concurrency
          and (r.status = 'running' or r.resumes = 0))
      order by r.organization_id, r.id`,
-    // Only a statement with parameters is prepared: planning this one takes a millisecond.
+    // The driver prepares only statements with parameters, and planning this one takes a millisecond.
     [LANES],
   )
   return rows

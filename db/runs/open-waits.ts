@@ -3,23 +3,23 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { listMails, type ShownMail } from './approval-mails.ts'
 import { ANSWERABLE, type AnswerableType } from './waits.ts'
 
-/** A wait as it is listed with its run. */
+/** A wait in the list of its run. */
 export interface OpenWait {
   id: string
   node_id: string
   path: string
   type: AnswerableType | 'child_run'
-  /** Of a signal. */
+  /** The name of the signal, for a signal. */
   name: string | null
-  /** Of an event. */
+  /** The names of the events, for an event. */
   topics: string[] | null
-  /** The record of an event, or the child run. */
+  /** The record of the event, or the child run. */
   subject_id: string | null
   filter: string | null
   problem: { message: string; event_id: string; at: string } | null
   since: Date | null
   settings: ApprovalRequest | null
-  /** Of an approval. */
+  /** The mails of an approval. */
   mails: ShownMail[]
   created_at: Date
   expires_at: Date | null
@@ -27,7 +27,7 @@ export interface OpenWait {
 
 export const WAIT_TYPES = [...ANSWERABLE, 'child_run'] as const
 
-/** What the nodes of a run wait for, but for times, in the order in which they began. */
+/** The waits of a run's nodes, except for times, in the order in which they began. */
 export async function listOpenWaits(tx: Tenant, runId: string): Promise<OpenWait[]> {
   const waits = await tx
     .trx('run_waits')

@@ -4,7 +4,7 @@ import { notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { RunNodeView } from './views.ts'
 
-/** What clients see of a run's progress: its state, and the nodes that changed after a segment. */
+/** The progress of a run: its state, and the nodes that changed after a segment. */
 
 export interface RunProgress {
   run: {
@@ -27,14 +27,14 @@ export interface RunProgress {
 export interface ChangedNode extends Omit<RunNodeView, 'input' | 'output'> {
   path: string
   position: number
-  /** The segment that changed it last. Segments of a run are written one after the other. */
+  /** The segment of its last change. The segments of a run are written in sequence. */
   segment: number
 }
 
-/** Before every segment; nodes that a retry reuses have -1. */
+/** Less than every segment number; nodes that a retry reuses have -1. */
 export const BEFORE_ALL = -2
 
-/** Nodes of one answer, give or take those of one segment. */
+/** Approximate number of nodes in a response: the nodes of a segment are not divided. */
 const PAGE = 500
 
 const CHANGED = 'greatest(segment, coalesce(settled_segment, segment))'

@@ -18,7 +18,7 @@ export interface ClaimedRun {
   organization_name: string
   /** The Temporal run that owned it, if it was resumed. */
   temporal_run_id: string | null
-  /** How often it was resumed, and the segment to continue with; null if none is recorded. */
+  /** The number of resumes, and the segment to continue with; null if none is recorded. */
   resumes: number
   segment: number | null
 }
@@ -56,15 +56,15 @@ export interface IdleRun {
   kind: 'run' | 'node_test'
   /** The Temporal run that owns it. */
   temporal_run_id: string | null
-  /** External nodes that are running. */
+  /** Number of running external nodes. */
   calls: number
-  /** The greatest number of an attempt among them; 0 without one. */
+  /** Greatest attempt number among them; 0 without one. */
   attempts: number
-  /** Whether it waits for a time that has passed, or for nothing at all. */
+  /** Whether it waits for a time in the past, or for nothing. */
   overdue: boolean
 }
 
-/** How late a run may be at the end of a wait. */
+/** Tolerated delay of a run at the end of a wait. */
 const OVERDUE = `interval '10 seconds'`
 
 const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.attempts, open.overdue'
@@ -75,12 +75,12 @@ const OPEN_NODES = `cross join lateral (
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
 
-/** A sleeping run is looked up so many times less often: thousands may sleep for weeks. */
+/** Factor by which sleeping runs are checked less often: thousands may sleep for weeks. */
 const ASLEEP = 720
 
 /**
- * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval), nor since `before`, the longest idle
- * first. Of those that sleep only the overdue ones, and those without a write for 720 times as long.
+ * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval) nor since `before`, longest idle first.
+ * Sleeping runs are included only if they are overdue, or without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,
@@ -113,7 +113,7 @@ export async function listIdleRuns(
   return rows
 }
 
-/** Has the next sweep look up a run, also if it sleeps. */
+/** Makes the next sweep check a run, even if it sleeps. */
 export async function lookUpSoon(
   system: System,
   { organization_id, id }: { organization_id: string; id: string },
@@ -121,7 +121,7 @@ export async function lookUpSoon(
   await system('runs').where({ organization_id, id, status: 'running' }).update({ sleeps_until: null })
 }
 
-/** Those of `runs` that are running. */
+/** The running runs among `runs`. */
 export async function listOpenRuns(
   system: System,
   runs: { organization_id: string; id: string }[],
@@ -139,13 +139,13 @@ export async function listOpenRuns(
 
 /** A run that the sweep has checked. */
 export interface CheckedRun extends Pick<IdleRun, 'organization_id' | 'id'> {
-  /** Why it makes no progress, null if it does; undefined if that is unknown: it keeps the last reason. */
+  /** The reason why it makes no progress; null if it does; undefined if unknown: the last reason stays. */
   stuck_reason: string | null | undefined
 }
 
 /**
- * Records that the sweep checked runs, so that the next one checks others first. A locked row is skipped: what holds
- * the lock is progress.
+ * Records that the sweep has checked runs, so that the next sweep checks others first. A locked row is skipped: its run
+ * makes progress.
  */
 export async function markRunsChecked(system: System, runs: CheckedRun[]): Promise<void> {
   const rows = runs.map(({ stuck_reason, ...run }) => ({

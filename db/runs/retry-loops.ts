@@ -10,12 +10,14 @@ import { LOOP } from '../../workflows/shared/limits.ts'
 import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** What a retry does with the nodes outside of any loop (path '') and with those of each item that runs again. */
+/** The effects of a retry on the nodes outside of any loop (path '') and on those of each item that runs again. */
 export interface RetryFrame extends PreparedFrame {
   path: string
 }
 
-/** How many items of a loop, in all items of the loops around it, keep their results, and how many run. */
+/**
+ * Number of items of a loop that keep their results, and of items that run, summed over all items of the outer loops.
+ */
 export interface LoopRetry {
   node_id: string
   kept: number
@@ -25,17 +27,16 @@ export interface LoopRetry {
 interface Wanted {
   /** A node in a loop. */
   from_node: string | null
-  /** The paths of items that run again, whether they completed or not; then items that failed keep their failure. */
+  /** The paths of items that run again, whether they completed or not. All other failed items keep their failure. */
   items: string[] | undefined
 }
 
-/** SQL: the ids of a loop and of those around it, of its key. */
+/** SQL: the ids of a loop and its outer loops, from its key. */
 const LOOP_IDS = `regexp_replace(i.loop, ':[0-9]+', '', 'g')`
 
 /**
- * Plans the items of the loops that a retry resumes. An item that completed keeps its result, unless it holds one that
- * runs again. In others, what has settled is reused, except for `from_node` and what comes after it.
- * Throws `conflict`.
+ * Plans the items of the loops that a retry resumes. A completed item keeps its result, unless it contains an item that
+ * runs again. In other items, settled nodes are reused, except `from_node` and the nodes after it. Throws `conflict`.
  */
 export async function prepareLoops(
   tx: Tenant,
@@ -44,10 +45,10 @@ export async function prepareLoops(
   top: PreparedFrame,
   { from_node, items }: Wanted,
 ): Promise<{ frames: RetryFrame[]; loops: LoopRetry[] }> {
-  const around = from_node === null ? [] : loopsAround(program, from_node)
-  const starts = await listStarts(tx, runId, around, items)
+  const outerLoops = from_node === null ? [] : loopsAround(program, from_node)
+  const starts = await listStarts(tx, runId, outerLoops, items)
   const startIn = new Map(starts.map((path) => [path, from_node!]))
-  // The items around them run again, too.
+  // The outer items run again, too.
   for (const path of starts)
     for (let { path: outer, id } = holderOf(path); outer !== ''; { path: outer, id } = holderOf(outer))
       startIn.set(outer, id)
@@ -80,7 +81,7 @@ export async function prepareLoops(
     if (frames.length > LOOP.items + 1)
       throw new AppError('conflict', `more than ${LOOP.items} items would run again`, {
         param: 'from_node',
-        hint: 'start with the loop itself, or name items',
+        hint: 'start with the loop itself, or send fewer items',
       })
   }
   return { frames, loops: [...loops.values()] }
@@ -92,19 +93,19 @@ function prepareItem(program: Program, loop: string, from: string | undefined, n
   return prepareFrame(program, byId, { loop, from: from !== undefined && byId.has(from) ? [from] : [] })
 }
 
-/** The frame that holds the loop of an item, and the id of that loop. */
+/** The frame that contains the loop of an item, and the id of that loop. */
 const holderOf = (path: string) => splitKey(path.slice(0, path.lastIndexOf(':')))
 
-/** The items in which `from_node` runs again: those that are named, or all of its loop that did not complete. */
+/** The items in which `from_node` runs again: the named ones, or all items of its loop that did not complete. */
 async function listStarts(
   tx: Tenant,
   runId: string,
-  around: string[],
+  outerLoops: string[],
   items: string[] | undefined,
 ): Promise<string[]> {
-  if (around.length === 0) {
+  if (outerLoops.length === 0) {
     if (items === undefined) return []
-    throw new AppError('conflict', 'items can only be named with from_node, a node inside a loop', {
+    throw new AppError('conflict', 'items requires a from_node that is in a loop', {
       param: 'items',
     })
   }
@@ -112,15 +113,15 @@ async function listStarts(
     `select i.path from run_iterations i
      where i.organization_id = :organizationId and i.run_id = :runId and ${LOOP_IDS} = :loop
        and case when cast(:items as text[]) is null then i.status <> 'completed' else i.path = any(:items) end`,
-    { organizationId: tx.organizationId, runId, loop: around.join('/'), items: items ?? null },
+    { organizationId: tx.organizationId, runId, loop: outerLoops.join('/'), items: items ?? null },
   )
   const found = new Set(rows.map(({ path }) => path))
   const unknown = items?.filter((path) => !found.has(path)) ?? []
   if (unknown.length > 0)
     throw new AppError(
       'conflict',
-      `${unknown.slice(0, 10).join(', ')}: the run has started no such item of ${around.at(-1)}`,
-      { param: 'items', hint: `write paths as GET /v1/runs/{run_id}/iterations shows them` },
+      `${unknown.slice(0, 10).join(', ')}: the run has started no such item of ${outerLoops.at(-1)}`,
+      { param: 'items', hint: `send paths as GET /v1/runs/{run_id}/iterations returns them` },
     )
   return [...found]
 }
@@ -137,7 +138,7 @@ async function countItems(tx: Tenant, runId: string, loops: string[]) {
   return rows
 }
 
-/** The opened items of loops that run again, with their nodes as JSON text: of most items it is the same. */
+/** The opened items of loops that run again, with their nodes as JSON text, which is equal for most items. */
 async function listAgain(
   tx: Tenant,
   runId: string,
@@ -163,8 +164,8 @@ async function listAgain(
 }
 
 /**
- * Copies the rows of a run that its retry keeps, as settled before the first segment. Of a loop that goes on, the items
- * that run again have no row: they are opened again, in order, as others are.
+ * Copies the rows of a run that its retry keeps, as settled before the first segment. Items that run again get no row
+ * in a resumed loop: they are opened again, in order, like other items.
  */
 export async function copyKept(
   tx: Tenant,
@@ -214,7 +215,7 @@ export async function copyKept(
 const FRAMES = `with frames as materialized (
        select * from jsonb_to_recordset(cast(:frames as jsonb)) as f(path text, reused text[], resumed text[]))`
 
-/** SQL: the rows of a table of the retried run, each with the innermost prepared frame that it is in. */
+/** SQL: the rows of a table of the original run, each with the innermost prepared frame around it. */
 const framed = (table: string, key: string) => `(
        select distinct on (${key}) t.*, f.path as frame, f.reused, f.resumed
        from ${table} t cross join lateral (select string_to_array(t.path, '/') as parts) p
@@ -223,6 +224,6 @@ const framed = (table: string, key: string) => `(
        where t.organization_id = :organizationId and t.run_id = :from
        order by ${key}, depth desc) n`
 
-/** SQL: whether a row below its frame is in a loop of that frame which is reused or goes on. */
+/** SQL: whether a row inside of its frame belongs to a loop of that frame that is reused or resumed. */
 const IN_KEPT_LOOP = `split_part(substr(n.path, length(n.frame) + case when n.frame = '' then 1 else 2 end), ':', 1)
          = any(n.reused || n.resumed)`

@@ -10,10 +10,13 @@ import { createRun } from './runs.ts'
 
 export const RETRY_VERSIONS = ['same', 'latest'] as const
 
-/** How a run is retried. By default with the node that failed it; if none did, from the start. */
+/** The options of a retry. By default it starts with the node that failed the run, or from the start if none did. */
 export interface RetryOptions {
   from_node?: string | undefined
-  /** With a node inside a loop: the paths of the items that run again from it. By default all that did not complete. */
+  /**
+   * If `from_node` is in a loop: the paths of the items that run again from it. Default: all items that did not
+   * complete.
+   */
   items?: string[] | undefined
   from_start?: boolean | undefined
   version: (typeof RETRY_VERSIONS)[number]
@@ -33,7 +36,7 @@ interface RetriedRun {
   cause: string | null
 }
 
-/** A retry that can be made. */
+/** A valid retry. */
 export interface PlannedRetry {
   run: RetriedRun
   workflow: Pick<Runnable, 'id' | 'name' | 'version' | 'program'>
@@ -44,15 +47,15 @@ export interface PlannedRetry {
   /** The nodes whose outputs are reused, and those that may run. */
   reused: string[]
   again: string[]
-  /** The loops that go on where they stopped. */
+  /** The loops that resume where they stopped. */
   loops: LoopRetry[]
-  /** What is reused of which items; none: nothing. */
+  /** The reused nodes per item. Without frames, nothing is reused. */
   frames: RetryFrame[]
 }
 
 /**
- * What a retry of a run would do. Throws `not_found`, `conflict` if the run has not ended or cannot be retried so, and
- * `validation_error` if the newest version does not accept the inputs of the run.
+ * Previews a retry of a run. Throws `not_found`, `conflict` if the run has not ended or cannot be retried with these
+ * options, and `validation_error` if the newest version does not accept the inputs of the run.
  */
 export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
   const run = await tx
@@ -85,11 +88,12 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
   const prepared = { run, workflow, inputs, from_node, items: options.items }
   if (from_node === null) {
-    if (options.items) throw new AppError('conflict', 'items need from_node', { param: 'items' })
+    if (options.items) throw new AppError('conflict', 'items requires from_node', { param: 'items' })
     return { ...prepared, reused: [], again: Object.keys(program.nodes), loops: [], frames: [] }
   }
   const [loop] = loopsAround(program, from_node)
-  // The node that failed the run by an item of it goes on; one that is named runs all items again.
+  // The loop node that failed the run through one of its items resumes; a loop named in `from_node` runs all items
+  // again.
   const again = loop === undefined && options.from_node !== undefined
   const top = prepareRetry(program, rows, { from: loop ?? from_node, again })
   if (typeof top === 'string') throw new AppError('conflict', top, { param: 'from_node' })
@@ -99,7 +103,7 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
   if (loop !== undefined && !loops.some((one) => one.again > 0))
     throw new AppError('conflict', `all items of the loop around ${from_node} have completed`, {
       param: 'from_node',
-      hint: 'name the items that are to run again',
+      hint: 'send the paths of the items to run again in items',
     })
   return { ...prepared, reused, again: top.again, loops, frames }
 }
@@ -121,14 +125,14 @@ async function versionOf(
   }
 }
 
-/** Effects on other runs are reused only if those succeeded, or still may: a failed child is started again. */
+/** An effect on another run is reused only if that run succeeded or still may: a failed child is started again. */
 const REUSABLE_EFFECTS = `(e.object <> 'run' or exists (
   select from runs c where c.organization_id = e.organization_id and c.id = e.object_id
     and c.status in ('queued', 'running', 'paused', 'completed')))`
 
 /**
- * Queues a retry: a new run with the rows of the reused nodes. It keeps the idempotency keys of the first run, and a node
- * that runs again finds what it created before.
+ * Queues a retry: a new run with the rows of the reused nodes. It keeps the idempotency keys of the first run, and a
+ * node that runs again finds the objects that it created before.
  * @param priority as in `runs`: 0 if a client waits for it. @returns the id of the new run.
  */
 export async function createRetry(

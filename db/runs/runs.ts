@@ -9,32 +9,34 @@ import { traceQueued } from '../process/traces/runs.ts'
 export interface NewRun {
   workflow: { id: string; version: number; name: string }
   trigger: RunTrigger
-  /** A key of the trigger: a workflow has one run for each. */
+  /** A workflow has at most one run per trigger key. */
   trigger_key?: string
   /** Validated by `checkInputs`. */
   inputs: Record<string, unknown>
   /** The subject record, for the lists of runs and the Temporal UI. */
   record_id?: string
   chain: Chain
-  /** The run of which it is a child. */
+  /** The parent run, if it is a child. */
   parent_run_id?: string
-  /** The request, where it is not that of the transaction. */
+  /** The trace of the request, if it is not that of the transaction. */
   trace?: TraceContext | undefined
 }
 
-/** Where a run stands in a chain of runs that start each other: how many led to it, and the id of the last of them. */
+/**
+ * The position of a run in a chain of runs that start each other: the number of runs before it, and the id of the last.
+ */
 export interface Chain {
   depth: number
   cause: string | null
 }
 
-/** Of a run that no other run led to. */
+/** The chain of a run that no other run caused. */
 export const CHAIN_START: Chain = { depth: 0, cause: null }
 
 /**
  * Queues a run; the relay starts it after the commit, when a slot is free.
- * @returns the run's id; that of the earlier run if the workflow has one of the same trigger key. Throws `not_found`
- * for a version that does not exist.
+ * @returns the run's id, or that of the earlier run with the same trigger key of the workflow. Throws `not_found` for a
+ * version that does not exist.
  */
 export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
   const [id] = await insert(tx, [run])
@@ -42,8 +44,8 @@ export async function createRun(tx: Tenant, run: NewRun): Promise<string> {
 }
 
 /**
- * Queues a run of a workflow that an earlier request has read, unless the workflow has changed since: one statement
- * instead of the two of reading and queueing. @param byName whether no other workflow may have its name.
+ * Queues a run of a cached workflow, unless the workflow has changed since it was read: one statement instead of two.
+ * @param byName also requires that no other workflow has its name.
  * @returns the run's id; undefined if the workflow must be read again.
  */
 export async function createRunIfCurrent(
@@ -55,12 +57,12 @@ export async function createRunIfCurrent(
   return id
 }
 
-/** SQL: whether the workflow of the run `r` still has its name, and would be started in its version. */
+/** SQL: whether the workflow of the run `r` still has its name, and would still start in this version. */
 const IS_CURRENT = `exists (
   select from workflows w where w.organization_id = r.organization_id and w.id = r.workflow_id and w.deleted_at is null
     and w.name = r.name and coalesce(w.active_version, w.version) = r.version)`
 
-/** SQL: whether no other workflow has the name of that of the run `r`. */
+/** SQL: whether the name of the run `r`'s workflow is unique. */
 const HAS_NAME_ALONE = `not exists (
   select from workflows o where o.organization_id = r.organization_id and o.name = r.name and o.deleted_at is null
     and o.id <> r.workflow_id)`
@@ -73,7 +75,7 @@ export async function createRuns(tx: Tenant, runs: Omit<NewRun, 'trigger_key'>[]
   return ids as string[]
 }
 
-/** @returns the id of each run; undefined for one that was not inserted. */
+/** @returns the id of each run; undefined for a run that was not inserted. */
 async function insert(tx: Tenant, runs: NewRun[], condition = 'true'): Promise<(string | undefined)[]> {
   const rows = runs.map((run) => ({
     organization_id: tx.organizationId,
@@ -89,7 +91,7 @@ async function insert(tx: Tenant, runs: NewRun[], condition = 'true'): Promise<(
     parent_run_id: run.parent_run_id,
     trace_id: run.trace?.traceId,
   }))
-  // Before the statement, with which COMMIT and the notification are sent.
+  // Before the statement, so that COMMIT and the notification can be sent with it.
   tx.wake('agx_runs')
   const { rows: inserted } = await tx.trx.raw<{ rows: { id: string; trace_id: string }[] }>(
     `${insertRuns(
@@ -120,9 +122,9 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
 
 /**
  * SQL: inserts queued runs from the rows of `source`, whose columns are those of `runs` (`version` and `name` of the
- * workflow). A row with an `error` is recorded as failed instead of being queued. A row whose `trigger_key` its workflow
- * has already had is skipped. Runs that a client may wait for get the priority 0, all others 1; a
- * child has that of its parent. Without a `trace_id` a run has that of its cause, else of the request.
+ * workflow). A row with an `error` is recorded as failed instead of queued. A row whose `trigger_key` the workflow has
+ * already used is skipped. Runs that a client may wait for get the priority 0, all others 1; a child has that of its
+ * parent. Without a `trace_id` a run has the trace of its cause, else that of the request.
  */
 export const insertRuns = (source: string): string => `
   with source as materialized (${source})

@@ -4,7 +4,7 @@ import { insertRuns } from './runs.ts'
 
 /**
  * Queues the run of a workflow's schedule, once per scheduled time. `scheduledAt`: ISO 8601.
- * @returns the run's id, the same when called again; undefined if the workflow has no active schedule.
+ * @returns the run's id, the same for repeated calls; undefined if the workflow has no active schedule.
  */
 export async function createScheduledRun(
   tx: Tenant,

@@ -6,10 +6,10 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { lockStatus } from './moves/statuses.ts'
 
 /**
- * Sends a signal to a run: it answers the node that waits for its name, the one that has waited longest, or is kept until
- * a node does. The row of the run is locked, as a segment locks it: the two cannot miss each other.
- * @returns the node that took it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the run
- * has ended.
+ * Sends a signal to a run. It answers the node that has waited longest for its name, or is kept until a node waits for
+ * it. The run's row is locked, as by a segment, so that a signal and a new wait cannot miss each other.
+ * @returns the node that received it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the
+ * run has ended.
  */
 export async function sendSignal(
   tx: Tenant,
@@ -51,7 +51,7 @@ export async function sendSignal(
   return taken ?? { path: null, node_id: null }
 }
 
-/** SQL: what changes in a wait that a signal answers. */
+/** SQL: the changes of a wait that a signal answers. */
 const ANSWER = `answer = jsonb_build_object('payload', cast(:payload as jsonb)), answered_by = cast(:actor as jsonb),
   answered_at = now(), lease_until = null, notified_at = null`
 
@@ -61,12 +61,12 @@ async function requireRoom(tx: Tenant, runId: string): Promise<void> {
     .where({ organization_id: tx.organizationId, run_id: runId, consumed_at: null })
     .count<[{ count: number }]>()
   if (Number(row?.count) >= SIGNAL.pending)
-    throw conflict(`the run has ${SIGNAL.pending} signals that no node has taken`, {
-      hint: 'a signal is taken by a node that waits for its name',
+    throw conflict(`the run has ${SIGNAL.pending} signals that no node has received`, {
+      hint: 'a node that waits for the name of a signal receives it',
     })
 }
 
-/** Answers a new wait for a signal with the oldest one that has come before it, if there is one. */
+/** Answers a new wait with the oldest kept signal of its name, if there is one. */
 export async function takeSignal(
   tx: Tenant,
   runId: string,

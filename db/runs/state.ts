@@ -6,7 +6,7 @@ import { refreshPausing } from './commands.ts'
 import { rewindLoops } from './loops.ts'
 import { ANSWERABLE, rewindWaits } from './waits.ts'
 
-/** SQL: what placeholders read as `org`, of the organization `o`. */
+/** SQL: the values of the placeholder root `org`, of the organization `o`. */
 export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name,
          'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
          'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}'))`
@@ -22,7 +22,10 @@ const OPEN_LOOPS = `(select coalesce(jsonb_agg(jsonb_build_object('loop', l.loop
           'on_item_error', l.on_item_error, 'segment', l.segment)), '[]')
         from run_loops l where l.organization_id = r.organization_id and l.run_id = r.id and l.open)`
 
-/** SQL: the nodes of the run `r` outside of any loop and in its open iterations; \`offset 0\` makes each path a look-up. */
+/**
+ * SQL: the nodes of the run `r` outside of any loop and in its open iterations. `offset 0` makes each path an index
+ * look-up.
+ */
 const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
         from (select '' as path union all
           select i.path from run_iterations i
@@ -32,8 +35,8 @@ const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run
           where n.organization_id = r.organization_id and n.run_id = r.id and n.path = p.path offset 0) n)`
 
 /**
- * Loads a run with all that is open in one round trip and locks its row until the transaction ends. Undefined if it
- * does not exist.
+ * Loads a run with all its open nodes and loops in one round trip, and locks its row until the transaction ends.
+ * Undefined if it does not exist.
  */
 export async function lockRun(
   tx: Tenant,
@@ -66,16 +69,16 @@ export async function lockRun(
 }
 
 /**
- * Makes an attempt the owner of the row of an external node: an earlier attempt, whose worker died or lost its
- * connection to Temporal, can write it no more.
+ * Makes an attempt the owner of the row of an external node. An earlier attempt, whose worker died or lost its
+ * connection to Temporal, can then no longer write to it.
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<void> {
   await runningNode(tx, node).update({ attempt_token: token })
 }
 
 /**
- * Ends the ownership of an attempt that did not end, because its worker died: the run, whose pause was requested, must
- * not wait for it.
+ * Ends the ownership of an attempt whose worker died before its end, so that a run whose pause was requested does not
+ * wait for it.
  */
 export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
   await refreshPausing(tx, node.run_id)
@@ -85,7 +88,7 @@ export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
 /** A node of a run. */
 type NodeOf = NodeAt & { run_id: string }
 
-/** The row of an external node, as long as the node is running. */
+/** The row of an external node while the node is running. */
 const runningNode = (tx: Tenant, { run_id, path = '', node }: NodeOf) =>
   tx.trx('run_nodes').where({
     organization_id: tx.organizationId,
@@ -96,8 +99,8 @@ const runningNode = (tx: Tenant, { run_id, path = '', node }: NodeOf) =>
   })
 
 /**
- * Updates the row of an external node, by the attempt that owns it. `next` is the number of the next attempt, if there
- * is one. @returns false if the run has ended the node, or another attempt owns it.
+ * Updates the row of an external node, for the attempt that owns it. `next` is the number of the next attempt, if one
+ * is due. @returns false if the run has ended the node, or another attempt owns it.
  */
 export async function updateNode(
   tx: Tenant,
@@ -133,7 +136,7 @@ export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string)
 
 /**
  * Reverts the node rows that the previous Temporal run wrote from this segment on; effects on records and events stay.
- * Nodes that the new Temporal run still waits for are reopened. An ended external node keeps its result, which is
+ * Nodes for which the new Temporal run still waits are reopened. An ended external node keeps its result, which is
  * reported to the new run.
  */
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
@@ -141,7 +144,7 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
   await rewindWaits(tx, runId, segment)
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
   await rewindLoops(tx, runId, segment)
-  // The sweep cancels nodes without a segment.
+  // Nodes cancelled by the sweep have no segment.
   const reopened = () =>
     tx
       .trx('run_nodes')
@@ -159,7 +162,7 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
       .whereRaw(
         'w.organization_id = run_nodes.organization_id and w.run_id = run_nodes.run_id and w.path = run_nodes.path and w.node_id = run_nodes.node_id',
       )
-  // Their answers are read again.
+  // The answers of waiting nodes are read again.
   await reopened()
     .whereExists(waits().whereIn('w.type', ANSWERABLE))
     .update({ ...open, status: 'waiting', output: null, error: null })
@@ -173,7 +176,7 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
   await reopened().update({ settled_segment: null })
 }
 
-/** What a node of a run created before a reset. */
+/** The objects that a node of a run created before a reset. */
 export function listCreated(
   tx: Tenant,
   runId: string,
@@ -186,10 +189,10 @@ export function listCreated(
 }
 
 /**
- * Records that a segment failed. From the third attempt on, the reason is on the row until a segment succeeds.
- * `temporalRun.newest`: Temporal has said that it is the newest of its workflow. Such a one counts before it owns the row:
- * if the first segment of a resumed, continued or reset workflow fails, its transfer of the row is rolled back.
- * @returns the number of unexpected failures in a row; undefined if the run has ended or has another owner.
+ * Records that a segment failed. From the third attempt on, the row has the reason, until a segment succeeds.
+ * `temporalRun.newest`: Temporal reports it as the newest run of its workflow. Its failures count before it owns the row:
+ * if the first segment of a resumed, continued or reset workflow fails, the transfer of the row is rolled back.
+ * @returns the number of consecutive unexpected failures; undefined if the run has ended or has another owner.
  */
 export async function recordFailure(
   tx: Tenant,

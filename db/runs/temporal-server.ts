@@ -1,18 +1,19 @@
 import { ConfigError } from '../model/config-error.ts'
 import type { System } from '../postgres/tenancy.ts'
 
-/** A namespace of a Temporal server, as both name themselves; empty where the server does not tell. */
+/** A namespace of a Temporal server, by the ids that both report; an id is empty if the server does not report it. */
 export interface TemporalServer {
-  /** For people: a namespace that fails over to another cluster keeps its id. */
+  /** Informational: a namespace that fails over to another cluster keeps its id. */
   cluster_id: string
   namespace_id: string
   namespace: string
 }
 
 /**
- * Checks that this database belongs to this Temporal namespace, which it does from the first worker on: in another one,
- * every running run would look lost. `adopt` makes it belong to this one; the sweep then resumes what this one lacks.
- * @returns false if that is unknown, because the server does not tell the id of its namespace. Throws ConfigError.
+ * Checks that this database belongs to this Temporal namespace. The first worker assigns it: in another namespace,
+ * every running run would look lost. `adopt` assigns the database to the given namespace; the sweep then resumes the
+ * runs that it lacks.
+ * @returns false if the server does not report the id of its namespace. Throws ConfigError.
  */
 export async function requireTemporalServer(
   system: System,

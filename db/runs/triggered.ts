@@ -12,20 +12,20 @@ import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
 
 export interface Triggered {
-  /** The number of created runs, failed ones included. */
+  /** The number of created runs, including failed ones. */
   runs: number
   problems: FoundProblem[]
-  /** The first event that is left for the next batch; undefined if none is. */
+  /** The first event that is left for the next batch; undefined if there is none. */
   since: string | undefined
 }
 
-/** Runs of one batch, give or take those of one event. Inserting one takes about 0.25 ms. */
+/** Approximate number of runs in a batch: the runs of an event are not divided. Inserting a run takes about 0.25 ms. */
 const MAX_RUNS = 2_000
 
 /**
- * Creates the runs that events trigger, in the order of the events: one for each event and workflow, whose `when` must
- * hold. A `when` that cannot be rendered is a problem of its trigger alone. A run that is too deep in its chain is
- * recorded as failed.
+ * Creates the runs that events trigger, in the order of the events: one for each event and workflow whose `when` holds.
+ * A `when` that cannot be rendered is a problem of its trigger alone. A run too deep in its chain is recorded as
+ * failed.
  */
 export async function createTriggeredRuns(trx: Knex, events: EventKey[]): Promise<Triggered> {
   if (events.length === 0) return { runs: 0, problems: [], since: undefined }
@@ -43,7 +43,7 @@ export async function createTriggeredRuns(trx: Knex, events: EventKey[]): Promis
   return { runs: await insertTriggered(trx, runs), problems: [...problems.values()], since }
 }
 
-/** An event and a trigger of its name. */
+/** An event and a trigger on its name. */
 interface Match extends Conditional {
   event: string
   depth: number
@@ -51,11 +51,11 @@ interface Match extends Conditional {
   workflow_id: string
   version: number
   position: number
-  /** Of the run. */
+  /** The inputs of the run. */
   inputs: Record<string, unknown>
 }
 
-/** In the order of the events. */
+/** The matches in the order of the events. */
 async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
   const { rows } = await trx.raw<{ rows: Match[] }>(
     `select e.organization_id, e.id as event_id, e.name as event, e.depth, e.cause,
@@ -72,13 +72,15 @@ async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
 /** The values that a `when` can read. */
 type WhenScope = { trigger: RunTrigger; org: Record<string, unknown>; env: Record<string, unknown> }
 
-/** SQL: the `trigger` of a run, of the event `e`. `:recordEvents`: the names of events whose data is a record. */
+/**
+ * SQL: the `trigger` of a run that the event `e` starts. `:recordEvents`: the names of events whose data is a record.
+ */
 const TRIGGER = `jsonb_build_object('type', 'event', 'event', jsonb_build_object('id', e.id, 'name', e.name,
     'created_at', ${EVENT_TIME}),
   case when e.name = any(cast(:recordEvents as text[])) then 'record' else 'data' end, e.data, 'changed', ${CHANGED_FIELDS})
   || case when e.previous is null then '{}' else jsonb_build_object('previous', e.previous) end`
 
-/** By the id of the event. */
+/** The scopes by event id. */
 async function loadScopes(trx: Knex, events: EventKey[]): Promise<Map<string, WhenScope>> {
   const { rows } = await trx.raw<{ rows: (WhenScope & { id: string })[] }>(
     `select e.id, ${TRIGGER} as trigger, ${ORGANIZATION_FACTS} as org, o.env
@@ -127,7 +129,7 @@ const newRun = (match: Match): NewTriggeredRun => {
   }
 }
 
-/** The data of the events stays in the database. @returns the number of inserted runs. */
+/** The data of the events does not leave the database. @returns the number of inserted runs. */
 async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<number> {
   if (runs.length === 0) return 0
   const { rowCount } = await trx.raw<{ rowCount: number }>(

@@ -11,7 +11,7 @@ import { traceText } from '../postgres/trace.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 
-/** A run as lists show it: without inputs and outputs. */
+/** A run in a list: without inputs and outputs. */
 export interface RunSummary {
   id: string
   workflow_id: string
@@ -33,18 +33,18 @@ export interface RunDetails extends RunSummary {
   outputs: Record<string, unknown> | null
   error: RunError | null
   /**
-   * Of a retry: the run that was retried, and the node that the retry starts with (null: from the start), in which
-   * items if they were named.
+   * For a retry: the original run, and the node that the retry starts with (null: from the start), with the items if
+   * they were named.
    */
   retry: { run_id: string; from_node: string | null; items?: string[] } | null
   trace_id: string
   cancel_requested_at: Date | null
   pause_requested_at: Date | null
-  /** What a queued run waits for; null in any other status. */
+  /** The cause of a queued run's wait; null in any other status. */
   waiting_for: WaitingFor | null
 }
 
-/** A free slot of its workflow, of its organization, or of the workers. */
+/** A free slot of the run's workflow, of its organization, or of the workers. */
 export const WAITING_FOR = ['workflow', 'organization', 'workers'] as const
 export type WaitingFor = (typeof WAITING_FOR)[number]
 
@@ -56,7 +56,7 @@ const WAITS_FOR = `case when runs.status = 'queued' then
   end as waiting_for`
 
 export interface RunNodeView {
-  /** The iteration that it is in: '' outside of any loop. */
+  /** The iteration of the node: '' outside of any loop. */
   path: string
   node_id: string
   node_type: string
@@ -70,7 +70,7 @@ export interface RunNodeView {
   wait_until: Date | null
   started_at: Date
   ended_at: Date | null
-  /** Of a loop: how far it is. */
+  /** The progress of a loop node. */
   loop: LoopView | null
 }
 
@@ -82,7 +82,7 @@ export interface LoopView {
   failed: number
 }
 
-/** One item of a loop that was opened. */
+/** An opened item of a loop. */
 export interface IterationView {
   path: string
   index: number
@@ -120,15 +120,15 @@ export interface RunKey {
 export type RunEnd = Pick<RunDetails, 'status' | 'outputs' | 'error'>
 
 /**
- * The ends of runs of any organization, by id; runs in progress are missing. One statement without a transaction for
- * all waiting requests, hence the system role.
+ * The ends of runs of any organization, by id, without runs in progress. One statement without a transaction serves all
+ * waiting requests, hence the system role.
  */
 export async function getRunEnds(system: Knex, runs: RunKey[]): Promise<Map<string, RunEnd>> {
   const organizationIds = runs.map((run) => run.organizationId)
   const ids = runs.map((run) => run.id)
   const end = 'select r.id, r.status, r.outputs, r.error'
   const { rows } = await (runs.length === 1
-    ? // A statement for lists would be planned for each list, which takes as long as the statement itself.
+    ? // A single run: the statement for lists is planned again for each list, which takes as long as running it.
       system.raw<{ rows: (RunEnd & { id: string })[] }>(
         `${end} from runs r where r.organization_id = ? and r.id = ? and r.ended_at is not null`,
         [organizationIds[0]!, ids[0]!],
@@ -148,7 +148,7 @@ const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'star
   where l.organization_id = run_nodes.organization_id and l.run_id = run_nodes.run_id
     and l.loop = ltrim(run_nodes.path || '/' || run_nodes.node_id, '/')) as loop`
 
-/** Nodes in the order of execution, of the iteration that `path` names; default: those outside of any loop. */
+/** Nodes of the iteration `path` in the order of execution. Default: nodes outside of any loop. */
 export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {
   return tx
     .trx('run_nodes')
@@ -161,10 +161,7 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
     )
 }
 
-/**
- * The items of a loop that were opened, in the order of its list. Throws `invalid_request` for a cursor of another
- * list.
- */
+/** The opened items of a loop, in the order of its list. Throws `invalid_request` for a cursor of another list. */
 export async function listIterations(
   tx: Tenant,
   filter: { run_id: string; loop: string; status?: RunIteration['status'] | undefined },
@@ -203,10 +200,12 @@ export async function listIterations(
 export const durationOf = ({ started_at, ended_at }: { started_at: Date | null; ended_at: Date | null }) =>
   started_at && ended_at ? ended_at.getTime() - started_at.getTime() : null
 
-/** Log of a tested node. `time` is ISO 8601. */
+/** The log of a tested node. `time` is ISO 8601. */
 export type TestLog = { time: string; message: string }[]
 
-/** The result of a node test: its node, or the error if there is none, and its log. Undefined while it is in progress. */
+/**
+ * The result of a node test: its node, or its error if it has no node, and its log. Undefined while it is in progress.
+ */
 export async function getNodeTest(
   tx: Tenant,
   id: string,
@@ -223,7 +222,7 @@ export async function getNodeTest(
   return { error: test.error ?? { code: test.status, message: `The test is ${test.status}.` }, log }
 }
 
-/** Newest or oldest first, by `order`. */
+/** Runs, newest or oldest first, by `order`. */
 export async function listRuns(
   tx: Tenant,
   filter: RunFilter,

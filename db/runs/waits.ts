@@ -4,7 +4,7 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
 import { leaseRows } from '../queue/lease.ts'
 import { takeSignal } from './signals.ts'
 
-/** A wait, by its key. A node that waits again, after a reset, has a wait of another id. */
+/** The key of a wait. A node that waits again after a reset has a wait with another id. */
 export interface WaitKey {
   organization_id: string
   run_id: string
@@ -13,20 +13,20 @@ export interface WaitKey {
   id: string
 }
 
-/** The types of waits that somebody else answers. `child_run` is in children.ts; a timer has no row. */
+/** The types of waits that are answered from outside of the run. `child_run` is in children.ts; a timer has no row. */
 export const ANSWERABLE = ['event', 'decision', 'signal'] as const
 export type AnswerableType = (typeof ANSWERABLE)[number]
 
-/** SQL: the columns of `WaitKey`, which RETURNING and joins name. */
+/** SQL: the columns of `WaitKey`, for RETURNING and joins. */
 export const WAIT_KEY = 'organization_id, run_id, path, node_id, id'
 
-/** A wait for an answer that is not in the database yet. */
+/** A new wait for an answer. */
 export type WaitToInsert = Pick<NewWait, 'path' | 'node_id'> &
   Extract<NewWait, { values: unknown }> & { id: string }
 
 /**
- * Records that nodes of a run wait for answers. A signal that has come before answers at once; earlier events are looked
- * for by the relay, after the commit: then no event can come between the look-up and the wait.
+ * Records that nodes of a run wait for answers. A kept signal answers at once. The relay looks for earlier events after
+ * the commit, so that no event can come between the look-up and the wait.
  */
 export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert[]): Promise<void> {
   if (waits.length === 0) return
@@ -68,7 +68,7 @@ type NodeOfRun = { path: string; node_id: string }
 
 const keysOf = (nodes: NodeOfRun[]) => nodes.map(({ path, node_id }) => [path, node_id])
 
-/** Expires the waits of nodes whose timers have fired, unless they were answered before. */
+/** Expires the unanswered waits of nodes whose timers have fired. */
 export async function expireWaits(tx: Tenant, runId: string, nodes: NodeOfRun[]): Promise<void> {
   if (nodes.length === 0) return
   await tx
@@ -79,7 +79,7 @@ export async function expireWaits(tx: Tenant, runId: string, nodes: NodeOfRun[])
     .update(CLOSED(tx))
 }
 
-/** Closes the open waits of a run that has ended: what comes later is refused. */
+/** Closes the open waits of a run that has ended: later answers are refused. */
 export async function closeWaits(tx: Tenant, runId: string): Promise<void> {
   await tx
     .trx('run_waits')
@@ -88,10 +88,10 @@ export async function closeWaits(tx: Tenant, runId: string): Promise<void> {
     .update(CLOSED(tx))
 }
 
-/** Without an answer. The workflow knows it: it need not be signalled. */
+/** Closed without an answer, and as notified: the workflow closed the wait itself and needs no signal. */
 const CLOSED = ({ trx }: Tenant) => ({ answered_at: trx.fn.now(), notified_at: trx.fn.now(), due_at: null })
 
-/** Of the waits of these nodes of a run: the answers, and those that have expired. */
+/** The answered and expired waits of these nodes of a run. */
 export async function listAnswered(tx: Tenant, runId: string, nodes: NodeOfRun[]): Promise<AnsweredNode[]> {
   const rows = await tx
     .trx('run_waits')
@@ -107,8 +107,9 @@ export async function listAnswered(tx: Tenant, runId: string, nodes: NodeOfRun[]
 }
 
 /**
- * After a reset to a segment: waits of nodes that will start again are forgotten, with the signals that they took; those
- * of nodes that wait again are open again, or are answered as they were. Before the node rows are changed.
+ * Reverts waits after a reset to a segment. Waits of nodes that will start again are deleted, with the signals that
+ * answered them. Waits of nodes that wait again are reopened, or keep their answers. Call it before the node rows are
+ * changed.
  */
 export async function rewindWaits(tx: Tenant, runId: string, segment: number): Promise<void> {
   const bindings = { organizationId: tx.organizationId, runId, segment }
@@ -140,12 +141,12 @@ export async function rewindWaits(tx: Tenant, runId: string, segment: number): P
   tx.wake('agx_due_waits')
 }
 
-/** A wait that needs something done before its answer. */
+/** A wait that needs work before its answer. */
 export interface DueWait extends WaitKey {
   type: AnswerableType
 }
 
-/** Leases up to `limit` open waits that are due, the longest due first. */
+/** Leases up to `limit` open waits that are due, longest due first. */
 export const claimDue = (system: System, limit: number): Promise<DueWait[]> =>
   leaseRows(system, limit, {
     ...WAITS,
@@ -154,7 +155,7 @@ export const claimDue = (system: System, limit: number): Promise<DueWait[]> =>
     returning: `${WAIT_KEY}, type`,
   })
 
-/** Leases up to `limit` answered waits whose runs must be signalled, the oldest answer first. */
+/** Leases up to `limit` answered waits whose runs must be signalled, oldest answer first. */
 export const claimAnswered = (system: System, limit: number): Promise<WaitKey[]> =>
   leaseRows(system, limit, {
     ...WAITS,

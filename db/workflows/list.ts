@@ -17,14 +17,14 @@ export interface WorkflowFilter {
 
 export type WorkflowQuery = WorkflowFilter & IdPage
 
-/** One page, newest first. Throws `invalid_request` for a cursor of another query. */
+/** A page of workflows, newest first. Throws `invalid_request` for a cursor of another query. */
 export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<WorkflowSummary>> {
   const { active, status, name, q } = query
   const rows = matching(tx, query).select(...SUMMARY, trigger(tx))
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** How many workflows have each of these names or ids. */
+/** The number of workflows with each of these names or ids. */
 export async function countWorkflows(tx: Tenant, references: string[]): Promise<Map<string, number>> {
   const { rows } = await tx.trx.raw<{ rows: { reference: string; count: number }[] }>(
     `select wanted.reference, (select count(*) from workflows w where w.organization_id = :organizationId

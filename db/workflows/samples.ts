@@ -3,11 +3,11 @@ import { SAMPLE } from '../../workflows/shared/limits.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** The sample output of a node, by which others of its workflow are tested. */
+/** The sample output of a node, for tests of the workflow's other nodes. */
 export interface Sample {
   node_id: string
   output: unknown
-  /** The run whose output it was, and the iteration of its node; null: it was written by hand. */
+  /** The run that produced the output, and the iteration of its node; null: it was written by hand. */
   run_id: string | null
   path: string | null
   updated_at: Date
@@ -23,8 +23,8 @@ export const listSamples = (tx: Tenant, workflowId: string): Promise<Sample[]> =
   samplesOf(tx, workflowId).orderBy('node_id').select<Sample[]>(COLUMNS)
 
 /**
- * Saves the sample output of a node, instead of an earlier one, with secrets masked. The row of the workflow is locked.
- * Throws `payload_too_large`; `conflict` if the workflow has too many.
+ * Saves the sample output of a node with secrets masked, and replaces the earlier one. Locks the row of the workflow.
+ * Throws `payload_too_large`; `conflict` if the workflow has too many samples.
  */
 export async function saveSample(
   tx: Tenant,
@@ -38,7 +38,7 @@ export async function saveSample(
     })
   const others = await samplesOf(tx, workflowId).whereNot({ node_id }).pluck('node_id')
   if (others.length >= SAMPLE.count)
-    throw conflict(`the workflow has ${SAMPLE.count} samples`, { hint: 'delete one that no test needs' })
+    throw conflict(`the workflow has ${SAMPLE.count} samples`, { hint: 'delete a sample that no test needs' })
   const key = { organization_id: tx.organizationId, workflow_id: workflowId, node_id }
   const [row] = await tx
     .trx('workflow_samples')
@@ -66,11 +66,11 @@ export async function outputInRun(
     .first<{ status: string; output: unknown } | undefined>('status', 'output')
   if (row?.status === 'completed') return row.output
   throw conflict(`the node ${node_id} ${row ? `is ${row.status}` : 'did not start'} in this run`, {
-    hint: 'name a run, and for a node in a loop the path of an item, in which it has completed',
+    hint: 'choose a run, and for a node in a loop the path of an item, in which the node has completed',
   })
 }
 
-/** @returns false if there was none. */
+/** @returns false if the node had none. */
 export async function deleteSample(tx: Tenant, workflowId: string, nodeId: string): Promise<boolean> {
   return (await samplesOf(tx, workflowId).where({ node_id: nodeId }).delete()) > 0
 }

@@ -2,9 +2,9 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
 import { leaseRows } from '../queue/lease.ts'
 
 /**
- * The outbox of Temporal Schedules: a row for each workflow that has one. A change of the workflow increases its
- * revision in the same transaction; the relay then makes the Schedule equal to the workflow, and the sweep finds
- * Schedules that were changed or lost.
+ * The outbox of Temporal Schedules: a row for each workflow with a schedule. A change of the workflow increments its
+ * revision in the same transaction; the relay then updates the Schedule in Temporal, and the sweep finds Schedules that
+ * were changed or lost.
  */
 
 export interface ScheduleKey {
@@ -12,7 +12,7 @@ export interface ScheduleKey {
   workflow_id: string
 }
 
-/** What Temporal should have for a workflow. */
+/** The Schedule that Temporal should have for a workflow. */
 export interface DesiredSchedule extends ScheduleKey {
   revision: number
   workflow_name: string
@@ -21,13 +21,13 @@ export interface DesiredSchedule extends ScheduleKey {
    * no schedule.
    */
   state: 'active' | 'paused' | 'deleted'
-  /** Of an active one. */
+  /** The cron expression of an active schedule. */
   cron: string | null
   timezone: string | null
   version: number | null
 }
 
-/** Requests that Temporal is told about a change of a workflow. `scheduled`: it has a schedule from now on. */
+/** Queues an update of a workflow's Schedule in Temporal. `scheduled`: the workflow now has a schedule. */
 export async function touchSchedule(tx: Tenant, workflowId: string, scheduled: boolean): Promise<void> {
   const key = { organization_id: tx.organizationId, workflow_id: workflowId }
   const changed = await tx
@@ -49,7 +49,7 @@ export const claimSchedules = (system: System, limit: number): Promise<ScheduleK
     seconds: 5,
   })
 
-/** What Temporal should have now. Undefined without a row: nothing. */
+/** The Schedule that Temporal should have now. Undefined without a row: none. */
 export async function readSchedule(
   system: System,
   { organization_id, workflow_id }: ScheduleKey,
@@ -69,7 +69,10 @@ export async function readSchedule(
   return rows[0]
 }
 
-/** Records what Temporal has been told. A row that has changed since stays in the queue; a deleted one goes. */
+/**
+ * Records that Temporal has this state. A row that has changed since stays in the queue; the row of a deleted schedule
+ * is deleted.
+ */
 export async function markSynced(system: System, told: DesiredSchedule): Promise<void> {
   const { organization_id, workflow_id, revision, state } = told
   const row = system('workflow_schedules').where({ organization_id, workflow_id, revision })
@@ -77,7 +80,7 @@ export async function markSynced(system: System, told: DesiredSchedule): Promise
   else await row.update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
 }
 
-/** Records that Temporal refused the schedule of a workflow, where its author looks. It is not tried again. */
+/** Records on the workflow, for its author, that Temporal refused its schedule. It is not retried. */
 export async function markRefused(system: System, key: ScheduleKey, reason: string): Promise<void> {
   const { organization_id, workflow_id } = key
   const problem = { message: `Temporal refused the schedule: ${reason}`, at: new Date().toISOString() }
@@ -89,7 +92,7 @@ export async function markRefused(system: System, key: ScheduleKey, reason: stri
     .update({ synced: system.ref('revision'), lease_until: null })
 }
 
-/** Up to `limit` workflows whose Schedule nobody has looked at for `idle` (a PostgreSQL interval), nor since `before`. */
+/** Up to `limit` workflows whose Schedule was not checked for `idle` (a PostgreSQL interval), nor since `before`. */
 export async function listUnchecked(
   system: System,
   idle: string,
@@ -105,7 +108,7 @@ export async function listUnchecked(
   return rows
 }
 
-/** Records that the sweep looked at Schedules, and which of them the relay must repair. */
+/** Records that the sweep checked Schedules, and which of them the relay must repair. */
 export async function markChecked(
   system: System,
   checked: (ScheduleKey & { revision: number; equal: boolean })[],

@@ -3,7 +3,7 @@ import { checkInputs } from '../../workflows/language/inputs.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { touchSchedule } from './schedules.ts'
 
-/** The triggers of the version that is being activated, and the inputs that it declares. */
+/** The triggers of the version that is being activated, and its declared inputs. */
 export interface ActiveTriggers {
   version: number
   triggers: Trigger[]
@@ -11,8 +11,8 @@ export interface ActiveTriggers {
 }
 
 /**
- * Replaces the rows of `workflow_triggers` by the triggers of the version that is being activated; none where the
- * workflow is deactivated or deleted. The caller holds the workflow's row.
+ * Replaces the rows of `workflow_triggers` with the triggers of the version that is being activated, or deletes them if
+ * the workflow is deactivated or deleted. The caller has locked the workflow's row.
  */
 export async function replaceTriggers(
   tx: Tenant,
@@ -34,7 +34,7 @@ export async function replaceTriggers(
       position,
       version: active.version,
       inputs: JSON.stringify(inputs),
-      // The activation of a newer version misses no event that is still in the outbox.
+      // Keeps the time of the first activation, so that a newer version misses no event that is still in the outbox.
       ...(replaced ? { active_since: replaced.active_since } : {}),
       type: trigger.type,
       ...(trigger.type === 'event' ? { events: trigger.events, when: trigger.when ?? null } : {}),
@@ -43,16 +43,16 @@ export async function replaceTriggers(
   )
 }
 
-/** Why a trigger failed to start a run, as its row keeps it. `at` is ISO 8601. */
+/** The error with which a trigger failed to start a run, as its row stores it. `at` is ISO 8601. */
 export interface TriggerProblem {
   message: string
   at: string
-  /** Of an event trigger. */
+  /** The event name of an event trigger. */
   event?: string
   event_id?: string
 }
 
-/** A problem, with the key of its trigger and how many there were. */
+/** A problem with the key of its trigger and the number of occurrences. */
 export interface FoundProblem extends TriggerProblem {
   organization_id: string
   workflow_id: string

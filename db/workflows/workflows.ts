@@ -11,7 +11,7 @@ import { replaceTriggers, type TriggerProblem } from './triggers.ts'
 export const WORKFLOW_STATUSES = ['DRAFT', 'active', 'inactive'] as const
 export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number]
 
-/** A workflow as lists show it. */
+/** A workflow in a list. */
 export interface WorkflowSummary {
   id: string
   name: string
@@ -27,7 +27,7 @@ export interface WorkflowSummary {
   updated_at: Date
 }
 
-/** Why the trigger last failed to start a run, and how often since its activation. */
+/** The last error with which the trigger failed to start a run, and the number of failures since the activation. */
 export interface WorkflowProblem extends TriggerProblem {
   count: number
 }
@@ -154,7 +154,7 @@ export async function deactivate(tx: Tenant, id: string): Promise<Workflow> {
   return { ...workflow, trigger_problem: null }
 }
 
-/** One version of a workflow for a run: the active one if any, else the newest. */
+/** The version of a workflow that a run executes: the active one if any, else the newest. */
 export interface Runnable {
   id: string
   name: string
@@ -193,7 +193,7 @@ export async function findById(tx: Tenant, id: string, version?: number): Promis
   throw notFound('workflow version')
 }
 
-/** The workflow that `reference` names: by its id, or by its exact name. Throws as `findById` and `findByName` do. */
+/** The workflow with `reference` as its id or exact name. Throws the errors of `findById` and `findByName`. */
 export const findByReference = (tx: Tenant, reference: string): Promise<Runnable> =>
   isUuid(reference) ? findById(tx, reference) : findByName(tx, reference)
 

@@ -7,8 +7,8 @@ import { sessionHeaders } from '../support/session.ts'
 import { withApi } from '../support/with-api.ts'
 
 /**
- * The least role that the interface promises, by method and path and independently of the route table: the first pattern
- * that matches. A route that none matches fails the test.
+ * The promised least role by method and path, independent of the route table: the first matching pattern. A route
+ * without one fails the test.
  */
 const PROMISED: [RegExp, Role][] = [
   [/^POST \/(?:signup|signup\/\{token\}|session|password-resets|password-resets\/\{token\})$/, 'public'],
@@ -38,7 +38,7 @@ describe('every route of /app', function () {
   const send = (route: AppRoute, headers: Record<string, string>) =>
     suite.api.request(route.method, pathOf(route), { key: null, headers })
 
-  /** Sessions by role; a route that may end the session gets one of its own. */
+  /** Sessions by role; a route that may end the session gets a separate one. */
   const sessions = new Map<MemberRole, Promise<Record<string, string>>>()
   const sessionFor = (route: AppRoute, role: MemberRole) => {
     if (/^\/sessions?\b/.test(route.path)) return sessionHeaders(suite.db, suite.api, role)

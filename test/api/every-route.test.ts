@@ -18,15 +18,16 @@ const KINDS = kindNames.join('|')
 const of = (kind: string, level: string) => `${kind}:${level}` as Scope
 
 /**
- * The scopes that the interface promises, by path and independently of the route table: the first pattern that matches.
- * A route that none matches fails the test.
+ * The promised scopes by path, independent of the route table: the first matching pattern. A route without one fails
+ * the test.
  */
 const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/(?:me|scopes|users|objects|events)$/, () => []],
   [/^\/objects\/(\w+)\/[^/]+\/associations\/(\w+)\//, (_, a, b) => [of(a!, 'write'), of(b!, 'write')]],
   [new RegExp(`^/objects/(\\w+)/[^/]+/(${KINDS})$`), (_, a, b) => [of(a!, 'read'), of(b!, 'read')]],
   [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
-  // Lists show the kinds that the key can read. The others: of contacts, as the examples and the rows of this test.
+  // Lists show the kinds that the key can read. The other operations use contacts, as do the examples and rows of this
+  // test.
   [/^\/(?:imports|exports)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
   [/^\/exports\//, () => ['contacts:read']],
   [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
@@ -49,11 +50,11 @@ function promisedFor(method: string, path: string): Scope[] {
   return assert.fail(`${method} ${path}: no scope is promised`)
 }
 
-/** As the interface says: write, author and run imply read on the same resource. */
+/** As documented: write, author and run imply read on the same resource. */
 const covers = (held: Scope, needed: Scope) =>
   held === needed || (needed.endsWith(':read') && held.split(':')[0] === needed.split(':')[0])
 
-/** As the interface says: what members may not do. Owners and admins may do all. */
+/** As documented: the scopes that members lack. Owners and admins have all. */
 const mayNot = (role: MemberRole, scope: Scope) =>
   role === 'member' && ['workflows:author', 'webhooks:write'].includes(scope)
 
@@ -80,7 +81,7 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'user_id', 'memberships'],
   [/./, 'invitation_id', 'invitations'],
 ]
-/** Parameters that are names within the resource of another one, each with a value. */
+/** Parameters that are names within another resource, each with a value. */
 const NAMES: Record<string, string> = {
   entity: 'contacts',
   target: 'companies',
@@ -91,13 +92,13 @@ const NAMES: Record<string, string> = {
   token: 'none',
 }
 
-/** Of operations that require a query. */
+/** Required query strings by operation. */
 const QUERIES: Record<string, string> = { listIterations: '?loop=each' }
 
 /**
- * Statements that are sent whatever a request asks for, some of them only now and then: the look-up of the key or its
- * confirmation, counts of limits, the last use of a key, plans that a connection makes anew, the settings of a new
- * connection, the beginning of a transaction.
+ * Statements that are independent of the request, some of them occasional: the look-up of the key or its confirmation,
+ * counts of limits, the last use of a key, plans that a connection makes again, the settings of a new connection, the
+ * start of a transaction.
  */
 const ASIDE =
   /from api_keys k|limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
@@ -115,7 +116,7 @@ describe('every route', function () {
     await suite.db.asOwner(async (client) => {
       mine = await fillEveryTable(client)
       other = await fillEveryTable(client)
-      // Rows as made from the catalogue, but with a plan that does not limit the test.
+      // Rows derived from the catalogue, with a plan that does not limit the test.
       await client.query(
         "update organizations set plan = 'enterprise', limits = '{}', settings = '{}', env = '{}'",
       )
@@ -148,7 +149,7 @@ describe('every route', function () {
     let walked = 0
     for (const route of routes) {
       const { method } = route
-      // Only what the scope depends on: without its body, an operation that is allowed has no effect.
+      // Only the member that determines the scope: without the rest of its body, an allowed operation has no effect.
       const isOfRecords = typeof route.scope === 'object' && 'ofRecords' in route.scope
       const sent = isOfRecords ? bodyOf(route) : {}
       for (const path of pathsOf(route, ids)) {
@@ -215,7 +216,7 @@ describe('every route', function () {
           }
           walked++
         }
-        // Few of those with a session: each counts as a wrong credential of the address.
+        // Only some requests have a session, because each counts as a wrong credential of the address.
         for (const headers of walked % 4 === 0 ? [{}, others] : [{}]) {
           const { status, body } = await send(headers, suite.api.key)
           assert.deepEqual(
@@ -253,13 +254,14 @@ describe('every route', function () {
         (route) => ['/app', route, { key: null, headers: session }] as [string, AppRoute, object],
       ),
     ]
-    // The same statements with as many rows take the same time, which a measurement would show within its noise only.
+    // The same statements with the same numbers of rows take the same time, which a measurement could show only within
+    // its noise.
     const statements = recordStatements()
     let compared = 0
     let read = 0
     for (const [prefix, route, options] of all) {
       const tables = tablesOf(route.path)
-      // The resource of each id in turn is another organization's, those before it are the caller's own.
+      // Each id in turn belongs to another organization, and the ids before it to the caller's.
       for (const [at, [name]] of tables.entries()) {
         const values = async (last: (table: string) => Promise<string>) => {
           const entries = tables.map(async ([parameter, table], i) => [
@@ -298,7 +300,7 @@ describe('every route', function () {
     assert.ok(read > 4 * compared, String(read))
   })
 
-  /** Every kind of record and every pair of two; one value of the other parameters. */
+  /** Paths for every kind of record and every pair of kinds; one value for each other parameter. */
   function pathsOf({ path }: Route, ids: Record<string, string>): string[] {
     const names = parametersOf(path)
     if (!names.includes('entity')) return [filled(path, ids)]

@@ -83,7 +83,7 @@ describe('an api process whose log cannot be written', function () {
   it('logs how many lines it dropped once somebody reads again', async () => {
     const { read, write } = pipe('late')
     const process = await start(write)
-    // More than the pipe and the pending lines hold.
+    // More than the capacity of the pipe and of the pending lines.
     for (let round = 0; round < 4; round++) await request(process.url)
     const chunk = Buffer.alloc(65_536)
     let text = ''

@@ -17,7 +17,7 @@ describe('an api process that gets SIGTERM', function () {
   let db: TestDatabase
   let key: string
   let api: TestProcess
-  /** Keeps its connections open. */
+  /** An agent that keeps its connections open. */
   let agent: Agent
   before(async () => {
     db = await createTestDatabase()
@@ -122,7 +122,7 @@ describe('an api process that gets SIGTERM', function () {
     assert.ok(created.length > before, `${before} of ${created.length}`)
     // Only new connections fail: a closed port refuses them, or resets those that it had not yet accepted.
     for (const code of failed) assert.match(code!, /^ECONNRE(?:FUSED|SET)$/)
-    // What failed had no effect: each created note was answered.
+    // Failed requests had no effect: each created note was acknowledged.
     const rows = await db.system('notes').where({ body: 'sent' }).select('id')
     assert.deepEqual(rows.map(({ id }) => id).sort(), created.sort())
   })

@@ -5,9 +5,11 @@ import { print } from './report.ts'
 /** Many short rounds, because the speed of a shared machine varies. */
 const ROUNDS = 21
 const SECONDS = 0.5
-/** What authentication, limits and tenancy may add to the bare handler, at the median of one client. */
+/**
+ * Maximum overhead of authentication, limits and tenancy over the bare handler: median of one client, in milliseconds.
+ */
 const MAX_MS = 0.35
-/** Of /proc. */
+/** The unit of CPU times in /proc. */
 const TICKS_PER_SECOND = 100
 
 /** A server that answers GET of one record. */
@@ -24,8 +26,8 @@ interface Round extends LoadResult {
 
 /**
  * The cost of authentication, limits and tenancy, and of the rest: GET of one record by one client, in turns, from a
- * bare handler (the SELECT alone), from one with tenancy, from one with all three, and from the API. On a busy machine
- * the times say little, the CPU times more.
+ * bare handler (only the SELECT), from one with tenancy, from one with all three, and from the API. On a busy machine
+ * the CPU times are more reliable than the times.
  */
 export async function benchAccess(
   api: Getter,
@@ -44,7 +46,7 @@ export async function benchAccess(
     return { ...result, cpu: (cpuTime(pid) - before) / result.requests }
   }
   const rounds: Record<Side, Round>[] = []
-  // The first one warms up.
+  // The first round is a warm-up.
   for (let round = 0; round <= ROUNDS; round++) {
     const results: Partial<Record<Side, Round>> = {}
     for (const side of Object.keys(sides) as Side[]) results[side] = await measure(sides[side])
@@ -74,7 +76,7 @@ export async function benchAccess(
 /** The CPU time of another process, in milliseconds. Linux only. */
 function cpuTime(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name in parentheses may contain spaces. After it, fields 11 and 12 are the times in user and system mode.
+  // The name in parentheses may contain spaces. Fields 11 and 12 after it are the times in user and system mode.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1_000) / TICKS_PER_SECOND
 }

@@ -107,7 +107,7 @@ const TABLES: Record<string, Record<string, string>> = {
   },
 }
 
-/** One organization with `rows` rows in each table that metrics read; existing ones are used again. @returns its id. */
+/** One organization with `rows` rows in each table that metrics read. Existing rows are used again. @returns its id. */
 export async function fillAnalytics(owner: pg.Client, rows: number): Promise<string> {
   const started = performance.now()
   const id = await organization(owner, `${NAME} ${rows}`)

@@ -16,9 +16,9 @@ import { print } from './report.ts'
 const ROUNDS = 3
 
 /**
- * The time of each metric, in a month by day and over the year that the rows cover, and of each dashboard, with `rows`
- * rows in each table of one organization. The floor is a count of the same table: PostgreSQL's scan of an index, with
- * nothing grouped. Times are also those of the CPU, of the process of PostgreSQL, because the machine may be busy.
+ * The time of each metric, in a month by day and over the year of the rows, and of each dashboard, with `rows` rows in
+ * each table of one organization. The floor is a count of the same table: PostgreSQL's scan of an index, without
+ * groups. The CPU time of the PostgreSQL process is reported too, because the machine may be busy.
  */
 export async function benchAnalytics(
   rows: number,
@@ -99,16 +99,16 @@ interface Time {
   cpu: number
 }
 
-/** Of the answer, and of the CPU of the one process of PostgreSQL that computed it. */
+/** The time of a query, and the CPU time of the PostgreSQL process that executed it. */
 async function timeOf(
   db: Database,
   organizationId: string,
   work: (db: Database) => Promise<unknown>,
 ): Promise<Time> {
   let backend = 0
-  // All in one transaction, hence in one process of PostgreSQL.
+  // One transaction, hence one process of PostgreSQL.
   return db.tenant(organizationId, testActor, async (tx) => {
-    // Of helpers the CPU time is not seen.
+    // The CPU time of parallel workers is not visible.
     await tx.trx.raw('set local max_parallel_workers_per_gather = 0')
     const { rows } = await tx.trx.raw('select pg_backend_pid() as pid')
     backend = rows[0].pid
@@ -118,7 +118,7 @@ async function timeOf(
   })
 }
 
-/** Milliseconds: Linux counts in hundredths of a second. */
+/** In milliseconds; Linux counts in hundredths of a second. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10

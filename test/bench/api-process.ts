@@ -20,7 +20,7 @@ export interface ApiProcess {
 
 /**
  * An api process as `npm run api` starts it, and a PostgreSQL with the settings of `npm start`, without worker and
- * Temporal. `databaseUrl`: another server, whose data stays.
+ * Temporal. `databaseUrl`: another server, whose data is kept.
  */
 export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'agx-bench-'))

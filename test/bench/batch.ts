@@ -16,8 +16,8 @@ const ROUNDS = 3
 const MILLION = 1_000_000
 
 /**
- * Batches of 200 creates, one client after another, against one multi-row INSERT each of the same rows, histories and
- * events in one transaction, with prepared parameters, on a bare connection without HTTP.
+ * Batches of 200 creates by one client, each compared with one multi-row INSERT of the same rows, histories and events
+ * in one transaction, with prepared parameters, on a bare connection without HTTP.
  */
 export async function benchBatch(db: Database, { api, key, id, contacts }: Target): Promise<void> {
   const client = new pg.Client({ connectionString: db.url })
@@ -103,7 +103,7 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
   ]
 }
 
-/** A value for the driver: lists as arrays, objects as JSON. */
+/** A value as the driver expects it: lists as arrays, objects as JSON. */
 const toColumn = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : value
 

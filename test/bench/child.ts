@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** Another process of a bench, so that a floor shares nothing with the measured code. */
+/** A separate process of a bench, so that a floor shares nothing with the measured code. */
 export interface BenchChild {
   /** Its first message, sent when it is ready. */
   ready: Record<string, unknown>
@@ -11,7 +11,7 @@ export interface BenchChild {
   close(): Promise<void>
 }
 
-/** @param flags of Node.js, where the measured process has some. */
+/** @param flags of Node.js, as those of the measured process. */
 export async function startChild(file: string, args: string[], flags: string[] = []): Promise<BenchChild> {
   const execArgv = [...flags, '--import', 'tsx']
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv })

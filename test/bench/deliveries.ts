@@ -11,7 +11,7 @@ import { inTurns, type Pair, printPairs } from './report.ts'
 import { liftLimits, ownerSession } from './setup.ts'
 
 const ROUNDS = 3
-/** Enough that the time until the first is matched and claimed does not count. */
+/** Enough that the time until the first event is matched and claimed is negligible. */
 const EVENTS = 1_500
 /** Concurrency of the endpoint and of the floor. */
 const CONCURRENCY = 50
@@ -19,10 +19,10 @@ const SECONDS = 5
 const SINGLE_EVENTS = 30
 
 /**
- * Events written at once, until all have arrived, against a hand-written workflow whose local activity sends one
- * request to the same receiver. Latencies: from the write, queue included; of the floor, of one workflow. Then single
- * events with nothing else to do, 50 endpoints of which one hangs, `drained` events to a receiver that fails half of
- * its answers, and the cost of claims with `waiting` deliveries.
+ * Events written at once, until all have arrived, compared with a hand-written workflow whose local activity sends one
+ * request to the same receiver. Latencies are measured from the write, including the queue; for the floor, of one
+ * workflow. Then: single events on an idle stack, 50 endpoints of which one hangs, `drained` events to a receiver that
+ * fails half of its responses, and the cost of claims with `waiting` deliveries.
  */
 export async function benchDeliveries(
   stack: TestStack,
@@ -76,7 +76,7 @@ async function deliver(
   )
 }
 
-/** From the write of an event to its first byte at the receiver, with nothing else to do. */
+/** From the write of an event to its first byte at the receiver, on an idle stack. */
 async function oneByOne(
   db: Database,
   organizationId: string,

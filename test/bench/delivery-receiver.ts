@@ -16,7 +16,7 @@ export interface DeliveryReceiver {
   url: string
   /** The arrival times of this many requests with distinct webhook-ids. */
   expect(count: number): Promise<number[]>
-  /** Answers this share of the requests with 503 from now on. @returns what it gets. */
+  /** Responds to this share of the requests with 503 from now on. @returns the counts of its requests. */
   fail(share: number): { requests: number; accepted: Map<string, number> }
   close(): Promise<void>
 }

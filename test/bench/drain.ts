@@ -4,16 +4,16 @@ import { type DeliveryReceiver, raise } from './delivery-receiver.ts'
 import { print, progress } from './report.ts'
 import { stackCpu } from './stack-cpu.ts'
 
-/** 20 retries make a delivery that fails for good improbable. */
+/** With 20 retries a permanent failure is improbable. */
 const RETRIES = Array.from({ length: 20 }, () => 1)
 /** The share of `count` that is measured without failures, before and after. */
 const FRESH = 1 / 10
 const POLL_MS = 500
 
 /**
- * Prints how long `count` deliveries to one endpoint take of whose answers half fail, what was lost or accepted twice, and
- * the attempts per second as a ratio to those of deliveries that succeed at once: in a backlog a retry costs no more than
- * a first attempt.
+ * Prints the time of `count` deliveries to an endpoint that fails half of the requests, the numbers of lost and of
+ * doubly accepted ones, and the attempts per second as a ratio to those of deliveries that succeed at once: in a
+ * backlog a retry costs no more than a first attempt.
  */
 export async function benchDrain(
   stack: TestStack,
@@ -69,7 +69,7 @@ async function drain(
   return { seconds: seconds(), attempts: got.requests, accepted: got.accepted, cpu }
 }
 
-/** Events that are not matched yet, and deliveries that have not ended. */
+/** The number of events not matched yet, and of deliveries that have not ended. */
 async function countOpen(db: Database): Promise<number> {
   const [row] = await db
     .system('deliveries')

@@ -19,15 +19,15 @@ import { BATCH, batched } from './record-cases.ts'
 import { recording, replay, type Statement } from './recording.ts'
 
 /**
- * The floor of the record benches, in a process of its own: a bare Koa handler that sends the same SQL through the
- * same pool, without authentication, limits, validation or envelope. The statements of each request are recorded first
- * from the API's own code. GET of one record has two more floors (`readers`). Arguments: database, organization.
+ * The floor of the record benches, in a separate process: a bare Koa handler that sends the same SQL through the same
+ * pool, without authentication, limits, validation or envelope. The statements of each request are first recorded from
+ * the API's code. GET of one record has two more floors (`readers`). Arguments: database, organization.
  */
 const [url, organizationId] = process.argv.slice(2) as [string, string]
 const db = connect({ url })
 const actor: Actor = { type: 'system', id: null }
 const PATH = '/v1/objects/contacts'
-/** A number that occurs nowhere else in the statements. */
+/** A number that does not occur otherwise in the statements. */
 const VERSION = 987_654_321
 
 async function record(work: (tx: Tenant) => Promise<unknown>): Promise<Statement[]> {
@@ -67,14 +67,14 @@ const listing = new Map<string, Statement[]>()
 const whole = [organizationId, organizationId] as const
 const one = (id: string) => ({ ids: new Map([whole, [sample.id, id]]), version: VERSION })
 
-/** Of /v1, for `access`. */
+/** The realm /v1, for `access`. */
 const { authenticate, presume, limit } = v1Realm({ db, config: { TRUSTED_PROXIES: 0 } } as AppDeps)
 const system = { trx: db.system, last() {} } as Partial<Tenant> as Tenant
 /** Further floors of GET, by the header `x-floor`. */
 const readers: Record<string, (ctx: Koa.Context, id: string) => Promise<object[]>> = {
   /** Without tenancy: the statement alone. */
   bare: (_, id) => replay(system, reading, one(id)),
-  /** With authentication, limits and tenancy, and nothing else. */
+  /** With authentication, limits and tenancy only. */
   async access(ctx, id) {
     let rows: object[] = []
     const answer = async (caller: Caller | undefined, afterBegin?: (send: Send) => void) => {
@@ -113,7 +113,7 @@ app.use(async (ctx) => {
 const server = createServer(app.callback())
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
 
-/** Lists to record before they are requested. */
+/** Lists are recorded before they are requested. */
 process.on('message', async (paths: string[]) => {
   for (const path of paths) {
     const query = Object.fromEntries(new URL(path, 'http://floor').searchParams)

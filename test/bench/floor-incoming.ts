@@ -11,7 +11,7 @@ import { payload } from './incoming-payload.ts'
 import { recording, replay, type Statement } from './recording.ts'
 
 /**
- * The floor of the bench of incoming webhooks, in a process of its own: a bare Koa handler that parses the same body and
+ * The floor of the bench of incoming webhooks, in a separate process: a bare Koa handler that parses the same body and
  * sends the statements of the same transaction through the same pool, without guards, verification, limits and mapping.
  * The statements are recorded first. Arguments: database, organization, webhook.
  */
@@ -56,7 +56,7 @@ async function record(kept: Statement[]): Promise<void> {
   })
   recorded.stop()
 }
-// The first one makes the company, which later ones find.
+// The first request creates the company, which later ones find.
 await record([])
 body.data.email = payload().data.email
 mapped.fields.email = body.data.email

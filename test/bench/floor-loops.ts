@@ -5,10 +5,10 @@ import { createMany, createRecord } from '../../db/records/create.ts'
 import { startFloor } from './floor-temporal.ts'
 
 /**
- * The floors of the bench of loops, in a process of its own: a hand-written workflow with a local activity for each page
- * of items, which creates their records in one transaction. It keeps no rows of what it did. Arguments: database,
- * Temporal, organization, number of items, and how a page creates its records: `each`, one after the other, in pages of
- * 50; `together`, in one statement, in pages of 100, as a run does.
+ * The floors of the bench of loops, in a separate process: a hand-written workflow with a local activity for each page
+ * of items, which creates their records in one transaction. It records no progress. Arguments: database, Temporal,
+ * organization, number of items, and how a page creates its records: `each`, one after the other, in pages of 50;
+ * `together`, in one statement, in pages of 100, as a run does.
  */
 const [url, address, organizationId, count, how] = process.argv.slice(2) as string[]
 const PAGE = how === 'together' ? 100 : 50

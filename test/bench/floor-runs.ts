@@ -7,17 +7,17 @@ import { startFloor } from './floor-temporal.ts'
 import { recording, replay, type Statement } from './recording.ts'
 
 /**
- * The floor of the run bench, in a process of its own: a hand-written workflow with one local activity, on the same
- * PostgreSQL and Temporal, started eagerly by the process that executes it. Arguments: database, Temporal, organization,
- * workflow, contact.
+ * The floor of the run bench, in a separate process: a hand-written workflow with one local activity, on the same
+ * PostgreSQL and Temporal, started eagerly by the process that executes it. Arguments: database, Temporal,
+ * organization, workflow, contact.
  *
- * For each run it does the durable work of one: it sends the SQL that the measured stack sends once its caches are warm,
- * from the insertion of the run's row to its end with nodes, events and answer, and its client waits for the result. It
- * commits once, and its client hears of the end from Temporal.
+ * For each run it does the same durable work: it sends the SQL that the measured stack sends with warm caches, from the
+ * insertion of the run's row to its end with nodes, events and answer, and its client waits for the result. It commits
+ * once, and its client gets the end from Temporal.
  *
- * It does not: serve HTTP, authenticate or limit callers; commit the run before its start, so that it survives a crash in
- * between (a second commit, a notification, a claim); match events with triggers and endpoints; give workflows search
- * attributes, memos and titles; render, validate or decide anything (its statements are recorded).
+ * It does not: serve HTTP, authenticate or limit callers; commit the run before its start, so that it survives a crash
+ * in between (a second commit, a notification, a claim); match events with triggers and endpoints; give workflows
+ * search attributes, memos and titles; render, validate or decide anything (its statements are recorded).
  */
 const [url, address, organizationId, workflowId, contactId] = process.argv.slice(2) as string[]
 process.env.TEST_TEMPORAL_ADDRESS = address!

@@ -6,9 +6,9 @@ import Koa from 'koa'
 import { v7 as uuidv7 } from 'uuid'
 
 /**
- * A hand-written service with the processes of the measured one: a bare Koa handler that starts the floor's workflow on
- * the worker of `floor-runs.ts` and answers with its result, without reading, authenticating or storing the request.
- * Arguments: Temporal, task queue.
+ * A hand-written service with the same processes as the measured one: a bare Koa handler that starts the floor's
+ * workflow on the worker of `floor-runs.ts` and responds with its result, without reading, authenticating or storing
+ * the request. Arguments: Temporal, task queue.
  */
 const [address, taskQueue] = process.argv.slice(2) as [string, string]
 const client = new Client({ connection: await Connection.connect({ address }) })

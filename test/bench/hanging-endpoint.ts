@@ -10,9 +10,9 @@ import { print } from './report.ts'
 const ENDPOINTS = 50
 const ROUNDS = 3
 const SECONDS = 10
-/** Events a second, to one endpoint after the other: well below what the service delivers. */
+/** Events per second, to one endpoint after the other: well below the service's capacity. */
 const RATE = 20
-/** Events that wait for the endpoint that hangs, more than its concurrency. */
+/** Number of events that wait for the hanging endpoint: more than its concurrency. */
 const QUEUED = 150
 
 interface Latencies {
@@ -21,8 +21,8 @@ interface Latencies {
 }
 
 /**
- * Prints the time from the write of an event to its arrival at 49 endpoints, while the fiftieth answers, and while it
- * does not and has a queue; in turns.
+ * Prints the time from the write of an event to its arrival at 49 endpoints, while the fiftieth responds, and while it
+ * hangs and has a queue; in turns.
  */
 export async function benchHangingEndpoint(
   db: Database,
@@ -78,9 +78,9 @@ export async function benchHangingEndpoint(
 
 interface Receiver {
   url: string
-  /** Milliseconds from the write of an event to its arrival, of all endpoints but the last. */
+  /** Milliseconds from the write of an event to its arrival, at all endpoints except the last. */
   times: number[]
-  /** The last endpoint does not answer, until `answer`. */
+  /** The last endpoint hangs until `answer`. */
   hang(): void
   answer(): void
   close(): Promise<void>

@@ -12,7 +12,7 @@ const ROWS = 4_000
 const BATCH = 200
 const FILE_MEGABYTES = [4, 32, 32]
 
-/** A row of an import against a row of a batch, in turns; and the memory of the processes during an import. */
+/** A row of an import compared with a row of a batch, in turns; and the memory of the processes during an import. */
 export async function benchImports(stack: TestStack): Promise<void> {
   const db = connect({ url: stack.databaseUrl })
   await liftLimits(db)
@@ -37,7 +37,7 @@ export async function benchImports(stack: TestStack): Promise<void> {
     const done = await imports.run({ entity: 'contacts' }, file)
     if (done.progress.created !== ROWS) throw new Error(JSON.stringify(done.progress))
     const imported = (Date.parse(done.ended_at) - Date.parse(done.started_at)) / 1_000
-    // The first round warms up.
+    // The first round is a warm-up.
     if (round > 0) rates.push({ batch: ROWS / batch, imported: ROWS / imported })
   }
   const ratio = median(rates.map(({ batch, imported }) => batch / imported))
@@ -47,7 +47,7 @@ export async function benchImports(stack: TestStack): Promise<void> {
   for (const megabytes of FILE_MEGABYTES) await weigh(stack, imports, megabytes)
 }
 
-/** Notes of 1,000 characters, to bound the time. */
+/** With notes of 1,000 characters, to limit the time. */
 async function weigh(
   stack: TestStack,
   imports: ReturnType<typeof importsOf>,

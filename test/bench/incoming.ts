@@ -12,9 +12,9 @@ const ROUNDS = 3
 const MAPPINGS = 5_000
 
 /**
- * Requests with a payload of 20 fields, each a new contact with its log row, against a bare Koa handler that parses the
- * same body and does the same inserts. Afterwards it counts that nothing accepted was lost. Options: `--seconds=`,
- * `--clients=`.
+ * Requests with a payload of 20 fields, each of which creates a contact with its log row, compared with a bare Koa
+ * handler that parses the same body and executes the same inserts. Then verifies that no accepted request was lost.
+ * Options: `--seconds=`, `--clients=`.
  */
 export async function benchIncoming(stack: TestStack, seconds: number, clients: number): Promise<void> {
   const db = connect({ url: stack.databaseUrl })

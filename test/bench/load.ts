@@ -6,7 +6,7 @@ export interface LoadResult {
   p50: number
   p99: number
   requests: number
-  /** Answers that were not 2xx. */
+  /** Number of responses other than 2xx. */
   refused: number
 }
 

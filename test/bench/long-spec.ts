@@ -1,6 +1,6 @@
 /**
- * A valid spec of `count` nodes, as people write them: blocks of five that search, decide, write, call and mail, each of
- * which reads nodes before it. About 190 bytes for each node.
+ * A valid spec of `count` nodes, as authors write them: blocks of five that search, decide, write, call and mail, each
+ * of which reads nodes before it. About 190 bytes per node.
  */
 export function longSpec(count: number): string {
   const nodes: string[] = []
@@ -61,8 +61,7 @@ const blockOf = (at: number): string[] => [
 ]
 
 /**
- * A valid spec of `count` light nodes, each of which adds to the number of the one before. About 90 bytes for each
- * node.
+ * A valid spec of `count` light nodes, each of which adds to the number of the previous one. About 90 bytes per node.
  */
 export function lightSpec(count: number): string {
   const later = Array.from(

@@ -19,8 +19,8 @@ outputs: {count: "{{ nodes.each.output.succeeded }}"}
 `
 
 /**
- * A loop over 1,000 items that creates a record of each, against hand-written workflows that do so in pages: one after the
- * other, and those of a page in one statement. A run also records what it did, for each node and item.
+ * A loop over 1,000 items that creates a record of each, compared with hand-written workflows that create them in
+ * pages: one after the other, and a page in one statement. A run also records the progress of each node and item.
  */
 export async function benchLoops(stack: TestStack): Promise<void> {
   const bench = await prepareRuns(stack)
@@ -34,7 +34,7 @@ export async function benchLoops(stack: TestStack): Promise<void> {
       FLAGS.worker,
     )
     const theirs = (seconds: number) => floor.ask<LoadResult>({ clients: 1, seconds })
-    // Until the JIT has compiled both.
+    // Warm-up, until the JIT has compiled both.
     await ours(1)
     await theirs(1)
     const pairs = await inTurns(

@@ -9,8 +9,8 @@ const CLIENTS = 50
 const SECONDS = 15
 
 /**
- * The memory of a worker over this many runs of five light nodes. It grows until the cache of workflows is full (1,000),
- * and must be flat from then on. The figures are those of /metrics.
+ * The memory of a worker over this many runs of five light nodes. It grows until the cache of workflows is full
+ * (1,000), and must then be constant. The figures are those of /metrics.
  */
 export async function benchMemory(stack: TestStack, runs: number): Promise<void> {
   const { shot } = await fiveNodes(await prepareRuns(stack))

@@ -8,7 +8,7 @@ import { startPostgres } from '../../worker/dev/postgres/server.ts'
 import { reaper } from '../support/reaper.ts'
 
 /**
- * Runs `work` with a migrated PostgreSQL of its own, which no worker uses; `owner` is connected as its superuser. The
+ * Runs `work` with a separate migrated PostgreSQL, which no worker uses; `owner` is connected as its superuser. The
  * folder is deleted afterwards.
  */
 export async function withOwnPostgres(

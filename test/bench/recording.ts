@@ -13,15 +13,15 @@ export interface Statement {
 }
 
 /**
- * The same database, which records every statement of every tenant transaction: a floor that replays them sends the
- * same SQL by construction, also after changes of the code.
+ * The same database, which records every statement of every tenant transaction. A floor that replays them always sends
+ * the same SQL, even after changes of the code.
  */
 export function recording(db: Database, statements: Statement[]): Database & { stop(): void } {
   const inTenant = new AsyncLocalStorage<true>()
   const { query } = pg.Client.prototype
   pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const { text, values, name } = args[0] as { text?: string; values?: unknown[]; name?: string }
-    // Notifications follow the transaction.
+    // Notifications are sent after the transaction.
     if (text && inTenant.getStore() && !/^(begin|commit|savepoint|release)|pg_notify/i.test(text))
       statements.push({
         sql: text.replace(/\$\d+/g, '?'),
@@ -33,7 +33,7 @@ export function recording(db: Database, statements: Statement[]): Database & { s
   return {
     ...db,
     tenant: (organizationId, actor, work) => inTenant.run(true, () => db.tenant(organizationId, actor, work)),
-    /** Call it before measuring: the tracing of calls slows the whole process. */
+    /** Call it before measuring: tracing calls slows the whole process. */
     stop() {
       pg.Client.prototype.query = query
       inTenant.disable()
@@ -43,11 +43,14 @@ export function recording(db: Database, statements: Statement[]): Database & { s
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
-/** The values with which a replay replaces recorded ones. */
+/** The values that replace recorded ones in a replay. */
 export interface Replaced {
-  /** By recorded id; any other id becomes a new one for each replay. */
+  /** By recorded id; any other id is replaced by a new one in each replay. */
   ids: { get(id: string): string | undefined }
-  /** A version in the recording, too high to be another number; replaced by that of the first row, and by one more. */
+  /**
+   * A version in the recording, too high to be another number. It is replaced by the version of the first row, plus
+   * one.
+   */
   version?: number
 }
 

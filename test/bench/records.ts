@@ -19,13 +19,13 @@ const MEMORY_REQUESTS = 100_000
 export interface RecordOptions {
   /** The number of contacts in the large organization. */
   rows: number
-  /** A server whose data stays for the next bench. */
+  /** A server whose data is kept for the next bench. */
   databaseUrl?: string | undefined
   /** Only the figures whose name contains this. */
   only?: string | undefined
 }
 
-/** Each figure with `rows` contacts, with few, and of a bare Koa handler that sends the same SQL. */
+/** Each figure with `rows` contacts, with few contacts, and of a bare Koa handler that sends the same SQL. */
 export async function benchRecords({ rows, databaseUrl, only = '' }: RecordOptions): Promise<void> {
   const api = await startApi(databaseUrl)
   const db = connect({ url: api.databaseUrl })

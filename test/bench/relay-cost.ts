@@ -9,8 +9,8 @@ const CLAIMS = 40
 const FEW = 1_000
 
 /**
- * What a claim of the relay takes while `many` deliveries wait, compared with 1,000, in turns: one in five for a retry,
- * the others for a slot of their endpoint. On a PostgreSQL of its own, without workers.
+ * The time of a claim of the relay while `many` deliveries wait, compared with 1,000, in turns: one of five waits for a
+ * retry, the others for a slot of their endpoint. On a separate PostgreSQL, without workers.
  */
 export const benchRelayCost = (many: number): Promise<void> =>
   withOwnPostgres(async (db, owner) => {
@@ -18,7 +18,7 @@ export const benchRelayCost = (many: number): Promise<void> =>
     // Twice each, so that a change of the machine's speed affects both.
     for (const rows of [FEW, many, FEW, many]) {
       await fill(db, rows)
-      // As autovacuum does, which is late after so many rows.
+      // Autovacuum would do this too late after so many rows.
       await owner.query('vacuum analyze')
       for (let n = 0; n < CLAIMS; n++) times[rows]!.push(await claim(db))
     }
@@ -28,7 +28,7 @@ export const benchRelayCost = (many: number): Promise<void> =>
     )
   })
 
-/** Milliseconds of one claim, which is then taken back. */
+/** The milliseconds of one claim, which is then rolled back. */
 async function claim(db: Database): Promise<number> {
   const started = performance.now()
   const claimed = await claimDeliveries(db.system, 32)

@@ -1,6 +1,6 @@
 import { type LoadResult, median } from './load.ts'
 
-/** Prints a line of results, in place of the progress. */
+/** Prints a line of results, and clears the progress. */
 export function print(line: string): void {
   progress('')
   process.stdout.write(`${process.stdout.isTTY ? '\r' : ''}  ${line}\n`)
@@ -56,7 +56,7 @@ export interface Three<T> {
   floor: T
 }
 
-/** Measures the three in turn; the first round, which warms up, does not count. */
+/** Measures the three in turn; the first round is a warm-up and does not count. */
 export async function inRounds(
   rounds: number,
   of: Three<() => Promise<LoadResult>>,

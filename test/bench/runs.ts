@@ -95,9 +95,9 @@ export async function fiveNodes({ post, shot }: Bench) {
 }
 
 /**
- * run-by-name with Prefer: wait, against a hand-written workflow whose local activity sends the same SQL: executed by the
- * process that starts it (`floor-runs.ts` says what that floor does, and what it does not), and behind a bare HTTP handler
- * in a process of its own (`floor-service.ts`). And a row of light nodes against a single one.
+ * run-by-name with Prefer: wait, compared with a hand-written workflow whose local activity sends the same SQL:
+ * executed by the process that starts it (see `floor-runs.ts` for the scope of that floor), and behind a bare HTTP
+ * handler in a separate process (`floor-service.ts`). And a chain of light nodes compared with a single one.
  */
 export async function benchRuns(stack: TestStack): Promise<void> {
   const bench = await prepareRuns(stack)
@@ -114,7 +114,7 @@ export async function benchRuns(stack: TestStack): Promise<void> {
   const served = (clients: number, seconds: number) =>
     load(`http://127.0.0.1:${service.ready.port}`, clients, seconds, () => ({ path: '/', method: 'POST' }))
   const cpu = () => stackCpu(stack, { floor: floor.pid, service: service.pid })
-  // Until the JIT has compiled both.
+  // Warm-up, until the JIT has compiled both.
   await load(stack.apiUrl, 50, 10, () => shot)
   await floor.ask({ clients: 50, seconds: 5 })
   await served(50, 5)

@@ -89,7 +89,7 @@ const ascii = (text: string) =>
 const pick = <T>(values: readonly T[], random: () => number): T =>
   values[Math.floor(random() * values.length)]!
 
-/** The first ones are far more likely. */
+/** A random value; the first ones are far more likely. */
 const skewed = <T>(values: readonly T[], random: () => number): T =>
   values[Math.floor(random() ** 2 * values.length)]!
 

@@ -17,7 +17,7 @@ export interface Seeded {
 
 export interface Seed {
   big: Seeded
-  /** The same with few contacts: a little more than the depth of the deep page. */
+  /** The same with few contacts: slightly more than the depth of the deep page. */
   small: Seeded
 }
 
@@ -29,7 +29,7 @@ const LIMITS = { requests_per_minute: 100_000_000, requests_per_minute_per_key: 
 
 /**
  * One organization with `rows` contacts with custom fields, one with few, and 200 small ones. Existing ones are used
- * again. The write functions of the API create the rows, so that search behaves as with real ones.
+ * again. The API's write functions create the rows, so that search behaves as with real ones.
  */
 export async function seed(db: Database, rows: number): Promise<Seed> {
   const started = performance.now()
@@ -96,7 +96,7 @@ async function fill(client: pg.Client, organizationId: string, count: number, qu
   for (let from = 0; from < count; from += CHUNK) {
     const length = Math.min(CHUNK, count - from)
     const rows = Array.from({ length }, (_, i) => contactAt(from + i, count, ids))
-    // Creates the next rows while PostgreSQL inserts these.
+    // The next rows are generated while PostgreSQL inserts these.
     await inserting
     inserting = insert(client, 'contacts', organizationId, rows)
     if (!quiet) progress(`${from + length} of ${count} contacts`)

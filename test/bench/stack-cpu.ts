@@ -7,8 +7,8 @@ const TICK_MS = 10
 const NAMES = ['api', 'worker', 'temporal', 'postgres'] as const
 
 /**
- * The CPU time of the processes of a stack, each with its children, and of this process, the client; in milliseconds. At
- * 2 ms for a request in all of them two cores serve 1,000 requests a second. `others`: further processes. Linux only.
+ * The CPU time of a stack's processes, each with its children, and of this process, the client; in milliseconds. At a
+ * total of 2 ms per request two cores serve 1,000 requests per second. `others`: further processes. Linux only.
  */
 export function stackCpu(stack: TestStack, others: Record<string, number> = {}): Map<string, number> {
   const pids = [...NAMES.map((name) => [name, stack.pid(name)] as const), ...Object.entries(others)]
@@ -24,11 +24,11 @@ export function stackCpu(stack: TestStack, others: Record<string, number> = {}):
   return times
 }
 
-/** Of a process: its parent, its CPU time, and that of its children that have ended. */
+/** The parent of a process, its CPU time, and that of its ended children. */
 function statOf(pid: string): { parent: number; own: number; ofEnded: number } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // After the program's name, which may contain spaces.
+    // The fields after the program's name, which may contain spaces.
     const fields = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
@@ -36,7 +36,7 @@ function statOf(pid: string): { parent: number; own: number; ofEnded: number } {
     const ms = (user: number, system: number) => (fields[user]! + fields[system]!) * TICK_MS
     return { parent: fields[1]!, own: ms(11, 12), ofEnded: ms(13, 14) }
   } catch {
-    // It has ended meanwhile.
+    // The process has ended.
     return { parent: 0, own: 0, ofEnded: 0 }
   }
 }
@@ -60,7 +60,7 @@ export class CpuMeter {
     return result
   }
 
-  /** Milliseconds for a request, in all and by process. */
+  /** Milliseconds per request, in total and by process. */
   toString(): string {
     const each = [...this.times].map(([name, ms]) => [name, ms / this.requests] as const)
     const total = each.reduce((sum, [, ms]) => sum + ms, 0)

@@ -5,13 +5,13 @@ import { load, summary } from './load.ts'
 import { print } from './report.ts'
 import { type Bench, prepareRuns } from './runs.ts'
 
-/** Seconds until the JIT has compiled what is measured. */
+/** Seconds of warm-up, until the JIT has compiled the measured code. */
 const WARM_UP = 15
 const COUNT = 50
-/** Between two of them, so that each comes alone. */
+/** Pause between two delays, so that each is measured alone. */
 const PAUSE_MS = 200
 const SCHEDULES = 5
-/** Each fires once a minute: that is the shortest interval. */
+/** A schedule fires at most once a minute. */
 const TIMES = 2
 
 const BODY = 'set: {type: set_fields, config: {fields: {n: 1}}}'
@@ -40,9 +40,9 @@ interface Save extends Bench {
 }
 
 /**
- * The delays of what starts or continues runs, each alone: from an event to the first segment of the run that it starts,
- * from the time of a schedule to that of its run, from the request that answers an approval to the next node. Beside the
- * first, in turns with it, the floor: from the row of a run that a client started to its first segment.
+ * The delays of starts and continuations of runs, each alone: from an event to the first segment of the run that it
+ * starts, from the time of a schedule to that of its run, from the request that answers an approval to the next node.
+ * The floor of the first, in turns with it: from the row of a run that a client started to its first segment.
  */
 export async function benchTriggers(stack: TestStack): Promise<void> {
   const db = connect({ url: stack.databaseUrl })
@@ -85,7 +85,7 @@ async function events(db: Database, bench: Save) {
   return times
 }
 
-/** Until the runs of the workflows have started, as many as said. */
+/** Waits until the given number of runs of the workflows has started. */
 async function delays(db: Database, since: string, workflowIds: string[], count: number): Promise<number[]> {
   for (;;) {
     const { rows } = await db.system.raw<{ rows: { ms: number }[] }>(

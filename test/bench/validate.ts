@@ -14,7 +14,7 @@ const SIZES = [
   { nodes: 2_000, rounds: 20, spec: lightSpec },
 ]
 
-/** CPU milliseconds of the validation of a spec and of the same as a raw definition, and of their floor, in turns. */
+/** CPU milliseconds of validating a spec, the same as a raw definition, and their floor, in turns. */
 export function benchValidate(): void {
   for (const { nodes, rounds, spec } of SIZES) {
     const text = spec(nodes)
@@ -42,7 +42,7 @@ const times = (ms: number[]) => {
   return `p50 ${p50.toFixed(1)} p99 ${p99.toFixed(1)} ms`
 }
 
-/** The times of each task, after a few rounds that warm up. */
+/** The times of each task, after a few rounds of warm-up. */
 export function inTurns<Name extends string>(
   rounds: number,
   tasks: Record<Name, () => unknown>,

@@ -5,8 +5,7 @@ import { withOwnPostgres } from './own-postgres.ts'
 import { print } from './report.ts'
 
 /**
- * The time of a statement, and its plan, of purges, claims, the sweep and lists, with `rows` rows in each growing
- * table.
+ * The time and the plan of statements of purges, claims, the sweep and lists, with `rows` rows in each growing table.
  */
 export const benchVolume = (rows: number): Promise<void> =>
   withOwnPostgres(async (db, owner) => {

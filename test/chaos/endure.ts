@@ -53,43 +53,46 @@ export async function stopSubject({
 }
 
 export interface Durations {
-  /** Of the load before the fault and after it. */
+  /** The duration of the load before the fault and after it, in milliseconds. */
   beforeMs: number
   afterMs: number
 }
 
-/** How the service came through a fault. Milliseconds from the end of the fault. */
+/** The recovery of the service from a fault. Times in milliseconds from the end of the fault. */
 export interface Outcome {
   fault: Fault
   accounted: Accounted
-  /** Of this fault: requests that were acknowledged, and attempts that failed. */
+  /** Numbers of acknowledged requests and failed attempts during this fault. */
   acknowledged: number
   failures: number
-  /** Until a run of one segment that was requested when the fault ended had ended. */
+  /** Time until the end of a run of one segment that was requested when the fault ended. */
   nextMs: number
-  /** Until the last run, and the last delivery, from before the fault had ended. */
+  /** Time until the end of the last run, and of the last delivery, from before the fault. */
   heldRunsMs: number
   heldDeliveriesMs: number
   complete: boolean
 }
 
 const CLIENTS = 4
-/** Between two requests of a client. */
+/** Pause between two requests of a client. */
 const PAUSE_MS = 400
-/** While more runs are open, clients wait: on a slow machine the load, and not the fault, would be what delays runs. */
+/**
+ * Above this number of open runs clients wait: on a slow machine the load would otherwise delay runs more than the
+ * fault.
+ */
 const MAX_OPEN_RUNS = 40
 const GAUGE_MS = 500
 const MIX: Operation[] = [startRun, createContact, receiveWebhook, startRun, cancelRun]
 const CALL_MS = 300
-/** One delivery in so many fails at first, so that retries are under way. */
+/** One of this many deliveries fails at first, so that retries are in progress. */
 const FAILED_DELIVERIES = 10
 
-/** What Temporal or PostgreSQL lost is found by the sweep, which runs once a minute on rows idle for 30 s. */
+/** The sweep, which checks rows that are idle for 30 s once a minute, finds what Temporal or PostgreSQL has lost. */
 const DRAIN_MS = 240_000
 const REQUEST_MS = 120_000
 const PROGRESS_MS = 5_000
 
-/** Runs the load, strikes, goes on with the load, waits for all to end, and accounts for every request. */
+/** Runs the load, applies the fault, continues the load, waits for all work to end, and accounts for every request. */
 export async function endure(
   fault: Fault,
   subject: Subject,
@@ -157,7 +160,7 @@ export async function endure(
   }
 }
 
-/** What is open, read again and again. */
+/** Polls the open work. */
 class Gauge {
   private open: Open | undefined
   private closed = false
@@ -168,7 +171,7 @@ class Gauge {
     void this.measure()
   }
 
-  /** As far as known: while the database does not answer, none. */
+  /** The last known number; none while the database does not respond. */
   get runs(): number {
     return this.open?.runs ?? 0
   }
@@ -196,13 +199,13 @@ class Gauge {
 async function client(load: Load, first: number, gauge: Gauge, ending: AbortSignal): Promise<void> {
   for (let n = first; !ending.aborted; n++) {
     while (gauge.runs > MAX_OPEN_RUNS && !ending.aborted) await pause(GAUGE_MS)
-    // The ledger counts the requests that were given up.
+    // The ledger counts abandoned requests.
     await MIX[n % MIX.length]!(load).catch(() => {})
     await pause(PAUSE_MS)
   }
 }
 
-/** @returns when the run ended. */
+/** @returns the time at which the run ended. */
 const untilEnded = (db: Database, id: string): Promise<Date> =>
   until(
     'the end of the next run',
@@ -213,7 +216,7 @@ const untilEnded = (db: Database, id: string): Promise<Date> =>
     DRAIN_MS / 1_000,
   )
 
-/** @returns the end of what was created before `time` and ended last; null if all had ended before. */
+/** @returns the last end of rows created before `time`; null if all had ended before. */
 async function lastEnd(db: Database, table: 'runs' | 'deliveries', time: number): Promise<Date | null> {
   const [row] = await db
     .system(table)

@@ -6,15 +6,15 @@ import { cancelRunById, createContacts, startRun } from '../load/operations.ts'
 import { until } from '../support/journey.ts'
 import type { Situation } from './situation.ts'
 
-/** Something that goes wrong while the load continues. */
+/** A fault that occurs while the load continues. */
 export interface Fault {
   name: string
   title: string
   /** Whether it needs a second api and worker. */
   second?: true
   /**
-   * `kill`: the parts that are left and those that are restarted must take over within the limits of `endure.ts`.
-   * Otherwise recovery may have to wait for the sweep, which runs once a minute.
+   * `kill`: the remaining and the restarted parts must take over within the limits of `endure.ts`. Otherwise recovery
+   * may have to wait for the sweep, which runs once a minute.
    */
   kind: 'kill' | 'outage' | 'loss'
   /** Resolves when the fault is over: the killed parts are dead, the frozen ones are resumed. */
@@ -24,7 +24,7 @@ export interface Fault {
 const OUTAGE_MS = 30_000
 /** The supervisor restarts a process at once if it ran for five seconds. */
 const BETWEEN_KILLS_MS = 6_000
-/** A kill within a phase of runs waits until so many are in it. */
+/** A kill within a phase of runs waits until this number of runs is in it. */
 const SEVERAL = 3
 const WAIT_SECONDS = 90
 const BURST = 2_000
@@ -141,7 +141,7 @@ export const FAULTS: Fault[] = [
       const restoredTo = await system.copyPostgres()
       await pause(10_000)
       await system.restorePostgres()
-      // Cancellations that the database has forgotten are requested again; it may have forgotten their run, too.
+      // Cancellations that the database has lost are requested again; their run may be lost, too.
       for (const { id, at } of load.ledger.cancelled)
         if (at >= restoredTo) await cancelRunById(load, id).catch(() => {})
       return { restoredTo }
@@ -184,7 +184,7 @@ async function repeatedly(times: number, strike: () => unknown): Promise<void> {
   }
 }
 
-/** Holds the answers of calls, and does `work` when several calls of runs wait. */
+/** Holds the responses of calls, and runs `work` while several calls of runs wait. */
 async function whileCallsWait({ outside }: Situation, work: () => Promise<void>): Promise<void> {
   outside.hold()
   try {
@@ -198,7 +198,7 @@ async function whileCallsWait({ outside }: Situation, work: () => Promise<void>)
 
 const BLOCKED = `from pg_stat_activity where application_name like 'agx worker%' and wait_event_type = 'Lock'`
 
-/** Holds a lock during `work`. `blocked` waits until several transactions of the worker wait for it. */
+/** Holds a lock while `work` runs. `blocked` waits until several transactions of the worker wait for it. */
 async function whileLocked(
   { system }: Situation,
   lock: string,
@@ -219,7 +219,7 @@ async function whileLocked(
         WAIT_SECONDS,
       ),
     )
-    // PostgreSQL would still execute what the dead worker had sent, its COMMIT too, as soon as the lock is free.
+    // PostgreSQL would still execute the dead worker's statements, including COMMIT, as soon as the lock is free.
     await observer!.query(`select pg_terminate_backend(pid) ${BLOCKED}`)
   } finally {
     await Promise.all([holder!.end(), observer!.end()])

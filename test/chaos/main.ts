@@ -4,9 +4,9 @@ import { endure, type Outcome, type Subject, startSubject, stopSubject } from '.
 import { FAULTS, type Fault } from './faults.ts'
 
 /**
- * `npm run chaos [-- --only=worker-in-call,everything] [--list]`: strikes a stack under load with one fault after the
- * other, and accounts for every acknowledged request after each. Prints what was counted, and at
- * the end a table. Exits with 1 if anything was lost, doubled or stuck.
+ * `npm run chaos [-- --only=worker-in-call,everything] [--list]`: applies one fault after the other to a stack under
+ * load, and accounts for every acknowledged request after each fault. Prints the counts, and finally a table. Exits
+ * with 1 if anything was lost, doubled or stuck.
  */
 const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -38,7 +38,7 @@ for (const [n, fault] of chosen.entries()) {
     rows.push(`${fault.name.padEnd(28)} WRONG, not measured`)
   }
   failed = true
-  // The next fault shall not suffer from this one.
+  // The next fault must not be affected by this one.
   if (subject) await stopSubject(subject)
   subject = undefined
 }

@@ -1,7 +1,7 @@
 import type { Load } from '../load/operations.ts'
 import type { Outside } from '../load/outside.ts'
 import type { System } from './system.ts'
-/** What a fault strikes. */
+/** The system that a fault affects. */
 export interface Situation {
   system: System
   outside: Outside

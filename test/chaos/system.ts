@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ProcessName, startStack, type TestStack } from '../support/stack.ts'
 
-/** The parts that a fault can strike. */
+/** The parts that a fault can affect. */
 export type Victim = Exclude<ProcessName, 'supervisor'>
 
 export const VICTIMS: Victim[] = ['worker', 'api', 'temporal', 'postgres']
@@ -58,7 +58,7 @@ export class System {
 
   /** Stops a part with SIGSTOP. The processes of PostgreSQL are all stopped. */
   async frozen(victim: Victim, meanwhile: () => Promise<void>): Promise<void> {
-    // A stopped process starts no other: after the second round all are found.
+    // A stopped process starts no other, so the second round finds all.
     const pids = new Set<number>()
     for (let round = 0; round < 2; round++)
       for (const pid of this.tree(victim)) {
@@ -90,8 +90,8 @@ export class System {
   }
 
   /**
-   * Copies the data folder of PostgreSQL at one moment, as a snapshot of a file system does.
-   * @returns the time of the copy in milliseconds since the epoch: what was committed before is in it.
+   * Copies the data folder of PostgreSQL at one moment, as a file-system snapshot does.
+   * @returns the time of the copy in milliseconds since the epoch: it contains everything committed before.
    */
   async copyPostgres(): Promise<number> {
     const at = Date.now()

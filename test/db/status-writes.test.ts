@@ -13,7 +13,7 @@ const MOVES: Record<string, RegExp> = {
   exports: /^db\/files\/moves\//,
 }
 
-/** Where the table is a variable: in the move files, and in that of replays, whose type names its tables. */
+/** Also if a variable names the table: in the move files, and in db/replays.ts, whose type names its tables. */
 const ANY = /moves\/|^db\/replays\.ts$/
 
 describe('statuses of runs, deliveries, imports and exports', () => {
@@ -68,7 +68,7 @@ describe('statuses of runs, deliveries, imports and exports', () => {
 })
 
 const TABLE = Object.keys(MOVES).join('|')
-/** A statement as text; `set` ends at the next clause or the end of the text. */
+/** An UPDATE as text; `set` ends at the next clause or the end of the text. */
 const UPDATE = new RegExp(
   `\\bupdate\\s+(${TABLE}|\\$\\{[^}]+\\})\\s(?:\\w+\\s)?\\s*set\\b([\\s\\S]*?)(?=\\bwhere\\b|\\bfrom\\b|\`|$)`,
   'g',

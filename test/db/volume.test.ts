@@ -6,7 +6,7 @@ import { fillVolume, VOLUME_TABLES } from '../support/volume.ts'
 import { volumeWork } from '../support/volume-statements.ts'
 
 const ROWS = 40_000
-/** The most rows that a statement may read: a batch of a claim, a page or a purge, with what belongs to it. */
+/** Maximum number of rows that a statement may read: a batch of a claim, a page or a purge, with related rows. */
 const MOST_READ = 12_000
 
 describe('growing tables', function () {

@@ -1,4 +1,4 @@
-/** From the metrics of the api: how often each status was answered, and the operations that no request got through to. */
+/** Counts of responses by status, and operations without a successful request, from the metrics of the api. */
 export async function answered(apiUrl: string): Promise<string[]> {
   const text = await (await fetch(`${apiUrl}/metrics`)).text()
   const statuses = new Map<string, number>()

@@ -8,7 +8,7 @@ const EXCLUDED = ['signOut']
 /** OpenAPI 3.1 describes the text of a stream, schemathesis expects a description of its events. */
 const STREAMS = ['streamRun']
 
-/** Of the requests with a path parameter, those that name a row that exists. */
+/** The share of requests with a path parameter that name an existing row. */
 const SHARE = 0.8
 
 /** Writes the settings of schemathesis into the folder in which it is called. */
@@ -74,5 +74,5 @@ export async function writeDocument(folder: string, apiUrl: string): Promise<str
 
 const KEYED = 'createWorkflow'
 
-/** A JSON string is one of TOML, too. */
+/** A JSON string is also a TOML string. */
 const text = (value: string) => JSON.stringify(value)

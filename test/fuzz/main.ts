@@ -15,10 +15,10 @@ import { prepareRows, type Rows } from './rows.ts'
 const SCHEMATHESIS = 'schemathesis==4.32.5'
 
 /**
- * `npm run fuzz [-- --examples=20] [--path=/v1/runs] [--seed=1]`: sends valid and invalid requests, which schemathesis
- * makes from /openapi.json, to every operation of a started stack. Prints each answer of 500 or above, and each whose
- * status, content type, headers or body the document does not describe, with a `curl` line. Exits with 1 if there is
- * one, with 2 if schemathesis cannot be installed.
+ * `npm run fuzz [-- --examples=20] [--path=/v1/runs] [--seed=1]`: schemathesis sends valid and invalid requests,
+ * generated from /openapi.json, to every operation of a started stack. Prints each response of 500 or above, and each
+ * response whose status, content type, headers or body the document does not describe, with a `curl` line. Exits with 1
+ * if there is one, with 2 if schemathesis cannot be installed.
  */
 const { values } = parseArgs({
   options: {
@@ -59,11 +59,11 @@ interface Realm {
   /** A regular expression. */
   paths: string
   headers: Record<string, string>
-  /** Below a limit that no plan lifts. */
+  /** Below the limit that no plan raises. */
   rate?: string
 }
 
-/** Each with what it wants for authentication; /app refuses keys, and /v1 sessions. */
+/** Each realm with its credentials; /app refuses keys, and /v1 sessions. */
 function realmsOf(path: string, { key, session }: Rows): Realm[] {
   const all: Realm[] = [
     { prefix: '/v1/', paths: '^/v1/', headers: { Authorization: `Bearer ${key}` } },
@@ -75,7 +75,7 @@ function realmsOf(path: string, { key, session }: Rows): Realm[] {
   return realm ? [{ ...realm, paths: `^${path}` }] : []
 }
 
-/** In the folder of the settings, where schemathesis also keeps what it found. @returns its exit code. */
+/** Runs in the folder of the settings, where schemathesis also keeps its findings. @returns its exit code. */
 async function fuzz(cwd: string, document: string, { paths, headers, rate }: Realm): Promise<number> {
   const schemathesis = spawn(
     python,

@@ -4,12 +4,12 @@ import type { Outside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
 import type { TestStack } from '../support/stack.ts'
 
-/** What the requests of the fuzzer need to get past "unauthorized" and "not found". */
+/** The rows with which the fuzzer's requests get past "unauthorized" and "not found". */
 export interface Rows {
   key: string
   /** The headers of a session of the owner. */
   session: Record<string, string>
-  /** By the name of a path parameter: values that exist. */
+  /** Existing values, by name of the path parameter. */
   ids: Record<string, string[]>
 }
 

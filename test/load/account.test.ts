@@ -7,7 +7,7 @@ import { account, linesOf } from './account.ts'
 import { emptyLedger, type Ledger } from './ledger.ts'
 import type { Outside } from './outside.ts'
 
-/** Everything as it must be after a contact, an incoming webhook, a run and a cancellation. */
+/** Rows as they must be after a contact, an incoming webhook, a run and a cancellation. */
 interface World {
   db: TestDatabase
   ledger: Ledger
@@ -60,7 +60,7 @@ async function createWorld(db: TestDatabase): Promise<World> {
   return { db, ledger, outside: { calls, deliveries }, run, contact: created }
 }
 
-/** What is broken, and the checks that must complain. */
+/** Damages, and the checks that must report them. */
 const CASES: [title: string, damage: (world: World) => unknown, ...checks: string[]][] = [
   [
     'a contact that is gone',

@@ -4,7 +4,7 @@ import type { Acknowledged, Ledger } from './ledger.ts'
 import type { Outside } from './outside.ts'
 import { SUBSCRIBED } from './target.ts'
 
-/** One thing that must hold for each of `of` rows; `wrong` describes those for which it does not. */
+/** A condition that must hold for each of `of` rows; `wrong` describes the rows that violate it. */
 export interface Check {
   name: string
   of: number
@@ -24,15 +24,17 @@ export interface AccountOptions {
   outside: Pick<Outside, 'calls' | 'deliveries'>
 }
 
-/** What has not ended. */
+/** Work that has not ended. */
 export interface Open {
   runs: number
   deliveries: number
-  /** Events of the outbox that the relay has not matched with webhooks. */
+  /** Events of the outbox that the relay has not matched with endpoints. */
   events: number
 }
 
-/** Waits until all runs and deliveries have ended and the outbox is empty. @returns false if they do not in time. */
+/**
+ * Waits until all runs and deliveries have ended and the outbox is empty. @returns false if the time is over before.
+ */
 export async function drained(db: Database, milliseconds: number): Promise<boolean> {
   for (const until = Date.now() + milliseconds; Date.now() < until; await pause(500)) {
     const open = await countOpen(db).catch(() => undefined)
@@ -51,12 +53,12 @@ export async function countOpen(db: Database): Promise<Open> {
 }
 
 /**
- * Compares what was acknowledged with what exists. Own-data effects must exist exactly once, external ones at least once
- * with one idempotency key, and every run, delivery and event must have ended. Call it when all has `drained`.
+ * Compares the acknowledged requests with the rows. Effects on own data must exist exactly once, external ones at least
+ * once with one idempotency key, and every run, delivery and event must have ended. Call it when all has `drained`.
  */
 export async function account({ db, ledger, outside }: AccountOptions): Promise<Accounted> {
   const idsOf = (all: Acknowledged[]) => all.map(({ id }) => id)
-  /** The rows of `sql` are what is wrong, described by their column `wrong`. */
+  /** The rows of `sql` violate the check; their column `wrong` describes them. */
   const check = async (name: string, of: number, sql: string, ids: string[] = []): Promise<Check> => {
     const bindings = sql.includes('?') ? [ids] : []
     const { rows } = await db.system.raw<{ rows: { wrong: string }[] }>(sql, bindings)
@@ -112,7 +114,7 @@ const equal = (name: string, expected: number, found: number): Check => ({
   wrong: found === expected ? [] : [`found ${found}`],
 })
 
-/** After the database was restored, it is right that it refuses to cancel a run that it has forgotten. */
+/** After a restore, the database rightly refuses to cancel a run that it has lost. */
 const abandonedOf = ({ abandoned, forgetful }: Ledger) =>
   abandoned.filter((error) => !(forgetful && /cancel: 404/.test(error)))
 
@@ -201,7 +203,7 @@ async function webhookIds(db: Database, condition: string): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** One line per check: what was counted, and examples of what is wrong. */
+/** One line per check: the count, and examples of violations. */
 export const linesOf = ({ checks, repeatedCalls, repeatedDeliveries }: Accounted): string[] => [
   ...checks.map(({ name, of, wrong }) => {
     if (wrong.length === 0) return `  ok     ${name}: ${of}`

@@ -1,10 +1,10 @@
-/** Something that was acknowledged by 2xx, and when, in milliseconds since the epoch. */
+/** An object acknowledged by 2xx, and the time in milliseconds since the epoch. */
 export interface Acknowledged {
   id: string
   at: number
 }
 
-/** What a load was promised, and what is therefore checked afterwards. */
+/** The acknowledgements of a load, which are checked afterwards. */
 export interface Ledger {
   /** Contacts that were created through the API. */
   contacts: Acknowledged[]
@@ -16,9 +16,9 @@ export interface Ledger {
   cancelled: Acknowledged[]
   /** Attempts of requests that failed. */
   failures: number
-  /** The errors of requests that were refused, or given up. */
+  /** The errors of refused and abandoned requests. */
   abandoned: string[]
-  /** Whether the database was restored: it may hold requests that were acknowledged but are not in this ledger. */
+  /** Whether the database was restored: it may contain acknowledged requests that are not in this ledger. */
   forgetful: boolean
 }
 
@@ -32,7 +32,7 @@ export const emptyLedger = (): Ledger => ({
   forgetful: false,
 })
 
-/** Removes what was acknowledged between two times: the database was restored to the first one at the second one. */
+/** Removes the entries acknowledged between two times: the database was restored to the first time at the second. */
 export function forget(ledger: Ledger, from: number, to: number): void {
   const kept = (all: Acknowledged[]) => all.filter(({ at }) => at < from || at >= to)
   ledger.contacts = kept(ledger.contacts)

@@ -3,23 +3,23 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Acknowledged, Ledger } from './ledger.ts'
 import type { Target } from './target.ts'
 
-/** One operation of a client. It enters what was acknowledged in the ledger, and throws if it gives up. */
+/** One operation of a client. It adds acknowledged objects to the ledger, and throws if it gives up. */
 export type Operation = (load: Load) => Promise<void>
 
 export interface Load {
   target: Target
   ledger: Ledger
-  /** Requests that fail are repeated until they are answered by 2xx or refused, or until this signal. */
+  /** A failed request is repeated until the response is 2xx or a refusal, or until this signal. */
   giveUp: AbortSignal
 }
 
 const RETRY_MS = 250
-/** A client that gets no answer for so long repeats its request. */
+/** A client repeats its request if it gets no response within this time. */
 const ANSWER_MS = 10_000
 
-/** An answer other than 2xx. */
+/** A response other than 2xx. */
 class Refusal extends Error {
-  /** Whether the same request would be refused again. 409: it is still in progress. 429: a limit. */
+  /** Whether the same request would be refused again. Not for 409 (in progress) and 429 (a limit). */
   readonly isFinal: boolean
 
   constructor(message: string, status: number) {
@@ -29,8 +29,9 @@ class Refusal extends Error {
 }
 
 /**
- * Sends a request as a careful client does: a request that failed is repeated with the same idempotency key, on each api
- * in turn. @returns the body of the 2xx.
+ * Sends a request as a careful client does: it repeats a failed request with the same idempotency key, to each api in
+ * turn.
+ * @returns the body of the 2xx.
  */
 async function send<Answer = Record<string, string>>(
   { target, ledger, giveUp }: Load,
@@ -72,7 +73,7 @@ export const createContact: Operation = async (load) => {
   load.ledger.contacts.push(acknowledged(id!))
 }
 
-/** Contacts of one batch. */
+/** Number of contacts of one batch. */
 const BATCH = 100
 
 /** Creates contacts in batches, one after the other. */
@@ -112,7 +113,7 @@ export const startQuickRun = (load: Load): Promise<string> => startByName(load, 
 /** Starts a run that would take a month, and cancels it. */
 export const cancelRun: Operation = async (load) => {
   const id = await startByName(load, 'Long')
-  // Many cancellations shall meet a run that has started.
+  // Random, so that many cancellations meet a run that has started.
   await pause(Math.random() * 500)
   await cancelRunById(load, id)
   load.ledger.cancelled.push(acknowledged(id))

@@ -6,15 +6,15 @@ export interface Outside {
   url: string
   /** The idempotency keys of the calls of each run, one entry per call. */
   calls: Map<string, string[]>
-  /** How often each delivery arrived, by webhook-id. */
+  /** The number of arrivals of each delivery, by webhook-id. */
   deliveries: Map<string, number>
-  /** Answers of calls are delayed by this many milliseconds. */
+  /** Delays the responses of calls by this number of milliseconds. */
   delayCalls(milliseconds: number): void
-  /** Of this many first attempts of deliveries, one is answered by 500; 0 for none. */
+  /** Responds with 500 to one of this many first attempts of deliveries; 0 for none. */
   failDeliveries(oneIn: number): void
-  /** Holds the answers of all later calls until `release`. */
+  /** Holds the responses of all later calls until `release`. */
   hold(): void
-  /** Requests whose answers are held. */
+  /** Number of requests whose responses are held. */
   held(): number
   release(): void
   close(): Promise<void>

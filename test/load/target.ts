@@ -11,8 +11,8 @@ export interface Target {
 }
 
 /**
- * Effects on own data before and after a timer and a call, which has one attempt: a fault must not use it up. Each effect
- * is a contact with the id of the run, so that a doubled effect shows.
+ * Effects on own data before and after a timer and a call, which has a single attempt that a fault must not use up.
+ * Each effect is a contact with the id of the run, so that a doubled effect is visible.
  */
 const loadSpec = (url: string) => `name: Load
 trigger: {type: webhook}
@@ -37,7 +37,7 @@ nodes:
 outputs: {text: "{{ nodes.greeting.output.text }}"}
 `
 
-/** Its runs end only if they are cancelled. */
+/** Its runs end only by cancellation. */
 const LONG = `name: Long
 nodes:
   pause:

@@ -12,13 +12,13 @@ import {
 
 /** A load whose requests are timed. */
 export interface TimedLoad extends Load {
-  /** Milliseconds of each request since the last look. */
+  /** Milliseconds of each request since the last call. */
   times: number[]
 }
 
 const CAPACITY_CLIENTS = 16
 const CAPACITY_MS = 20_000
-/** Bounds what an open loop piles up where the service cannot keep up. */
+/** Maximum number of open requests of an open loop, if the service is too slow. */
 const MAX_OPEN = 500
 
 /** One round of the mix. */
@@ -35,8 +35,8 @@ async function perform(load: TimedLoad, index: number): Promise<void> {
 }
 
 /**
- * Requests per second of a closed loop, until all that they have started has ended too: the api accepts faster than a
- * worker and Temporal carry. `drained` resolves when no run and no delivery is open.
+ * Requests per second of a closed loop, until the work that they started has ended: the api accepts faster than a
+ * worker and Temporal process. `drained` resolves when no run and no delivery is open.
  */
 export async function measureCapacity(load: TimedLoad, drained: () => Promise<unknown>): Promise<number> {
   let count = 0
@@ -50,7 +50,7 @@ export async function measureCapacity(load: TimedLoad, drained: () => Promise<un
   return count / ((performance.now() - started) / 1_000)
 }
 
-/** Sends requests at a rate, whether or not the earlier ones were answered. */
+/** Sends requests at a rate, without waiting for the responses of earlier ones. */
 export async function openLoop(load: TimedLoad, perSecond: number, milliseconds: number): Promise<void> {
   const started = performance.now()
   const open = new Set<Promise<void>>()

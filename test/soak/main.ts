@@ -11,8 +11,8 @@ import { Observer } from './observe.ts'
 
 /**
  * `npm run soak [-- --minutes=60] [--rate=20]`: a mixed load of records, lists, runs with an external node, webhooks in
- * and out, at a rate of requests per second; without one, at half of the capacity that it first measures. Prints a line
- * a minute, and at the end whether everything accepted was accounted for, and the slope of the memory. Exits with 1 if
+ * and out, at a rate of requests per second; by default at half of the capacity, which it measures first. Prints a line
+ * a minute, and finally whether all accepted requests are accounted for, and the slope of the memory. Exits with 1 if
  * something is missing.
  */
 const { values } = parseArgs({

@@ -7,7 +7,7 @@ import type { TimedLoad } from './load.ts'
 const EVERY_MS = 60_000
 const PROCESSES = ['api', 'worker', 'postgres', 'temporal'] as const satisfies ProcessName[]
 
-/** Prints a line a minute, and remembers the memory of each process. Linux only. */
+/** Prints a line a minute, and records the memory of each process. Linux only. */
 export class Observer {
   private readonly stack: TestStack
   private readonly db: Database
@@ -66,7 +66,7 @@ export class Observer {
     return row!.count
   }
 
-  /** Megabytes per hour by least squares, of the second half of the minutes: the first one warms up. */
+  /** Megabytes per hour by least squares, over the second half of the minutes: the first half is a warm-up. */
   printSlopes(): void {
     for (const [name, all] of Object.entries(this.memory)) {
       const values = all.slice(Math.floor(all.length / 2))
@@ -87,14 +87,14 @@ async function lagOf(url: string): Promise<string> {
   return seconds === undefined ? '?' : (Number(seconds) * 1_000).toFixed(0)
 }
 
-/** Kilobytes of a process and its children; those of PostgreSQL share memory, which counts once for each. */
+/** Kilobytes of a process and its children. Shared memory of PostgreSQL is counted once per process. */
 function residentOf(pid: number): number {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) => childrenOf(`/proc/${pid}/task/${task}`))
   const own = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0)
   return children.reduce((sum, child) => sum + residentOrGone(child), own)
 }
 
-/** The children that a thread has started; none if it has ended meanwhile. */
+/** The children that a thread has started; none if it has ended. */
 function childrenOf(thread: string): number[] {
   try {
     return readFileSync(`${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)

@@ -35,7 +35,7 @@ export interface TestApi {
   url: string
   organizationId: string
   key: string
-  /** That seals. Random, unless `env` has SECRETS_KEY. */
+  /** The sealing key. Random, unless `env` has SECRETS_KEY. */
   secretsKey: Buffer
   /** Throws if the answer differs from its OpenAPI declaration. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>

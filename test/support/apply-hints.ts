@@ -32,7 +32,7 @@ export function applyHints(text: string, findings: Finding[]): { text: string; a
   return { text: edits.length > 0 ? document.toString() : mended, applied }
 }
 
-/** What is no YAML: fences, tabs, missing quotes. From the end, so that positions stay. */
+/** Corrects invalid YAML: fences, tabs, missing quotes. It starts from the end, so that positions stay valid. */
 function withSyntax(text: string, findings: Finding[], applied: Finding[]): string {
   let lines = text.split('\n')
   const fences = findings.filter(({ code }) => code === 'code_fence')
@@ -101,7 +101,7 @@ function editOf(document: Document, offset: number, { hint = '', path }: Finding
 const keyOf = (map: YAMLMap | undefined, name: string | undefined) =>
   map?.items.map(({ key }) => key as Scalar).find(({ value }) => value === name)
 
-/** The key or value that begins at an offset. */
+/** The key or value that starts at an offset. */
 function scalarAt(document: Document, offset: number): Scalar | undefined {
   let found: Scalar | undefined
   visit(document, {

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from './stack-client.ts'
 
-/** One request or a few, whose computation the tenant chooses. Throws where it is not answered as it should be. */
+/** A few requests whose cost of computation the tenant controls. Throws for an unexpected response. */
 export interface Attack {
   name: string
   run(client: Client): Promise<void>
 }
 
-/** A spec whose first node has so many cases, that all lead to other nodes, which meet in one. */
+/** A spec whose first node has this number of cases. They lead to different nodes, which join in one. */
 export function wideSwitch(cases: number): string {
   const all = Array.from({ length: cases }, (_, index) => index)
   return [
@@ -49,7 +49,7 @@ export const ATTACKS: Attack[] = [
           transforms: [{ type: 'replace', pattern: PATTERN, by: '' }],
         },
       ]
-      // Nothing in it matches, so that all of it is read.
+      // It contains no match, so all of it is read.
       const text = 'a'.repeat(131_000)
       const { status } = await hook(
         { field_mapping: { mode: 'manual', rules } },

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SEVERE = ['high', 'critical']
-/** Of one request; there is no second one. */
+/** Timeout of the single request, in milliseconds. */
 const TIMEOUT_MS = 15_000
 
 interface Report {
@@ -35,7 +35,7 @@ if (problems.length > 0) {
   process.exit(1)
 }
 
-/** Packages that are not pinned to what a registry has published: npm could install something else. */
+/** Packages that are not pinned to a published version: npm could install another one. */
 function lockProblems(): string[] {
   const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8')) as {
     packages: Record<string, { integrity?: string; resolved?: string; link?: true }>

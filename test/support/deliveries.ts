@@ -61,7 +61,7 @@ export async function startDeliveries() {
 
     /** Raises the endpoint's event and begins its first attempt, whose worker then dies. @returns the delivery's id. */
     async interrupt(webhook: { id: string; event: string }): Promise<string> {
-      // No relay starts it meanwhile.
+      // Inactive, so that no relay starts the delivery.
       await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
       const id = await this.raise(webhook)
       const set = (status: string, held_for: string | null = null) =>

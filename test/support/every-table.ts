@@ -17,7 +17,7 @@ export interface TenantTable {
 interface Column {
   name: string
   type: string
-  /** Must be given: neither null nor a default nor generated. */
+  /** Must be set: it is not null, and has no default and no generated value. */
   required: boolean
   /** What a check accepts, where it lists values. */
   accepted: string | null

@@ -8,7 +8,7 @@ import { findNodeType } from '../../workflows/nodes/index.ts'
 import { LIMITS } from '../../workflows/shared/run-limits.ts'
 
 export interface ExecuteOptions {
-  /** What placeholders read. */
+  /** The values that placeholders read. */
   scope?: Record<string, unknown>
   effects?: Partial<Effects>
   now?: Date

@@ -3,15 +3,15 @@
 import type { Definition, Edge, NodeSpec } from '../../workflows/language/definition.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 
-/** What can be known about the order of a definition's nodes before it runs. */
+/** Facts about the order of a definition's nodes before a run. */
 export interface OracleGraph {
-  /** Reached from the first node. */
+  /** The nodes that can be reached from the first node. */
   reachable: ReadonlySet<string>
-  /** A circle, as ids, or undefined. */
+  /** A cycle, as node ids; undefined without one. */
   cycle: string[] | undefined
   /** Everything that may have run before a node. */
   upstream(id: string): ReadonlySet<string>
-  /** Of those, the ones that have run whenever the node runs. */
+  /** The upstream nodes that have run whenever the node runs. */
   certain(id: string): ReadonlySet<string>
 }
 
@@ -35,7 +35,7 @@ export function oracleGraphOf(
   const arrivals = (id: string) => (into.get(id) ?? []).filter(({ from }) => reachable.has(from))
   const skippable = (id: string) => nodes.get(id)!.when !== undefined
 
-  /** Whether a node that runs surely leaves by this handle: it has no other that leads on. */
+  /** Whether a node that runs always continues by this handle, because no other handle leads on. */
   const surelyLeavesBy = (id: string, handle: string): boolean => {
     const node = nodes.get(id)!
     const type = typeOf(node)
@@ -45,7 +45,7 @@ export function oracleGraphOf(
     return onlyWay && node.on_error !== 'end' && !out.get(id)?.some((edge) => edge.handle === 'error')
   }
 
-  /** All that has run, or will in any case, once these nodes have run and these edges were taken. */
+  /** The nodes that have run, or will run in any case, once these nodes have run and these edges were taken. */
   const follow = (ran: Iterable<string>, taken: Edge): Set<string> => {
     const found = new Set(ran)
     const queue = [...found]
@@ -60,7 +60,7 @@ export function oracleGraphOf(
     return found
   }
 
-  /** What runs in every run in which the node runs, before it or beside it. */
+  /** The nodes that run in every run in which the node runs, before it or in parallel. */
   const companions: (id: string) => ReadonlySet<string> = remember((id) =>
     common(
       arrivals(id).map((edge) => {

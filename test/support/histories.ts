@@ -4,7 +4,7 @@ import proto from '@temporalio/proto'
 
 const { History } = proto.temporal.api.history.v1
 
-/** Stores a history for the replay tests; without stack traces, which name the paths of the machine it ran on. */
+/** Stores a history for the replay tests, without stack traces, which contain paths of the recording machine. */
 export function saveHistory(file: URL, history: proto.temporal.api.history.v1.IHistory): void {
   const copy = History.decode(History.encode(history).finish())
   emptyStackTraces(copy)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 export interface HttpServer {
   /** `http://127.0.0.1:<port>` */
   url: string
-  /** Closes open connections, too. */
+  /** Also closes open connections. */
   close(): Promise<void>
 }
 

@@ -23,7 +23,7 @@ export interface IncomingTest {
   createWebhook(values?: object): Promise<TestWebhook>
   /** Sends a webhook; `headers` may replace the secret's header. */
   send(webhook: TestWebhook, body: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Newest first. */
+  /** Log entries, newest first. */
   logs(webhook: TestWebhook): Promise<Answer['body'][]>
   contact(id: string): Promise<Answer['body']>
   close(): Promise<void>

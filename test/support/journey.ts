@@ -109,7 +109,7 @@ export async function prepareJourney(stack: TestStack, outside: Outside): Promis
   return { incoming, v1, app }
 }
 
-/** Calls with JSON. Throws the answer if it is not 2xx. */
+/** Sends requests with JSON. Throws a response that is not 2xx. */
 function caller(base: string, headers: Record<string, string>) {
   return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await fetch(base + path, {

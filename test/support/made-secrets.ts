@@ -20,7 +20,7 @@ const MADE = [
   /(?<=\/webhooks\/incoming\/[\w-]{36}(?:\?token=|\/))[\w-]{43}\b/g,
 ]
 
-/** Characters of a part of a secret that is searched for: long enough to be found nowhere by chance. */
+/** Number of characters of a part that is searched for: long enough to never occur by chance. */
 const PART = 16
 
 /** The names and first characters of keys are shown, so that the parts are of the end. */
@@ -53,7 +53,7 @@ function add(secret: string): void {
   }
 }
 
-/** Notes a secret that the service has made. */
+/** Registers a secret that the service has generated. */
 export function noteSecret(secret: string): void {
   if (noted.has(secret)) return
   add(secret)
@@ -61,13 +61,13 @@ export function noteSecret(secret: string): void {
   if (shared) appendFileSync(shared, `${secret}\n`)
 }
 
-/** Notes every secret in an answer, its cookies or a mail. */
+/** Registers every secret in a response, its cookies or a mail. */
 export function noteSecrets(...texts: string[]): void {
   for (const text of texts)
     for (const pattern of MADE) for (const [secret] of text.matchAll(pattern)) noteSecret(secret)
 }
 
-/** Of an answer. */
+/** Registers every secret in a response. */
 export const noteSecretsOf = (headers: Headers, text: string): void =>
   noteSecrets(text, ...headers.getSetCookie())
 
@@ -78,7 +78,7 @@ export function loadSharedSecrets(): void {
     for (const line of readFileSync(shared, 'utf8').split('\n')) if (line) add(line)
 }
 
-/** Where a part of a noted secret begins; -1 if there is none. */
+/** The position of a part of a registered secret; -1 if there is none. */
 export function indexOfSecret(data: Buffer): number {
   if (!begins) return -1
   let last = 0

@@ -44,13 +44,13 @@ export interface Fixture {
   remove(): Promise<void>
 }
 
-/** How a test makes a move. */
+/** The functions with which a test makes a move. */
 export interface Driver<F extends Fixture> {
-  /** Makes the conditions of the move to this status true. */
+  /** Satisfies the conditions of the move to this status. */
   arrange?(fixture: F, to: string): Promise<unknown>
   /** Tries the move. @returns whether it reports success. */
   act(fixture: F, to: string): Promise<boolean>
-  /** Tries it while a condition is false. */
+  /** Tries the move while a condition is not satisfied. */
   unmet?: Record<string, (fixture: F, to: string) => Promise<boolean>>
 }
 
@@ -58,7 +58,7 @@ export interface MovesOptions<F extends Fixture> {
   table: TableRow[]
   statuses: readonly string[]
   fixture(status: string): Promise<F>
-  /** By the table's `move`; in the order of its lines if two have the same name. */
+  /** Drivers by the table's `move`, in the order of its lines if two have the same name. */
   drivers: Record<string, Driver<F> | Driver<F>[]>
 }
 

@@ -12,7 +12,7 @@ export const set = (id: string, value: unknown = id): NodeSpec => ({
 
 export const delay = (id: string, time: string): NodeSpec => ({ id, type: 'delay', config: { for: time } })
 
-/** A call of a server; what it answers is up to the worker's `http`. */
+/** A node that calls a server; the worker's `http` defines the response. */
 export const call = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
   id,
   type: 'api_request',

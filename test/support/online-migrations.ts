@@ -1,7 +1,7 @@
 /**
- * What a migration of a running system must not contain: the version before still serves, and reads and writes the tables
- * (see `db/migrations/index.ts`). A check of words, not of grammar: a statement that is safe for a reason that the
- * check does not see has the comment `online: why`.
+ * Statements that a migration of a running system must not contain, because the previous version still reads and writes
+ * the tables (see `db/migrations/index.ts`). The check searches for words and does not parse. A statement that is safe
+ * for another reason has the comment `online: <reason>`.
  */
 const REFUSED: [pattern: RegExp, why: string][] = [
   [
@@ -54,7 +54,10 @@ const REFUSED: [pattern: RegExp, why: string][] = [
   ],
 ]
 
-/** Why each statement is not safe while the version before serves. Tables that the same migration creates may change. */
+/**
+ * The reason why each statement is unsafe while the previous version serves. Tables that the same migration creates may
+ * change.
+ */
 export function problemsOf(sql: string, earlier: readonly string[] = []): string[] {
   const statements = split(sql)
   const created = new Set(
@@ -75,7 +78,10 @@ export function problemsOf(sql: string, earlier: readonly string[] = []): string
   })
 }
 
-/** The statements in small letters, with single spaces and without texts; of its comments, those in slashes. */
+/**
+ * The statements in lower case, with single spaces and without string literals. Of its comments only block comments
+ * remain.
+ */
 function split(sql: string): { text: string; comments: string }[] {
   const plain = sql
     .replace(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''")

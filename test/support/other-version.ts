@@ -7,10 +7,10 @@ import { ENGINE } from '../../workflows/language/definition.ts'
 import { temporaryFolder } from './folder.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-/** All that a worker process is made of. */
+/** The sources of a worker process. */
 const SOURCES = ['package.json', 'tsconfig.json', 'activities', 'db', 'worker', 'workflows']
 
-/** What the next version adds; a program that uses it needs `engine`. */
+/** The additions of the next version; a program that uses them needs `engine`. */
 export const NEXT = { engine: ENGINE + 1, nodeType: 'set_fields_next' }
 
 /** A change of one file; the first match is replaced. */

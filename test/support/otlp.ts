@@ -8,13 +8,13 @@ export interface ReceivedSpan {
   spanId: string
   parentSpanId?: string
   name: string
-  /** 2 internal... as numbers of OTLP: 1 internal, 2 server, 3 client, 4 producer. */
+  /** The kinds of OTLP: 1 internal, 2 server, 3 client, 4 producer. */
   kind: number
   attributes: Record<string, unknown>
   failed: boolean
 }
 
-/** A collector of OpenTelemetry: takes spans by OTLP over HTTP. */
+/** A collector of OpenTelemetry: receives spans by OTLP over HTTP. */
 export async function startCollector() {
   const spans: ReceivedSpan[] = []
   const requests: { type: string | undefined; path: string | undefined; body: Buffer }[] = []

@@ -1,8 +1,8 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A way to PostgreSQL that a test can cut: its connections break, and new ones are refused. */
+/** A TCP proxy to PostgreSQL that a test can cut: its connections break, and new ones are refused. */
 export interface Outage {
-  /** The URL that leads through it. */
+  /** The URL of the database through the proxy. */
   url: string
   begin(): Promise<void>
   end(): Promise<void>

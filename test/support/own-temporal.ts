@@ -38,7 +38,10 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
 
 const databaseOf = (folder: string) => join(folder, 'temporal.db')
 
-/** Makes each read of a workflow fail in the database of the running server, which goes on to answer all else. */
+/**
+ * Makes every read of a workflow fail in the database of the running server, which still responds to all other
+ * requests.
+ */
 export const breakDatabase = ({ folder }: OwnTemporal): void =>
   alter(folder, 'alter table current_executions rename to away')
 

@@ -36,11 +36,11 @@ export async function statementsOf(
 const clientOf = (trx: Knex): EventEmitter => (trx('runs') as unknown as { client: EventEmitter }).client
 
 export interface Plan {
-  /** The node types with their table or index, from the top. */
+  /** The node types with their table or index, from the root. */
   nodes: string[]
-  /** The tables that are scanned from end to end. */
+  /** The tables with a full scan. */
   scanned: string[]
-  /** Rows that the scans read, also those that a filter removed. */
+  /** Number of rows that the scans read, including filtered rows. */
   rows: number
   ms: number
 }
@@ -56,11 +56,11 @@ interface Node {
   Plans?: Node[]
 }
 
-/** Executes a statement as the system role, with the lock that a claim needs, and takes it back. */
+/** Executes a statement as the system role, with the lock of a claim, and rolls it back. */
 export const planOf = (client: pg.Client, statement: Statement): Promise<Plan> =>
   planAs(client, "set local role agx_system; set local app.has_lock = 'true'", statement)
 
-/** Executes a statement for an organization, behind row-level security, and takes it back. */
+/** Executes a statement for an organization, behind row-level security, and rolls it back. */
 export const planInTenant = (
   client: pg.Client,
   organizationId: string,

@@ -34,7 +34,7 @@ const NEEDLES = [
   Buffer.from(MARKER).toString('hex'),
   ...[0, 1, 2].map((before) => {
     const text = Buffer.from('x'.repeat(before) + MARKER).toString('base64')
-    // The characters at the ends also hold bits of the neighbours.
+    // The first and last characters also contain bits of the neighbouring bytes.
     return text.slice(before === 0 ? 0 : before + 1, Math.floor(((before + MARKER.length) * 8) / 6))
   }),
 ]
@@ -58,10 +58,10 @@ export const searchText = (where: string, text: string, others?: readonly string
 /** Characters of a log that are kept. */
 const KEPT = 8 * 1024 * 1024
 
-/** Logs by name, with the lines that are to be searched: a test learns a new secret only after what was logged with it. */
+/** Logs by name, with the lines to search: a test may learn a secret only after it was logged. */
 const logs = new Map<string, { lines: string[]; size: number }>()
 
-/** A log that is searched, and kept only until then. */
+/** A log that is kept until it is searched. */
 export function searchedLog(name: string): DestinationStream {
   const log = logs.get(name) ?? { lines: [], size: 0 }
   logs.set(name, log)
@@ -111,7 +111,7 @@ export function searchFolder(folder: string, others: readonly string[] = []): vo
   }
 }
 
-/** Of a table; tables with more rows are those of tests of volume. */
+/** Maximum number of searched rows of a table; tables with more rows belong to tests of volume. */
 const MAX_ROWS = 20_000
 
 /** Searches every table of a test's database. */

@@ -8,9 +8,9 @@ import { quietPort } from './quiet-port.ts'
 /** One process of the service, as `npm run api` or `npm run worker` starts it. */
 export interface TestProcess {
   child: ChildProcess
-  /** Of the process's own port, without a slash at the end. */
+  /** The URL of the process, without a trailing slash. */
   url: string
-  /** What it logged so far; empty where `stdio` gives it other files. */
+  /** Its log so far; empty if `stdio` redirects it. */
   output(): string
   /** Its exit code or signal. */
   exited: Promise<number | NodeJS.Signals>
@@ -32,7 +32,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const START_MS = 60_000
 
-/** Resolves when the process answers `until`. Throws with its log where it ends before. */
+/** Resolves when the process responds to `until`. Throws with its log if it exits before. */
 export async function startProcess(
   name: 'api' | 'worker',
   { databaseUrl, env = {}, stdio, until = '/readyz', root = ROOT }: ProcessOptions,

@@ -7,7 +7,7 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (-?[0-9.eE+-]+|[+-]?Inf|N
 const LABELS = /^([a-zA-Z_][a-zA-Z0-9_]*="([^"\\\n]|\\["\\n])*",?)*$/
 const TYPES = ['counter', 'gauge', 'histogram', 'summary']
 
-/** Parses Prometheus' text format. Throws on what a strict parser refuses. */
+/** Parses Prometheus' text format. Throws if a strict parser would refuse it. */
 export function parseMetrics(text: string): Samples {
   assert.ok(text.endsWith('\n'), 'the last line has no end')
   const samples: Samples = new Map()

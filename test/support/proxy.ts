@@ -9,7 +9,7 @@ export interface TestProxy {
   resume(): void
   /** What clients have sent since the last call, by packet. */
   takeSent(): string[]
-  /** Holds the answers of the target on its present connections until a client has sent this text. */
+  /** Holds the target's responses on the current connections until a client has sent this text. */
   holdAnswersUntil(text: string): void
   close(): void
 }

@@ -16,7 +16,7 @@ export async function purgeAll(db: Database): Promise<Record<string, number>> {
   return deleted
 }
 
-/** SQL: a UUIDv7 in `column` as it would be had it been made so many days earlier. */
+/** SQL: the UUIDv7 in `column` with a time that many days earlier. */
 export const olderId = (column: string, days: number): string => {
   const hex = `replace(${column}::text, '-', '')`
   const time = `('x0000' || left(${hex}, 12))::bit(64)::bigint - ${days * 86_400_000}`

@@ -34,7 +34,7 @@ export async function startReceiver() {
       response.on('close', () => hungUp++)
       return
     }
-    // Before the answer: the sender may have its next request here before the event of this one arrives.
+    // Before the response: the sender's next request may otherwise arrive before this event.
     close()
     if (typeof behaviour === 'number') response.writeHead(behaviour, { location: '/elsewhere' }).end()
     else response.writeHead(behaviour.status, behaviour.headers).end()
@@ -43,7 +43,7 @@ export async function startReceiver() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     received,
-    /** How often the sender closed the connection before the answer. */
+    /** Number of connections that the sender closed before the response. */
     hungUp: () => hungUp,
     /** Delays every later answer by this many milliseconds. */
     answerAfter(milliseconds: number) {

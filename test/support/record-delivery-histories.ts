@@ -50,7 +50,7 @@ const cases: Record<string, Case> = {
       await worker.client.workflow.getHandle(`delivery:${id}`).signal(changed)
     },
   },
-  // With a server that suggests it early: limit.historyCount.suggestContinueAsNew=50.
+  // Needs a server with limit.historyCount.suggestContinueAsNew=50.
   'deliver-continued-as-new': {
     answers: [500, 204],
     retry_schedule: [20],

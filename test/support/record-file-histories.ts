@@ -41,7 +41,7 @@ const cases: Record<string, () => Promise<string>> = {
     await api.request('POST', `/v1/imports/${body.id}/stop`)
     return `import:${body.id}`
   },
-  // With a server that suggests it early: limit.historyCount.suggestContinueAsNew=10.
+  // Needs a server with limit.historyCount.suggestContinueAsNew=10.
   async 'import-continued-as-new'() {
     const rows = Array.from({ length: 30_000 }, (_, i) => `renewed${i}@x.example\n`).join('')
     const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${rows}`)

@@ -210,7 +210,7 @@ for (const [name, definition] of Object.entries(cases)) {
       await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: signal, payload: 1 }))
   }
   if (name.startsWith('resumed')) {
-    // As if Temporal had lost the workflow.
+    // Simulates that Temporal has lost the workflow.
     await handle.terminate()
     const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')
     await db.tenant(organizationId, testActor, (tx) => resumeRun(tx, id, temporal_run_id))

@@ -25,11 +25,11 @@ export async function startHeldService() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls,
-    /** The shapes, the first parts of paths, and the paths whose calls are refused with 400. */
+    /** The shapes, first parts of paths, and paths whose calls are refused with 400. */
     failing,
     /** The shapes whose calls are never held. */
     passing,
-    /** The paths of the calls that are open now. */
+    /** The paths of the open calls. */
     held: () => [...held.values()].sort(),
     /** Answers all open calls and those that come. */
     release() {

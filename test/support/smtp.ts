@@ -29,14 +29,14 @@ export async function startSmtp({ auth = false } = {}) {
     Object.assign(new Error(behaviour.text), { responseCode: behaviour.code })
   const server = new SMTPServer({
     authOptional: !auth,
-    // It has a certificate that no client trusts.
+    // Its certificate is not trusted by any client.
     disabledCommands: auth ? [] : ['STARTTLS', 'AUTH'],
     // Names of clients are not looked up.
     disableReverseLookup: true,
     onAuth({ username, password }, _, callback) {
       logins++
       if (username === SMTP_USER && password === SMTP_PASSWORD) callback(null, { user: username })
-      // A careless server: it says what it has got.
+      // Simulates a careless server, which echoes the credentials.
       else callback(Object.assign(new Error(`no: ${username} ${password}`), { responseCode: 535 }))
     },
     onRcptTo({ address }, _, callback) {

@@ -24,7 +24,7 @@ export interface TestStack {
   /** A key with every scope. */
   key: string
   owner: { email: string; password: string }
-  /** What the supervisor printed so far. */
+  /** The output of the supervisor so far. */
   output(): string
   pid(name: ProcessName): number
   /** Sends a signal to one process, by default SIGKILL. All processes except the supervisor are then restarted. */
@@ -69,7 +69,7 @@ export async function startStack({
   }
   const pid = (name: ProcessName) => (name === 'supervisor' ? supervisor.pid : pidOf(name, dataDir))
   const shown = known ? { key: known.key, owner: known.owner } : secrets(supervisor.output())
-  // What the box shows once is nowhere else, in no log and no file of PostgreSQL or Temporal.
+  // The credentials that the box shows once must be nowhere else: in no log and no file of PostgreSQL or Temporal.
   const exited = supervisor.exited.then((code) => {
     searchFolder(dataDir, [shown.key, shown.owner.password])
     return code

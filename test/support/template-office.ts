@@ -22,7 +22,7 @@ export interface Call {
   body: any
 }
 
-/** What the runs of templates reach. `url`: the local server, to which `calls` went. */
+/** The servers that runs of templates call. `url`: the local server, which records `calls`. */
 interface Servers {
   db: TestDatabase
   api: TestApi
@@ -31,14 +31,14 @@ interface Servers {
   mails: ReceivedMail[]
 }
 
-/** Waits and retries take a moment. The least time limit of a wait for an event is a second. */
+/** Shortens waits and retries. The minimum time limit of a wait for an event is a second. */
 const shortened = (spec: string) =>
   spec
     .replace(/for: \d+d/g, 'for: 50ms')
     .replace(/initial_interval: \d+s/g, 'initial_interval: 20ms')
     .replace(/since: run_start, timeout: \d+d/g, 'since: run_start, timeout: 1s')
 
-/** An organization that has imported the template, and has all that it needs. */
+/** An organization that has imported the template and meets its requirements. */
 export async function createOffice({ db, api, url, calls, mails }: Servers, template: Template) {
   const { id } = template
   const organizationId = await createOrganization(db)
@@ -64,7 +64,7 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
     return outputs as Record<string, unknown>
   }
   const rows = (table: string) => db.system(table).where({ organization_id: organizationId }).orderBy('id')
-  /** The row of a node that waits, once it does. */
+  /** The row of a node once it waits. */
   const waits = async (run_id: string) => {
     for (const until = Date.now() + 10_000; ; ) {
       const row = await db.system('run_waits').where({ run_id }).first()
@@ -83,7 +83,7 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
     titles: async () => (await rows('tasks')).map(({ title }) => title).sort(),
     mails: () => mails.filter(({ to }) => to[0]!.endsWith(`@${id}.example.com`)),
     calls: (name = '') => calls.filter(({ path }) => path.startsWith(`/${id}/${name}`)),
-    /** Starts it by hand. @returns the outputs. */
+    /** Starts a run by hand. @returns its outputs. */
     run: async (inputs: object = {}) => {
       const { run_id } = await request('POST', `/workflows/${workflow_id}/run`, { inputs, confirm: true })
       return completed(run_id)

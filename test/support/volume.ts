@@ -28,8 +28,8 @@ export const VOLUME_TABLES = [
 ]
 
 /**
- * Fills the growing tables of two organizations with `rows` rows each, of all ages and statuses: of runs and deliveries
- * one in 100 is queued and one in 50 in progress. As the owner of the tables. @returns the organizations.
+ * Fills the growing tables of two organizations with `rows` rows each, of all ages and statuses: one of 100 runs and
+ * deliveries is queued, and one of 50 in progress. As the owner of the tables. @returns the organizations.
  */
 export async function fillVolume(client: pg.Client, rows: number): Promise<string[]> {
   const run = (sql: string) => client.query(sql.replaceAll(':rows', String(rows)))

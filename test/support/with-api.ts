@@ -33,7 +33,7 @@ export function withApp(env?: Record<string, string>): ApiSuite & { app: App } {
 
 /** As `withApi`, and a worker, which stops before the API. */
 export function withApiAndWorker(env?: Record<string, string>): ApiSuite & { worker: TestWorker } {
-  // Before the one of `withApi`: hooks run in the order in which they are declared.
+  // Declared before the hook of `withApi`: hooks run in the order of declaration.
   after(() => suite.worker?.stop())
   const suite = withApi(env) as ApiSuite & { worker: TestWorker }
   before(async () => {

@@ -27,7 +27,7 @@ import { searchedLog } from './planted.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
 
-/** Shown with TEST_LOG_LEVEL; else searched for planted secrets. */
+/** The log is shown with TEST_LOG_LEVEL; otherwise it is searched for planted secrets. */
 export const testLog = process.env.TEST_LOG_LEVEL
   ? createLogger('worker', process.env.TEST_LOG_LEVEL)
   : createLogger('worker', 'trace', searchedLog('worker'))
@@ -43,7 +43,7 @@ export interface TestWorker {
   taskQueue: string
   connection: NativeConnection
   workers: Worker[]
-  /** May be called again. */
+  /** Idempotent. */
   stop(): Promise<void>
 }
 

@@ -17,7 +17,7 @@ const NOTHING: Definition = {
 export const createEmptyWorkflow = (tx: Tenant, trigger: Trigger = NOTHING.trigger): Promise<Workflow> =>
   createWorkflow(tx, { name: NOTHING.name, description: null, ...emptyVersion(trigger) })
 
-/** What a save of such a workflow stores. */
+/** The stored version of such a workflow. */
 export function emptyVersion(trigger: Trigger) {
   const definition = { ...NOTHING, trigger }
   return { spec: null, definition, program: compile(definition) }

@@ -38,7 +38,7 @@ describe('the mails of accounts', function () {
     throw new Error(`it did not come: ${JSON.stringify(await db.system('account_mails'))}`)
   }
   const mailTo = (address: string) => until(() => smtp.received.find(({ to }) => to.includes(address)))
-  /** Its row, once the attempt is recorded. */
+  /** The row of a mail once its attempt is recorded. */
   const ended = (address: string) =>
     until(() =>
       db.system('account_mails').where({ address }).whereNotNull('ended_at').orderBy('id', 'desc').first(),
@@ -48,14 +48,14 @@ describe('the mails of accounts', function () {
       .slice(text.indexOf('\r\n\r\n') + 4)
       .replaceAll('=\r\n', '')
       .replaceAll(/(?:=[0-9A-F]{2})+/g, (bytes) => Buffer.from(bytes.replaceAll('=', ''), 'hex').toString())
-  /** The path of the link of a mail, whose text has no other. */
+  /** The path of the link in a mail. Its text contains no other link. */
   const pathIn = (mail: ReceivedMail) => {
     const links = [...textOf(mail).matchAll(/http:\/\/localhost:8080(\/\S+)/g)].map(([, path]) => path!)
     equal(links.length, 1, textOf(mail))
     return links[0]!
   }
   const tokenOf = (path: string) => path.split('/').find((part) => part.length === 43)!
-  /** Where the token must not be: rows, and what an admin sees. */
+  /** Asserts that the token is neither in any row nor in `shown`, which admins see. */
   const assertHidden = async (token: string, ...shown: unknown[]) => {
     const tables = ['account_mails', 'invitations', 'password_resets', 'sign_ups', 'audit_log']
     const rows = await Promise.all(
@@ -144,7 +144,7 @@ describe('the mails of accounts', function () {
     const path = pathIn(await mailTo(`${id}@example.com`))
     equal((await post(path, { password: NEXT })).status, 200)
     equal((await signInWith(`${id}@example.com`, NEXT)).status, 201)
-    // Three an hour.
+    // The limit is three an hour.
     for (const expected of [201, 201, 429])
       equal((await owner('POST', `/members/${id}/password-reset`)).status, expected)
   })
@@ -159,7 +159,7 @@ describe('the mails of accounts', function () {
     const { status, body } = await post('/app/signup', signUp)
     deepEqual([status, body], [201, { object: 'sign_up', email: signUp.email, confirmation: 'mail' }])
     const mail = await mailTo(signUp.email)
-    // Whoever signs up chooses the address: the mail must not carry a message of theirs.
+    // Whoever signs up chooses the address: the mail must not contain a message of theirs.
     ok(!/Dora|Of Dora/.test(textOf(mail) + mail.header('subject')))
     const path = pathIn(mail)
     await ended(signUp.email)
@@ -271,7 +271,7 @@ describe('the mails of accounts', function () {
     equal(await send(['name', 'Hana'], ['password', PASSWORD]), done)
     equal(removed, true)
     equal((await signInWith('hana@example.com', PASSWORD)).status, 201)
-    // Only links have a form.
+    // Only links respond with a form.
     equal((await api.request('GET', '/app/invitations/x/accept/y', { key: null })).status, 401)
   })
 })

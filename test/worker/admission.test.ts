@@ -12,7 +12,7 @@ const call = {
   nodes: [{ id: 'call', type: 'api_request', config: { method: 'GET', url: 'https://api.example.com' } }],
 }
 
-/** Which queued runs start. */
+/** The order and number of queued runs that start. */
 describe('admission of runs', () => {
   const calls: (() => void)[] = []
   const suite = withWorker({
@@ -22,7 +22,7 @@ describe('admission of runs', () => {
       }),
   })
 
-  /** Answers the oldest call, once it has arrived. */
+  /** Responds to the oldest call, once it has arrived. */
   async function answer(): Promise<void> {
     for (const until = Date.now() + 10_000; calls.length === 0; ) {
       assert.ok(Date.now() < until, 'nothing called')

@@ -191,7 +191,7 @@ describe('a prompt to a language model', () => {
       { tool: 'search_records', entities: ['contacts'] },
       { tool: 'get_record', entities: ['contacts'] },
     ]
-    /** What the model was told of its calls in the last request. */
+    /** The results of its tool calls that the model got in the last request. */
     // biome-ignore lint/suspicious/noExplicitAny: JSON
     const told = (): any[] =>
       asked
@@ -255,7 +255,7 @@ describe('a prompt to a language model', () => {
           ['tool', 'call_0'],
         ],
       )
-      // The contact of the other organization is not there.
+      // Without the contact of the other organization.
       const [found, read] = told()
       deepEqual([found.data.length, found.data[0].id, read.email], [1, ada.id, 'ada@x.test'])
       const keys = asked.map(({ headers }) => headers['idempotency-key'])

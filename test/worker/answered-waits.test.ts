@@ -14,7 +14,7 @@ import { historyOf, queueRun, startWorker, untilRun } from '../support/worker.ts
 
 const node = (type: string, config: Record<string, unknown>, id = 'wait'): NodeSpec => ({ id, type, config })
 
-/** A node, and one behind each of its handles. */
+/** A node, and one node after each of its handles. */
 const branches = (first: NodeSpec, handles: string[]): Pick<Definition, 'nodes' | 'edges' | 'outputs'> => ({
   nodes: [first, ...handles.map((handle) => set(handle, '{{ nodes.wait.output }}'))],
   edges: handles.map((handle) => edge('wait', handle, handle)),
@@ -252,7 +252,7 @@ describe('runs that wait for an answer', function () {
       )
       await assert.rejects(signal(id, 'x'), {
         type: 'conflict',
-        message: /100 signals that no node has taken/,
+        message: /100 signals that no node has received/,
       })
       await signal(id, 'never')
       await untilRun(suite.db, id)
@@ -275,7 +275,7 @@ describe('runs that wait for an answer', function () {
         assert.equal(answered.status, decision)
         await assert.rejects(decide(id, wait.id, 'approved'), {
           type: 'conflict',
-          message: new RegExp(`answered already: it was ${decision}`),
+          message: new RegExp(`was already ${decision}`),
         })
         const { handle, output } = await ended(id)
         assert.deepEqual([handle, output.decision, output.comment], [decision, decision, 'ok'])
@@ -387,7 +387,7 @@ describe('runs that wait for an answer', function () {
     })
     await untilWait(id)
     await signal(id, 'a')
-    // As if the relay were away: the timer alone wakes the workflow.
+    // Simulates that the relay does not work: the timer alone wakes the workflow.
     await suite.db.system('run_waits').where({ run_id: id }).update({ notified_at: new Date() })
     const { outputs } = await untilRun(suite.db, id)
     assert.deepEqual(outputs, { handle: 'received' })
@@ -442,11 +442,11 @@ describe('runs that wait for an answer', function () {
         reason: 'test',
       })
     }
-    // While it held: its answer is taken again.
+    // A reset after the approval: its answer is kept.
     await reset(2)
     await workflow.result()
     assert.deepEqual((await untilRun(suite.db, id)).outputs, { payload: 7 })
-    // Before the approval: another one, and the signal is free again.
+    // A reset to before the approval: a new one is requested, and the signal is available again.
     await reset(0)
     const second = await until(async () => {
       const wait = await untilWait(id)

@@ -5,7 +5,7 @@ import type { ReceivedMail } from '../support/smtp.ts'
 import { withMails } from '../support/with-mails.ts'
 import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
-/** The body of a mail as its reader sees it. */
+/** The body of a mail, decoded. */
 const bodyOf = ({ text, header }: ReceivedMail) => {
   const body = text.slice(text.indexOf('\r\n\r\n') + 4)
   if (header('content-transfer-encoding') !== 'quoted-printable') return body

@@ -20,7 +20,7 @@ describe('the concurrency of a workflow, over two workers', function () {
     settings: concurrency === undefined ? {} : { concurrency },
   })
   const row = (id: string) => suite.db.system('runs').where({ id }).first()
-  /** Further runs of the workflow of a run, at the same time. */
+  /** Starts further runs of a run's workflow at the same time. */
   async function more(of: string, count: number): Promise<string[]> {
     const { workflow_id, workflow_version, workflow_name } = await row(of)
     const workflow = { id: workflow_id, version: workflow_version, name: workflow_name }

@@ -6,7 +6,7 @@ import { createOrganization, createTestDatabase, type TestDatabase } from '../su
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-/** As the European Central Bank publishes them; the second day is of its longer file. */
+/** The XML of the European Central Bank; the second day is from its longer file. */
 const XML = `<?xml version="1.0" encoding="UTF-8"?>
 <gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01">
   <gesmes:subject>Reference rates</gesmes:subject>

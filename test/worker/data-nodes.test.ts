@@ -4,7 +4,7 @@ import { validateSpec } from '../../workflows/authoring/validate.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
-/** Each node of it reads the ones before. */
+/** Each of its nodes reads the nodes before it. */
 const SPEC = `name: Guests of the week
 inputs: {guests: {type: string, required: true}}
 nodes:

@@ -73,7 +73,7 @@ describe('deliveries on Temporal', function () {
 
   it('never reach a private address', async () => {
     const webhook = await createWebhook({ retry_schedule: [] })
-    // As if the host name now resolved to it.
+    // Simulates a host name that now resolves to this address.
     await db.system('outgoing_webhooks').where({ id: webhook.id }).update({ url: 'http://169.254.169.254/' })
     const delivery = await ended(await raise(webhook))
     assert.match(delivery.error, /egress_refused/)
@@ -172,7 +172,7 @@ describe('deliveries on Temporal', function () {
     await app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await raise(webhook)
     const before = await db.system('deliveries').where({ id }).first()
-    // No relay claims it, as if it were claimed only after the start was recorded.
+    // Held, so that no relay claims it, as if it were claimed only after the start was recorded.
     await db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null, releases: 1 })
     const queue = deliveriesQueue({ db, taskQueue: `${suite.worker.taskQueue}-deliveries`, log: testLog })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
@@ -215,7 +215,7 @@ describe('deliveries on Temporal', function () {
   })
 
   it('that are due are sent without a pause, interleaved with new ones', async function () {
-    // Without a signal they would request the slot again in half a minute.
+    // Without a signal they would request the slot again after half a minute.
     this.timeout(28_000)
     const count = 24
     receiver.behave(...Array.from({ length: count }, () => 503))

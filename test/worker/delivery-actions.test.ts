@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { until } from '../support/deliveries.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 
-/** What a user does to a delivery in flight. */
+/** The actions of users on a delivery in flight. */
 describe('a delivery in flight', function () {
   this.timeout(30_000)
   const suite = withDeliveries()

@@ -68,7 +68,7 @@ describe('a deploy of the next version of the worker', function () {
     return worker
   }
 
-  /** Two own-data effects around a wait and a call. @param pause a duration. */
+  /** Two effects on own data around a wait and a call. @param pause a duration. */
   const shape = (pause: string, more: NodeSpec[] = []): Pick<Definition, 'nodes' | 'edges'> => {
     const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: on.receiver.url } }
     const nodes = [save('before'), delay(pause), call, ...more, save('after')]
@@ -76,7 +76,9 @@ describe('a deploy of the next version of the worker', function () {
   }
   const queue = (pause: string) => queueRun(on.db, on.api.organizationId, shape(pause))
 
-  /** As the api of the next version saves and runs a workflow: with its node type, and its engine in the program. */
+  /**
+   * Saves and runs a workflow as the api of the next version does: with its node type, and its engine in the program.
+   */
   const queueNext = (pause: string): Promise<string> =>
     on.db.tenant(on.api.organizationId, testActor, async (tx) => {
       const set: NodeSpec = { id: 'set', type: 'set_fields', config: { fields: { value: 1 } } }
@@ -103,7 +105,7 @@ describe('a deploy of the next version of the worker', function () {
 
   const run = (id: string) => on.db.system('runs').where({ id }).first()
 
-  /** Own-data effects happened once, the call was made, and the created contacts were delivered. */
+  /** Effects on own data happened once, the call was made, and the created contacts were delivered. */
   async function assertComplete(id: string): Promise<void> {
     const ended = await untilRun(on.db, id, undefined, 60_000)
     assert.deepEqual([ended.status, ended.error], ['completed', null], id)
@@ -125,7 +127,7 @@ describe('a deploy of the next version of the worker', function () {
   type Event = temporal.api.history.v1.IHistoryEvent
   const failuresIn = (events: Event[]) =>
     events.flatMap(({ workflowTaskFailedEventAttributes: failed }) => failed?.failure?.message ?? [])
-  /** Whether the worker process completed a workflow task of it. */
+  /** Whether the worker process completed a workflow task of the run. */
   const workedOn = (events: Event[], { child }: TestProcess) =>
     events.some(({ workflowTaskCompletedEventAttributes: completed }) =>
       completed?.identity?.startsWith(`${child.pid}@`),
@@ -185,9 +187,9 @@ describe('a deploy of the next version of the worker', function () {
         assert.match(failure, /it needs a newer worker/)
   })
 
-  /** A run that a relay of the next version started without its worker: any worker may be given its first task. */
+  /** A run started by a relay of the next version without its worker: any worker may get its first task. */
   async function startAsNext(): Promise<string> {
-    // No relay claims it.
+    // With this limit no relay claims it.
     const limits = JSON.stringify({ max_running: 0 })
     await on.db.system('organizations').where({ id: on.api.organizationId }).update({ limits })
     const id = await queue('10ms')

@@ -21,7 +21,7 @@ describe('retries that are due together', function () {
       const events = await historyOf(on.worker.client, `delivery:${id}`)
       signals += events.filter((one) => one.workflowExecutionSignaledEventAttributes).length
     }
-    // Each end of an attempt once signalled as many as slots were free: those were woken again before they began.
+    // Earlier, each end of an attempt signalled as many deliveries as slots were free, and woke the same ones again.
     assert.ok(signals >= count / 2 && signals <= count, `${signals} signals for ${count} retries`)
   })
 

@@ -52,9 +52,9 @@ describe('ends of runs', () => {
     assert.equal((await workflow.describe()).status.name, 'FAILED')
   })
 
-  /** While the database refuses rows of nodes with the title Broken. */
+  /** Runs `work` while the database refuses rows of nodes with the title Broken. */
   async function withRefusals(work: () => Promise<void>): Promise<void> {
-    // As the owner: the role of the processes must not do this.
+    // As the owner, because the role of the processes lacks this privilege.
     const owner = new pg.Client({ connectionString: suite.db.url })
     await owner.connect()
     await owner.query("alter table run_nodes add constraint refused check (title <> 'Broken')")
@@ -127,7 +127,7 @@ describe('ends of runs', () => {
   it('runs nothing of a run that is cancelled before its first segment', async () => {
     const organizationId = await createOrganization(suite.db, { limits: { max_running: 0 } })
     const id = await queueRun(suite.db, organizationId, { nodes: [set('a')] })
-    // A relay claimed it once, and its start failed.
+    // Simulates a claim by a relay whose start failed.
     await suite.db
       .system('run_claims')
       .insert({ organization_id: organizationId, run_id: id, relay_id: randomUUID(), retry_at: new Date() })
@@ -153,7 +153,7 @@ describe('ends of runs', () => {
     const client = new Client({ connection: suite.worker.connection, namespace })
     const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog, capacity: new RunCapacity(1) })
     const start = async (row: ClaimedRun) => {
-      // A new namespace is available after a moment.
+      // A new namespace becomes available after a moment.
       for (const until = Date.now() + 30_000; ; ) {
         try {
           return await queue.start(client, row)
@@ -179,7 +179,7 @@ describe('ends of runs', () => {
 
   it('fails a run that Temporal refuses to start, with its reason and its event', async () => {
     const other = await createOrganization(suite.db)
-    // No relay claims it: the organization's limit of running runs is 0.
+    // The organization's limit of 0 active runs keeps every relay from claiming it.
     await suite.db
       .system('organizations')
       .where({ id: other })

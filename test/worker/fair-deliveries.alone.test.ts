@@ -10,7 +10,7 @@ const OTHERS = 49
 const EACH = 2
 const HANGING = 150
 
-// Alone: the others arrive before the attempts of the silent endpoint time out, after 15 s.
+// Runs alone, because the other deliveries must arrive before the attempts of the silent endpoint time out, after 15 s.
 describe('deliveries to 50 endpoints, of which one does not answer', function () {
   this.timeout(60_000)
   let on: Deliveries
@@ -61,7 +61,7 @@ describe('deliveries to 50 endpoints, of which one does not answer', function ()
       .join('deliveries as d', 'd.id', 'a.delivery_id')
       .where('d.webhook_id', hanging.id)
       .select('a.status')
-    // Nothing had to end for them: the silent one has its attempts, and none of them has timed out.
+    // No attempt had to end for them: those of the silent endpoint are in progress, and none has timed out.
     assert.deepEqual(
       [attempts.length, new Set(attempts.map(({ status }) => status))],
       [100, new Set(['unknown'])],

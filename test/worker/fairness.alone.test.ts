@@ -10,7 +10,7 @@ import { queueRun, untilRun } from '../support/worker.ts'
 /** Set `BACKLOG=10000 npx mocha …` for a longer test. */
 const BACKLOG = Number(process.env.BACKLOG ?? 400)
 const CALL_MS = 1_000
-/** A quarter of the runs that one worker has in progress at most. */
+/** A quarter of the maximum number of runs in progress on one worker. */
 const MOST_BEFORE = 64
 
 const call = (id: string) => ({
@@ -73,7 +73,7 @@ describe('a backlog of one organization', function () {
     const overtaken = (await countOf(suite.db, hog, ['completed'])) - before
     const waiting = await countOf(suite.db, hog, ['queued'])
     assert.ok(waiting > 0, 'the backlog was too short')
-    // On a machine that is busy with other work everything is slow: there the runs that went before it count.
+    // On a busy machine everything is slow: there the number of runs before it counts.
     assert.ok(
       behind <= 2 * idle || overtaken <= MOST_BEFORE,
       `${behind} ms and ${overtaken} runs behind ${waiting} queued runs, ${idle} ms without`,

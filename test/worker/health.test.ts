@@ -20,7 +20,7 @@ describe('health of the worker process', () => {
       checks: ((await response.json()) as { checks: Record<string, string> }).checks,
     }
   }
-  /** What `isPolling` reads of a worker. */
+  /** The members of a worker that `isPolling` reads. */
   const workerOf = (identity: string, state = 'RUNNING') => {
     const options = { namespace: 'default', taskQueue: worker.taskQueue, identity }
     return { options, getState: () => state } as unknown as Worker

@@ -351,7 +351,7 @@ describe('imports', function () {
   it('end with their workflow, and are resumed', async () => {
     const { body } = await imports.prepare({ entity: 'contacts' }, 'email\nlost@x.example\n')
     const { id } = body
-    // As if it had been started and its workflow terminated before its first row.
+    // Simulates an import whose workflow was terminated before its first row.
     await db
       .system('imports')
       .where({ id })

@@ -116,7 +116,7 @@ describe('a replay of an incoming webhook', function () {
     const [{ id }] = await on.logs(other)
     await on.app('PATCH', `/webhooks/incoming/${other.id}`, { field_mapping: BY_MAIL })
     assert.equal((await on.send(other, payload, { 'X-GitHub-Delivery': 'second' })).body.action, 'created')
-    // The stored answers are gone after a day, the log stays.
+    // The stored responses are gone after a day, the log stays.
     await on.db.system('incoming_deliveries').delete()
     const late = await replay(other, { log_id: id })
     assert.equal(late.body.result.outcome, 'skipped')
@@ -226,7 +226,7 @@ describe('a replay of an incoming webhook', function () {
       ).body
       return { total, skipped, incomplete }
     }
-    // The two equal ones: the second is skipped after the first.
+    // Two requests are equal: the second is skipped after the first.
     assert.deepEqual(await dry({ since: since() }), { total: 4, skipped: 1, incomplete: 0 })
     assert.deepEqual(await dry({ log_id }), { total: 1, skipped: 0, incomplete: 0 })
     await replay(webhook, { log_id, field_mapping: BY_MAIL })
@@ -250,7 +250,7 @@ describe('a replay of an incoming webhook', function () {
     await advance(body.id)
     assert.equal((await on.app('GET', path)).body.created, 0)
     await on.app('POST', `${path}/resume`)
-    // A lease that expired lets two workers advance the same replay.
+    // An expired lease lets two workers advance the same replay.
     await Promise.all([advance(body.id), advance(body.id), advance(body.id)])
     await advance(body.id)
     const done = (await on.app('GET', path)).body
@@ -286,7 +286,7 @@ describe('a replay of an incoming webhook', function () {
         .update({ limits: JSON.stringify({ ...limits, incoming_per_month: used.used + more }) })
     await limit(2)
     const { body } = await replay(webhook, { since: since() })
-    // Of a minute that ended between the requests, one more was accepted.
+    // If a minute has ended between the requests, one more was accepted.
     assert.ok(body.total >= 2, `${body.total}`)
     await advance(body.id)
     const path = `/webhooks/incoming/${webhook.id}/replays/${body.id}`

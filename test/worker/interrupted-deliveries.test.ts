@@ -52,7 +52,7 @@ describe('interrupted deliveries', function () {
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const dead = await on.raise(webhook)
     await on.db.system('deliveries').where({ id: dead }).update({ status: 'queued', held_for: null })
-    // No workflow runs it, as if Temporal still waited for the dead worker.
+    // Not run by any workflow, as if Temporal still waited for the dead worker.
     await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, dead))
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     const startedAt = Date.now()
@@ -116,7 +116,7 @@ describe('interrupted deliveries', function () {
 
   it('are retried soon after a worker died that had recorded their first attempt only', async () => {
     const id = await stranded()
-    // As if it had died before it told Temporal, whose task ends 30 s later.
+    // Simulates a worker that died before it reported to Temporal, whose task ends 30 s later.
     await on.db.system('delivery_attempts').where({ delivery_id: id }).update({ status: 'failed' })
     const next_attempt_at = new Date()
     await on.db.system('deliveries').where({ id }).update({ next_attempt_at, slot_until: null })
@@ -146,7 +146,7 @@ describe('interrupted deliveries', function () {
     await on.waiting(id)
     const handle = on.worker.client.workflow.getHandle(`delivery:${id}`)
     const { runId } = await handle.describe()
-    // Temporal suggests it from a number of events that test/support/global.ts sets.
+    // Temporal suggests it from the number of events in test/support/temporal-settings.ts on.
     await until(async () => {
       for (let i = 0; i < 20; i++) await handle.signal(changed)
       return (await handle.describe()).runId !== runId
@@ -224,7 +224,7 @@ describe('interrupted deliveries', function () {
     assert.equal((await on.ended(id)).status, 'succeeded')
   })
 
-  /** As if Temporal had lost its database. */
+  /** Simulates that Temporal has lost its database. */
   async function deleteWorkflow(workflowId: string): Promise<void> {
     const { workflowService } = on.worker.client
     await workflowService.deleteWorkflowExecution({

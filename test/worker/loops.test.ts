@@ -101,7 +101,7 @@ describe('loops', function () {
     )
     assert.ok(rows[0]!.statements < 200, `${rows[0]!.statements} statements`)
     const events = await historyOf(worker.client, `run:${id}`)
-    // Some 50, but more segments on a busy machine, where each does less within its time.
+    // Some 50 events, but more segments on a busy machine, where each does less within its time limit.
     assert.ok(events.length < 1_000, `${events.length} events`)
   })
 
@@ -120,7 +120,7 @@ describe('loops', function () {
         nodes: [
           each({ on_item_error: 'continue' }),
           mark('before', create('before {{ item }} {{ run.id }}')),
-          // Two of the items have the same one.
+          // Two of the items have the same external_id.
           mark(
             'save',
             create('after {{ item }} {{ run.id }}', { external_id: `${taken} {{ item | modulo: 58 }}` }),
@@ -175,7 +175,7 @@ describe('loops', function () {
   })
 
   it('make no more calls at a time than `concurrency`, and have the results in order', async () => {
-    // The first one ends late, the second one when a third one has begun.
+    // The first call ends late, the second one when a third one has begun.
     answer = async (url) => {
       if (url.endsWith('/0')) await until(() => urls.length >= 8)
       if (url.endsWith('/1')) await until(() => most === 3)

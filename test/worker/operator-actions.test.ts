@@ -11,7 +11,7 @@ import { importsOf } from '../support/imports.ts'
 import { call } from '../support/nodes.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
-/** What an operator does in the Temporal UI to what is no run, and to single activities. */
+/** Actions of an operator in the Temporal UI on workflows other than runs, and on single activities. */
 describe('an operator in Temporal', function () {
   this.timeout(60_000)
   let on: Deliveries
@@ -41,7 +41,7 @@ describe('an operator in Temporal', function () {
     await on?.stop()
   })
 
-  /** Temporal may not know a workflow or an activity yet. */
+  /** Ignores errors: Temporal may not know a workflow or activity yet. */
   const quiet = (work: Promise<unknown>) =>
     work.then(
       () => true,
@@ -51,7 +51,7 @@ describe('an operator in Temporal', function () {
   const resetActivity = (workflowId: string, type: string) =>
     service().resetActivity({ namespace: 'default', execution: { workflowId }, type, identity: 'test' })
 
-  /** Resets a workflow that has ended to its first task, and waits for the end of the new one. */
+  /** Resets an ended workflow to its first task, and waits for the end of the new one. */
   async function reset(workflowId: string) {
     const handle = worker.client.workflow.getHandle(workflowId)
     await handle.result()
@@ -185,7 +185,7 @@ describe('an operator in Temporal', function () {
     const retry = { max_attempts: 2, initial_interval: '1h' }
     const id = await queueRun(on.db, on.api.organizationId, { nodes: [call('call', { retry })] })
     const node = () => on.db.system('run_nodes').where({ run_id: id }).first()
-    // The row counts the attempt that comes next, before Temporal knows that this one has failed.
+    // The row already has the number of the next attempt, before Temporal knows that this one has failed.
     await until(async () => (await node())?.attempt === 2)
     await until(async () => {
       const { raw } = await worker.client.workflow.getHandle(`run:${id}`).describe()

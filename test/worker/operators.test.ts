@@ -10,7 +10,7 @@ import { until } from '../support/journey.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { historyOf, queueRun, testLog, untilRun } from '../support/worker.ts'
 
-/** What an operator does to a run in the Temporal UI, and what its row shows afterwards. */
+/** Actions of an operator on a run in the Temporal UI, and the resulting rows. */
 describe('an operator in Temporal', function () {
   this.timeout(60_000)
   let answer: (signal: AbortSignal) => Promise<unknown> = async () => ok
@@ -117,7 +117,7 @@ describe('an operator in Temporal', function () {
     const other = await createOrganization(suite.db, { limits: { max_running: 0 } })
     const id = await queueRun(suite.db, other, { nodes: [wait] })
     await suite.db.system('runs').where({ id }).update({ status: 'running' })
-    // As a newer worker starts it: this one fails the task.
+    // Started by a newer worker: this worker fails the task.
     const input = {
       engine: RUN_WORKFLOW_VERSION + 1,
       organization_id: other,
@@ -129,7 +129,7 @@ describe('an operator in Temporal', function () {
       taskQueue,
       workflowId: `run:${id}`,
       args: [input],
-      // A task that fails again is left to its timeout.
+      // Temporal leaves a task that fails again to its timeout.
       workflowTaskTimeout: '1 second',
     })
     const stuck = await until('the reason', async () => {

@@ -44,7 +44,7 @@ describe('an ordered webhook, and one that is deactivated by the service', funct
       [event, data.object, data.id, data.status, data.status_reason],
       ['webhook.disabled', 'outgoing_webhook', gone.id, 'Inactive', 'the receiver answered 410 Gone'],
     )
-    // Or the deactivations of the tests below would be delivered, too.
+    // Otherwise the deactivations of the tests below would be delivered, too.
     await on.app('POST', `/webhooks/outgoing/${owner.id}/deactivate`)
   })
 
@@ -68,7 +68,7 @@ describe('an ordered webhook, and one that is deactivated by the service', funct
 
   it('makes no more attempts in a minute than the rate cap of the webhook allows', async function () {
     this.timeout(90_000)
-    // Not across the end of a minute.
+    // Waits, so that the test does not cross the end of a minute.
     while (new Date().getSeconds() > 40) await new Promise((resolve) => setTimeout(resolve, 500))
     const webhook = await on.createWebhook({ rate_per_minute: 2, concurrency: 10 })
     const ids = await Promise.all([1, 2, 3, 4].map(() => on.raise(webhook)))
@@ -81,7 +81,7 @@ describe('an ordered webhook, and one that is deactivated by the service', funct
     for (const id of ids) {
       await until(async () => {
         const row = await on.db.system('deliveries').where({ id }).first()
-        // It may have got its time in the next minute only now.
+        // Its next attempt may have been moved to the next minute only now.
         if (row.next_attempt_at) await on.app('POST', `/deliveries/${id}/retry`)
         return row.ended_at
       })

@@ -29,7 +29,7 @@ describe('a replay of an outgoing webhook', function () {
 
   it('sends what failed and what was missed, once, after a dry run that only counts', async () => {
     const webhook = await on.createWebhook({ retry_schedule: [], concurrency: 1 })
-    // Before it subscribed to them.
+    // These events were raised before the subscription.
     await raise('missed.event', [1, 2])
     await matched('missed.event')
     on.receiver.behave(500, 204)

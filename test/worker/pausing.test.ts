@@ -115,7 +115,7 @@ describe('runs that are paused', function () {
   })
 
   it('withdraw a pause while an attempt is in progress', async () => {
-    // Of both runs: their calls arrive in any order.
+    // The responses of both runs, whose calls arrive in any order.
     const releases: (() => void)[] = []
     answer = () => new Promise((resolve) => releases.push(() => resolve(httpResponse())))
     const id = await queueRun(db, organizationId, {

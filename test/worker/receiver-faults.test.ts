@@ -11,12 +11,12 @@ interface Fault {
   /** Serves connections; the default scheme is http. */
   serve(socket: Socket): void
   scheme?: 'http' | 'https'
-  /** Of the delivery; undefined: it succeeds. */
+  /** The error of the delivery; undefined if it succeeds. */
   error?: RegExp
   http_status?: number | null
 }
 
-/** Once the request has come: an answer before it would be one to no request. */
+/** Responds once the request has arrived: an earlier response would belong to no request. */
 const onRequest = (answer: (socket: Socket) => void) => (socket: Socket) => {
   socket.on('error', () => {})
   socket.once('data', () => answer(socket))

@@ -39,7 +39,7 @@ describe('a relay', () => {
     const closed = relay.close()
     await pause(50)
     const before = claims
-    // It claims once a second.
+    // The relay claims once a second.
     await pause(1_200)
     proxy.resume()
     proxy.close()

@@ -57,7 +57,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     }
   }
 
-  /** As if Temporal's database had been deleted. */
+  /** Simulates that Temporal's database was deleted. */
   async function forget(id: string): Promise<void> {
     await worker.client.workflowService.deleteWorkflowExecution({
       namespace: 'default',
@@ -74,7 +74,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
   }
 
   const TABLES = ['runs', 'run_nodes', 'run_segments'] as const
-  /** @returns what puts the rows of a run back as they are now, as a restored backup does. */
+  /** @returns a function that restores the current rows of a run, as a restored backup does. */
   async function backup(id: string): Promise<() => Promise<void>> {
     const rows = await Promise.all(
       TABLES.map((table) =>
@@ -133,7 +133,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     for (const id of [asleep, waiting]) await forget(id)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, asleep))
     await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, waiting, { name: 'go', payload: 1 }))
-    // Longer than the relay needs to tell Temporal; those that sleep are looked up after 720 times as long.
+    // Longer than the relay needs to signal Temporal; sleeping runs are checked after 720 times as long.
     await pause(1_500)
     await new Sweep({ db, client: worker.client, log: testLog }).once('1 second')
     assert.deepEqual(

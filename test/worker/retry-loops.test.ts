@@ -134,7 +134,7 @@ describe('retries of runs with loops', function () {
       calls.map(({ key }) => key).sort(),
       [0, 3].map((index) => `${id}:each:${index}/call`),
     )
-    // From an earlier node: what it created is found.
+    // The retry starts with an earlier node, which finds the objects that it created.
     calls = []
     const again = await untilRun(suite.db, await retry(run.id, { from_node: 'save', items: ['each:2'] }))
     assert.deepEqual(
@@ -237,8 +237,8 @@ describe('retries of runs with loops', function () {
     await refused(
       { from_node: 'last', items: ['each:1'] },
       'items',
-      /only be named with from_node, a node inside/,
+      /items requires a from_node that is in a loop/,
     )
-    await refused({ items: ['each:1'] }, 'items', /items need from_node/)
+    await refused({ items: ['each:1'] }, 'items', /items requires from_node/)
   })
 })

@@ -44,7 +44,7 @@ describe('retries of runs', function () {
     const path = new URL(request.url).pathname.slice(1)
     const key = request.headers?.['Idempotency-Key'] ?? ''
     calls.push({ path, key })
-    // A failure that came first would cancel the other branch, and the retry would make its call again.
+    // An earlier failure would cancel the other branch, and the retry would repeat its call.
     if (path === 'second' && broken.has(path)) await ended(key.slice(0, key.indexOf(':')), 'beside')
     return httpResponse({ status: broken.has(path) ? 400 : 200, body: { n: calls.length } })
   }

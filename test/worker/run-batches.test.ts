@@ -52,7 +52,7 @@ describe('batches of runs', function () {
         options: { from_start: true, version: 'same' },
       }),
     )
-    // As a worker does that is killed after its first page.
+    // Simulates a worker that is killed after its first page.
     const [claimed] = await claimBatches(db.system, 1)
     assert.equal(await tenant((tx) => advanceBatch(tx, claimed!, 50)), true)
     assert.equal((await progress(id)).done, 50)

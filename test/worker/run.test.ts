@@ -30,7 +30,7 @@ describe('worker/run.mjs', function () {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   const cache = () => join(folder, 'node_modules/.cache/agx')
-  /** What an entry prints on stderr before it exits. */
+  /** The stderr of an entry that exits. */
   const run = (entry: string, env: Record<string, string> = {}): Promise<string> =>
     new Promise((resolve) => {
       const options = { cwd: folder, env: { ...process.env, NODE_V8_COVERAGE: '', ...env } }

@@ -64,7 +64,7 @@ describe('nodes of one segment', () => {
 
     const next = await statementsOf(workflow)
     assert.equal((await namesLike('failing %')).length, 4)
-    // The node that has failed takes a savepoint at once.
+    // The failed node takes a savepoint at once.
     assert.deepEqual([next.loads, next.savepoints], [1, 1])
   })
 })

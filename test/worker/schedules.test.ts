@@ -47,7 +47,7 @@ describe('runs that schedules start', function () {
     }
     throw new Error(`waited 20 s for ${what}`)
   }
-  /** Waits until Temporal has been told every change of the workflow. */
+  /** Waits until Temporal has every change of the workflow. */
   const synced = (id: string) =>
     until('Temporal to be told', async () => {
       const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()

@@ -16,7 +16,7 @@ const SECRET = 's3cr3t/Välue+"odd" & <ends>%41'
 const DIGITS = '4938271650'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** What must be nowhere: the secrets as they are, and in every encoding that the server echoes. */
+/** Forbidden texts: the secrets in plain text, and in every encoding that the server echoes. */
 const NEEDLES = [SECRET, DIGITS].flatMap((secret) => [
   secret,
   secret.toUpperCase(),
@@ -26,11 +26,11 @@ const NEEDLES = [SECRET, DIGITS].flatMap((secret) => [
   encodeURIComponent(secret),
   new URLSearchParams({ a: secret }).toString().slice(2),
   Buffer.from(secret).toString('hex'),
-  // At each position in a group of three; the characters at the ends also hold bits of the neighbours.
+  // At each position in a group of three bytes; the first and last characters also contain bits of the neighbours.
   ...['', 'a', 'ab'].map((before) => base64(before + secret).slice(before.length + 1, -4)),
 ])
 
-/** What the server answers, everywhere in the response. */
+/** The response of the server, with the secret in every part. */
 const echoes = (secret: string) => ({
   raw: secret,
   [`name ${secret}`]: [secret, { deep: `is ${secret}.` }],
@@ -52,7 +52,7 @@ describe('a secret of the organization', () => {
   let url: string
   let log = ''
   let received: { url: string; headers: Record<string, unknown>; body: string }[] = []
-  /** Called for each request, before its answer. */
+  /** Called for each request, before its response. */
   let during: () => Promise<void> = async () => {}
 
   before(async function () {
@@ -77,7 +77,7 @@ describe('a secret of the organization', () => {
       const path = request.url!.split(/[/?]/)[1]
       if (path === 'slow') return
       if (path === 'cut') {
-        // A part of the body is shown: the cut is within a secret.
+        // A part of the body is shown, which ends in the middle of a secret.
         response.writeHead(400, { 'content-type': 'text/plain' }).end(`${'x'.repeat(1_990)}${SECRET}`)
         return
       }
@@ -112,7 +112,7 @@ describe('a secret of the organization', () => {
     assert.equal(status, 200, JSON.stringify(body))
   }
 
-  /** The secrets at every place of a request, as they are and changed by filters. */
+  /** The secrets in every part of a request, unchanged and changed by filters. */
   const config = (path: string) => ({
     method: 'POST',
     url: `${url}/${path}/{{ secrets.digits }}?a={{ secrets.token | url_encode }}`,
@@ -144,7 +144,7 @@ describe('a secret of the organization', () => {
   const nodeOf = (id: string, node = 'call') =>
     db.system('run_nodes').where({ run_id: id, node_id: node }).first()
 
-  /** Asserts that no byte of the database, of these histories and of the logs has a secret. */
+  /** Asserts that neither the database nor these histories nor the logs contain a secret. */
   async function assertNowhere(...histories: string[]) {
     const places = await everyRow(db, ['secrets.sealed'])
     assert.ok(places.get('run_nodes')!.includes('[masked]'), 'the rows were read')
@@ -249,7 +249,7 @@ describe('a secret of the organization', () => {
     assert.equal((await untilRun(db, id)).status, 'completed')
     const { output } = await nodeOf(id)
     assert.equal(output.body.text.raw, '[masked]')
-    // Ten characters: only where it is read.
+    // It has ten characters, so it is masked only in nodes that read it.
     assert.equal(output.body.digits.raw, DIGITS)
     await db.system('run_nodes').where({ run_id: id }).delete()
   })
@@ -319,7 +319,7 @@ describe('a secret of the organization', () => {
     )
     assert.ok(!JSON.stringify(await nodeOf(retried.body.run_id)).includes(DIGITS))
     await admin('DELETE', '/secrets/digits_new')
-    // The answer has the other secret, which this node does not read, in capitals.
+    // The response has the other secret, which this node does not read, in capitals.
     await db.system('run_nodes').where({ run_id: retried.body.run_id }).delete()
   })
 

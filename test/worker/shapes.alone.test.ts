@@ -15,8 +15,8 @@ import '../support/worker.ts'
 type Json = any
 
 /**
- * All shapes run on one stack. Each is brought to its middle, then worker and api are killed with kill -9 at once, and
- * everything runs to its end. Each test looks at one shape.
+ * All shapes run on one stack. Each run continues to its middle, then worker and api are killed with kill -9, and every
+ * run continues to its end. Each test examines one shape.
  */
 describe('a workflow whose worker and api are killed in the middle', function () {
   this.timeout(240_000)
@@ -37,7 +37,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
   const statusOf = async (id: string) => (await show(id)).status
   const untilStatus = (id: string, status: string) =>
     until(`${id} ${status}`, async () => ((await statusOf(id)) === status ? true : undefined), 60)
-  /** Until it waits for the signal `go`. */
+  /** Waits until the run waits for the signal `go`. */
   const untilHeld = (id: string) =>
     until(`the wait of ${id}`, async () => (await show(id)).waits.find(({ name }: Json) => name === 'go'))
   const signal = (id: string) => api('POST', `/runs/${id}/signal`, { name: 'go' })
@@ -46,12 +46,12 @@ describe('a workflow whose worker and api are killed in the middle', function ()
       (await show(id)).waits.find(({ approval }: Json) => approval?.title === title),
     )
   const contact = (fields: Record<string, string>) => api('POST', '/objects/contacts', fields)
-  /** What a run created, by name. */
+  /** The objects that a run created, by name. */
   async function contactsOf(name: string): Promise<string[]> {
     const { data } = await api('GET', `/objects/contacts?last_name=${name}&limit=200`)
     return data.map(({ first_name }: Json) => first_name).sort()
   }
-  /** Each of the calls was made with one idempotency key of its run, however often. */
+  /** Each call was made with one idempotency key of its run, once or several times. */
   function assertCalled(keys: Record<string, string>): void {
     for (const [path, key] of Object.entries(keys)) {
       const made = service.calls.filter((call) => call.path === path)
@@ -82,7 +82,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
       if (spec.includes('trigger:')) await api('POST', `/workflows/${made.workflow_id}/activate`)
     }
 
-    // To the middle. At most ten runs of an organization that are not asleep are sure to be admitted.
+    // The first half. At most ten active runs of an organization are certain to be admitted.
     for (const shape of ['failing', 'retry', 'bulk']) service.failing.add(shape)
     service.failing.add('again/2')
     service.passing.add('again')
@@ -134,7 +134,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     await untilHeld(runs['retry in loop']!)
     await until('the wait', async () => (await show(runs['event wait']!)).waits[0])
 
-    // Accepted, and most likely not acted upon before the kill.
+    // Accepted, but most likely not executed before the kill.
     await api('POST', `/runs/${runs.pause}/pause`)
     await Promise.all([
       api('POST', `/runs/${runs.approval}/signal`, { approval_id: first.approval.id, decision: 'approved' }),
@@ -152,8 +152,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     stack.kill('worker')
     stack.kill('api')
     killedAt = Date.now()
-    // Temporal fires it while there is no worker.
-    // Runs of a schedule are unique by their time, in seconds.
+    // Temporal fires the schedule while there is no worker. Runs of a schedule are unique by their time, in seconds.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     await schedule.trigger()
     service.release()

@@ -10,7 +10,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const CALLER = '00f067aa0ba902b7'
 const SECRET = 'planted-secret-of-a-header'
 
-/** Api and worker as processes of their own: they share PostgreSQL, nothing else. */
+/** Api and worker in separate processes, which share only PostgreSQL. */
 describe('the spans of a request', function () {
   this.timeout(60_000)
   let stack: TestStack
@@ -102,7 +102,7 @@ nodes:
       spans.filter(({ failed }) => failed),
       [],
     )
-    // What others get continues the span of the call.
+    // Outgoing requests continue the span of the call.
     const sent = receiver.received.map(({ headers }) => headers.traceparent).sort()
     assert.deepEqual(sent, [call, ...deliveries].map(({ spanId }) => `00-${TRACE}-${spanId}-01`).sort())
   })

@@ -14,7 +14,7 @@ describe('a worker process that gets SIGTERM', function () {
   let organizationId: string
   let server: HttpServer
   let url: string
-  /** Unanswered calls, by path. */
+  /** Pending calls, by path. */
   const calls: Record<string, ServerResponse[]> = { '/finishes': [], '/hangs': [] }
   const workers: TestProcess[] = []
   const taskQueue = `test-${randomUUID()}`

@@ -9,7 +9,7 @@ import { call } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
-/** No row is idle for so long: only closed executions are found. */
+/** No row is idle for this long: only closed executions are found. */
 const NEVER = '1 day'
 
 describe('a node that is tried again by its retry', () => {
@@ -113,7 +113,7 @@ describe('the sweep', () => {
     })
     await untilRun(suite.db, id)
     const { temporal_run_id } = await suite.db.system('runs').where({ id }).first('temporal_run_id')
-    // As it was listed before its end, and as if Temporal did not know it.
+    // The row as listed before its end, with a run that Temporal does not know.
     const row = {
       organization_id: suite.organizationId,
       id,

@@ -11,9 +11,12 @@ import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { type Call, createOffice, type Office } from '../support/template-office.ts'
 import { withMails } from '../support/with-mails.ts'
 
-/** Each template is imported by the API into an organization of its own, which has what it needs, and run as in use. */
+/**
+ * The API imports each template into a separate organization that meets its requirements, and the template runs as in
+ * use.
+ */
 
-/** What the local server answers for a language model. */
+/** The response of the local server for a language model. */
 const CLASSIFIED = { topic: 'technical', urgency: 'urgent', summary: 'The shop is down' }
 
 const DAY = 86_400_000
@@ -42,7 +45,7 @@ describe('the templates', function () {
     (mail) => mail,
     () => ({
       ratesUrl: `${url}/rates`,
-      // The only address that a template has in its text.
+      // The only address in the text of a template.
       http: (request, options) =>
         http.call({ ...request, url: request.url.replace('https://api.openai.com', url) }, options),
     }),
@@ -150,7 +153,7 @@ describe('the templates', function () {
     'stale-deals': async (o) => {
       await deal(o, { stage: 'proposal' })
       await deal(o, { stage: 'won' })
-      // Deals that did not change until tomorrow.
+      // Deals without a change until tomorrow.
       deepEqual(await o.run({ days: -1 }), { stale: 1 })
       deepEqual(await o.run({ days: -1 }), { stale: 1 })
       deepEqual(await o.titles(), ['Revive the deal Engine'])

@@ -6,7 +6,7 @@ import { startWorker, type TestWorker } from '../support/worker.ts'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const HEADER = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
 
-/** From a request through its event, the run that the event starts, and what that run raises and calls. */
+/** From a request through its event and the run that it starts to the events and calls of the run. */
 describe('the trace of a request', function () {
   this.timeout(40_000)
   let on: Deliveries
@@ -38,7 +38,7 @@ nodes:
     await on?.stop()
   })
 
-  /** What the receiver has got once the run has ended: three events and two calls. */
+  /** The requests at the receiver once the run has ended: three events and two calls. */
   async function received() {
     await until(async () => on.receiver.received.length === 5)
     return on.receiver.received.map(({ headers, body }) => ({

@@ -8,7 +8,7 @@ import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../
 const get = (url: string): NodeSpec => ({ id: 'get', type: 'api_request', config: { url } })
 const say = (text: string): NodeSpec => ({ id: 'say', type: 'set_fields', config: { fields: { text } } })
 
-/** Runs that call a server through the guarded client of production. */
+/** Runs that call a server through the guarded HTTP client of production. */
 describe('values and calls of runs', () => {
   let db: TestDatabase
   let organizationId: string

@@ -19,7 +19,7 @@ const each = (items: unknown, more: Record<string, unknown> = {}) =>
   node('each', 'for_each', { items, concurrency: 10, ...more })
 const call = node('call', 'api_request', { method: 'POST', url: 'https://example.com/{{ item }}' })
 
-/** What one part of the engine does inside of another: waits, pauses, ends and retries of runs with loops. */
+/** Interactions of the engine's parts: waits, pauses, ends and retries of runs with loops. */
 describe('runs with loops', function () {
   this.timeout(30_000)
   let urls: string[] = []

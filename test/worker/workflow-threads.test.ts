@@ -13,7 +13,7 @@ describe('workflow threads', () => {
   afterEach(() => worker.stop())
   after(() => db?.drop())
 
-  /** The answer of the query `__stack_trace` to a run that waits. */
+  /** The response of a waiting run to the query `__stack_trace`. */
   async function stackTrace(): Promise<string> {
     const wait = { id: 'wait', type: 'delay', config: { for: '1h' } }
     const id = await queueRun(db, await createOrganization(db), { nodes: [wait] })
@@ -47,7 +47,7 @@ describe('a watched thread', () => {
       if (++answers === 2) process.exit()
     })
     thread.postMessage({ requestId: 1 })
-    // Idle for longer than it may owe an answer.
+    // Idle for longer than the time limit of a response.
     setTimeout(() => thread.postMessage({ requestId: 2, hang: process.argv[1] === 'hang' }), 2_000)`
   const ended = async (how: string) => {
     const args = ['--import', 'tsx', '--input-type=module', '--eval', WATCHED, how]

@@ -31,7 +31,7 @@ and resend of an event.</li>
 <code>whsec_</code>. While the secret is rotated there are two signatures, separated by a space. Refuse old timestamps, so
 that nobody can send a recorded request again.</p>`
 
-/** The page for those who receive deliveries; static, without scripts. */
+/** The guide for receivers of deliveries: a static page without scripts. */
 export async function receiverGuide(): Promise<string> {
   const sections = await Promise.all(
     SNIPPETS.map(async (snippet) => {

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 
 export interface Snippet {
   title: string
-  /** In `snippets/`. */
+  /** The file's name in `snippets/`. */
   file: string
-  /** How its library is installed; undefined: it needs none. */
+  /** The command that installs its library. Undefined if it needs none. */
   install?: string
 }
 
-/** What the page shows, each run by `test/api/http/receiver-guide.test.ts` where its language is installed. */
+/** The snippets on the page. `test/api/http/receiver-guide.test.ts` runs each one whose language is installed. */
 export const SNIPPETS: Snippet[] = [
   { title: 'Node', file: 'node.mjs' },
   { title: 'Python', file: 'python.py' },

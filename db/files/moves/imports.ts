@@ -9,7 +9,7 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 
 type Values = Partial<Record<Exclude<keyof ImportRow, 'status'>, unknown>>
 
-/** Assigns the uploaded file; `values` describe it. */
+/** Assigns the uploaded file. `values` are its columns. */
 export const markImportReady = (tx: Tenant, id: string, values: Values): Promise<ImportRow> =>
   move(tx, id, ['created', 'ready', 'stopped', 'completed', 'failed'], { ...values, status: 'ready' })
 
@@ -25,7 +25,7 @@ export async function queueImport(tx: Tenant, { id, starts }: ImportRow, values:
   return queued
 }
 
-/** Records that its workflow has begun. */
+/** Records that its workflow has started. */
 export const beginImport = (tx: Tenant, { id, started_at }: ImportRow): Promise<ImportRow> =>
   move(tx, id, ['queued'], {
     status: 'running',

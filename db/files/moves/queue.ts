@@ -4,7 +4,7 @@ import type { System, Tenant } from '../../postgres/tenancy.ts'
 
 export type FileTable = 'imports' | 'exports'
 
-/** One start of an import or export; each start is a separate workflow. */
+/** A start of an import or export; each start is a separate workflow. */
 export interface FileStart {
   organization_id: string
   id: string

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /**
- * API keys: `agx_` + 40 random base62 characters + 6 characters of their CRC32, which detects typos and a secret
- * scanner's false positives without a lookup. Only the SHA-256 of a key is stored: with more than 200 bits of entropy
- * a slow hash would only add latency.
+ * API keys: `agx_` + 40 random base62 characters + 6 characters of their CRC32. The checksum lets a typo, or a false
+ * positive of a secret scanner, be detected without a look-up. Only the SHA-256 of a key is stored: with more than 200
+ * bits of entropy a slow hash would only add latency.
  */
 const PREFIX = 'agx_'
 const RANDOM_LENGTH = 40
@@ -16,7 +16,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** Whether a text has the form of a key, including the checksum. */
 export const isKey = (text: string): boolean => flawOfKey(text) === undefined
 
-/** Why a text cannot be a key, by its form alone: it tells nothing about the keys that exist. */
+/** The flaw in the form of a key; undefined if the form is valid. It reveals nothing about existing keys. */
 export function flawOfKey(text: string): string | undefined {
   if (!text.startsWith(PREFIX)) return `a key starts with ${PREFIX}`
   if (text.length !== KEY_LENGTH)
@@ -38,7 +38,7 @@ export function generateKey(): string {
   return keyOf(random)
 }
 
-/** The key with these 40 letters or digits. */
+/** The key with these 40 random characters. */
 export const keyOf = (random: string): string => PREFIX + random + checksum(random)
 
 function checksum(random: string): string {
@@ -51,7 +51,7 @@ function checksum(random: string): string {
   return text
 }
 
-/** The SHA-256 that is stored of a key. */
+/** The SHA-256 of a key, which is stored instead of the key. */
 export const hashKey = (key: string) => createHash('sha256').update(key).digest()
-/** The first characters of a key, by which people recognise it. */
+/** The first characters of a key, which identify it to people. */
 export const visiblePrefix = (key: string) => key.slice(0, PREFIX.length + 6)

@@ -1,3 +1,6 @@
-/** Whose owner may change the plan: of the first organization, which is the operator's; of every one; or of none. */
+/**
+ * Which organizations' owners may change the plan: `first`, the first organization's, which is the operator's; `open`,
+ * every one's; `closed`, none's.
+ */
 export const PLAN_CHANGE_RULES = ['first', 'open', 'closed'] as const
 export type PlanChangeRule = (typeof PLAN_CHANGE_RULES)[number]

@@ -5,9 +5,9 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
 /**
- * The starts of the hours, days, weeks (from Monday) or months of a time zone that a period touches, as milliseconds;
- * undefined if there are more than `most`. A day can have 23 or 25 hours, and begins at the first moment of its date:
- * clocks may skip midnight, or show it twice.
+ * The starts of the hours, days, weeks (from Monday) or months that a period overlaps, in a time zone and as
+ * milliseconds; undefined if there are more than `most`. A day can have 23 or 25 hours, and starts at the first moment
+ * of its date: the clock may skip midnight, or show it twice.
  */
 export function bucketStarts(
   from: number,
@@ -27,16 +27,16 @@ export function bucketStarts(
   return starts
 }
 
-/** An upper bound of their length. */
+/** Upper bounds of the lengths. */
 const LONGEST: Record<Interval, number> = { hour: 2 * HOUR, day: 2 * DAY, week: 8 * DAY, month: 32 * DAY }
 
 type OffsetAt = (moment: number) => number
 
-/** Hours of the local clock. Where it is set forward or back by less, another one begins then. */
+/** Hours of the local clock. A clock change by less than an hour starts a new one. */
 function hours(from: number, offsetAt: OffsetAt): () => number {
   const within = (moment: number) => modulo(moment + offsetAt(moment), HOUR)
   let next = from - within(from)
-  // The offset may have changed since the hour began.
+  // The offset may have changed since the hour started.
   if (within(next) !== 0) next = from - Math.min(within(from), HOUR)
   return () => {
     const start = next
@@ -60,9 +60,9 @@ function dates(from: number, interval: Exclude<Interval, 'hour'>, offsetAt: Offs
 }
 
 /**
- * The first moment at which the local clock shows this midnight or, if it skips midnight, a later time. The offset is
- * one of those before and after: that of before gives the earlier moment where the clock was set back, and where it was
- * set forward the moment of the change.
+ * The first moment when the local clock shows this midnight or, if it skips midnight, a later time. It uses the offset
+ * before or after a clock change. The offset before gives the earlier moment if the clock was set back, and the moment
+ * of the change if it was set forward.
  */
 function firstMoment(midnight: number, offsetAt: OffsetAt): number {
   const [before, after] = [offsetAt(midnight - DAY), offsetAt(midnight + DAY)]

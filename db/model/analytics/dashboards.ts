@@ -9,7 +9,7 @@ export interface Chart {
   title: string
   metric: string
   group_by?: string[]
-  /** By the interval of the dashboard; else one value for each group. */
+  /** One value per interval of the dashboard; else one value per group. */
   over_time?: true
 }
 
@@ -34,7 +34,7 @@ export const DASHBOARDS: Dashboard[] = [
   {
     name: 'pipeline',
     title: 'Pipeline',
-    description: 'What is open by stage now, and what was won and lost in the period.',
+    description: 'The open deals by stage, and the deals won and lost in the period.',
     charts: [
       chart('open', 'Open deals by stage', 'deals.open', by('stage')),
       chart('open_value', 'Value of open deals by stage', 'deals.open_value', by('stage')),
@@ -61,7 +61,7 @@ export const DASHBOARDS: Dashboard[] = [
   {
     name: 'activities',
     title: 'Activities and tasks',
-    description: 'Activities by type, and how tasks are done.',
+    description: 'Activities by type, and the completion of tasks.',
     charts: [
       chart('activities', 'Activities by type', 'activities.count', { ...overTime, ...by('type') }),
       chart('activities_by_owner', 'Activities by owner', 'activities.count', by('owner_id')),
@@ -76,7 +76,7 @@ export const DASHBOARDS: Dashboard[] = [
   {
     name: 'workflows',
     title: 'Workflows',
-    description: 'Runs by status, their success and how long they take.',
+    description: 'Runs by status, their success rate and duration.',
     charts: [
       chart('runs', 'Runs by status', 'runs.count', { ...overTime, ...by('status') }),
       chart('runs_by_workflow', 'Runs by workflow', 'runs.count', by('workflow_id')),
@@ -104,12 +104,12 @@ export const DASHBOARDS: Dashboard[] = [
   },
 ]
 
-/** The period of a dashboard, as of a query. */
+/** The period of a dashboard; its members are those of a query. */
 export type DashboardPeriod = Pick<AnalyticsQuery, 'from' | 'to' | 'last' | 'time_zone'> & {
   interval?: Interval | undefined
 }
 
-/** The queries of its charts. Metrics of the present state are not of the period. */
+/** The queries of the charts. Metrics of the present state ignore the period. */
 export const dashboardQueries = ({ charts }: Dashboard, period: DashboardPeriod): AnalyticsQuery[] => {
   const { interval = 'day', ...times } = period
   return charts.map(({ metric, group_by, over_time }) =>

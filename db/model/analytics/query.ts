@@ -10,24 +10,24 @@ import { bucketStarts } from './buckets.ts'
 import type { Dimension, Metric } from './metric.ts'
 import { findMetric, METRIC_NAMES } from './metrics/index.ts'
 
-/** What a query asks, with its names resolved and its period computed. */
+/** A query with its names resolved and its period computed. */
 export interface ResolvedQuery {
   metric: Metric
   groupBy: string[]
   filter: [column: string, dimension: Dimension, values: (string | null)[]][]
   interval: Interval | null
   timezone: string
-  /** Milliseconds; null: since the beginning. */
+  /** Milliseconds; null: no lower bound. */
   from: number | null
   to: number
-  /** The starts of the buckets; without interval undefined. */
+  /** The starts of the buckets; undefined without an interval. */
   buckets: number[] | undefined
   limit: number
 }
 
 export interface QueryContext {
   now: Date
-  /** Of the organization. */
+  /** The organization's time zone. */
   timezone: string
 }
 
@@ -42,7 +42,7 @@ type Period = Pick<AnalyticsQuery, 'from' | 'to' | 'last' | 'time_zone'>
 
 const DEFAULT_DAYS = 30
 
-/** Plans a query. Throws `validation_error` with all problems. */
+/** Resolves a query. Throws `validation_error` with all problems. */
 export function resolveQuery(query: AnalyticsQuery, context: QueryContext, part = 'body'): ResolvedQuery {
   const { resolved, problems } = read(query, context)
   if (resolved && problems.length === 0) return resolved
@@ -57,8 +57,8 @@ export function resolveQuery(query: AnalyticsQuery, context: QueryContext, part 
 }
 
 /**
- * The problems of a query; none if it is valid. Its members may be of any type: the schema reports those that are not of
- * the right one. `isUnknown`: a value that is not known yet, such as a placeholder.
+ * The problems of a query; empty if it is valid. Members of a wrong type are ignored, because the schema reports them.
+ * `isUnknown` identifies values that are not known yet, such as placeholders.
  */
 export function queryProblems(
   query: Record<string, unknown>,
@@ -90,7 +90,7 @@ export function queryProblems(
   ).problems
 }
 
-/** As a query, with undefined in place of what is not known. */
+/** A query with undefined for unknown values. */
 type Given = { [Name in keyof Omit<AnalyticsQuery, 'group_by'>]?: AnalyticsQuery[Name] | undefined } & {
   group_by: (string | undefined)[]
   filter: AnalyticsQuery['filter']
@@ -145,7 +145,7 @@ function read(query: Given, context: QueryContext): { resolved?: ResolvedQuery; 
       path: ['interval'],
       type: 'invalid_value',
       message: `the period has more than ${ANALYTICS.buckets.toLocaleString('en')} ${interval}s`,
-      hint: 'take a longer interval, or a shorter period',
+      hint: 'use a longer interval, or a shorter period',
     })
     return { problems }
   }
@@ -155,8 +155,8 @@ function read(query: Given, context: QueryContext): { resolved?: ResolvedQuery; 
     problems.push({
       path: ['limit'],
       type: 'invalid_value',
-      message: `${buckets?.length} ${interval}s of ${limit} groups are more than ${ANALYTICS.rows.toLocaleString('en')} rows`,
-      hint: `take at most ${groups} groups, a longer interval, or a shorter period`,
+      message: `${buckets?.length} ${interval}s times ${limit} groups exceed ${ANALYTICS.rows.toLocaleString('en')} rows`,
+      hint: `use at most ${groups} groups, a longer interval, or a shorter period`,
     })
   if (!metric) return { problems }
   return { problems, resolved: { metric, groupBy, filter, interval, timezone, from, to, buckets, limit } }
@@ -190,7 +190,7 @@ function choice(name: string, allowed: readonly string[]): string {
   return meant ? `did you mean ${meant}?` : `one of ${allowed.join(', ')}`
 }
 
-/** The period, as milliseconds; undefined if it is invalid. A date of `to` is included. */
+/** The period in milliseconds; undefined if it is invalid. If `to` is a date, it is included. */
 function periodOf(
   { from, to, last }: Period,
   { now, timezone }: QueryContext,

@@ -5,7 +5,7 @@ import { DELIVERY_STATUSES } from '../outgoing/statuses.ts'
 import { kinds } from '../records/kinds/index.ts'
 import type { Dimension, Source } from './metric.ts'
 
-/** The dimensions of each kind of record, besides the owner: columns that the index for times of creation holds. */
+/** The dimensions of each record kind, besides the owner: columns that the index on the creation time covers. */
 const OF_RECORDS: Record<KindName, string[]> = {
   contacts: ['lead_status', 'lifecycle_stage', 'lead_source'],
   companies: ['type', 'lifecycle_stage', 'industry'],
@@ -59,7 +59,7 @@ export const REQUESTS: Source = {
     },
     action: {
       type: 'text',
-      description: 'What became of the record.',
+      description: 'The effect on the record.',
       values: LOG_ACTIONS,
     },
     error: { type: 'text', description: 'The code of the error, such as `invalid_secret`.' },

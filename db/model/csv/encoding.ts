@@ -94,14 +94,14 @@ const MARKS: { bytes: Buffer; encoding: Encoding }[] = [
   { bytes: Buffer.from([0xfe, 0xff]), encoding: 'utf-16be' },
 ]
 
-/** UTF-16 without a mark: in a header of Latin letters every other byte is zero. */
+/** Detects UTF-16 without a byte order mark: in a header of Latin letters every other byte is zero. */
 function guessUtf16(piece: Buffer): Encoding | undefined {
   const [a, b, c, d] = piece
   if (a && b === 0 && c && d === 0) return 'utf-16le'
   return a === 0 && b && c === 0 && d ? 'utf-16be' : undefined
 }
 
-/** The length without an incomplete character in the last three bytes. */
+/** The length without an incomplete character at the end. */
 function completeUntil(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back]!
@@ -120,7 +120,7 @@ function validUntil(bytes: Buffer): number {
     if (isUtf8(bytes.subarray(0, completeUntil(bytes.subarray(0, middle))))) valid = middle
     else broken = middle
   }
-  // An incomplete character at the end is invalid, because the next bytes do not complete it.
+  // An incomplete character at the end is invalid here, because the following bytes do not complete it.
   return completeUntil(bytes.subarray(0, valid))
 }
 

@@ -4,7 +4,7 @@ export type CellType =
   | 'text'
   | 'number'
   | 'integer'
-  /** A whole number of percent. */
+  /** A percentage as a whole number. */
   | 'percent'
   | 'money'
   | 'boolean'
@@ -121,7 +121,7 @@ function bothWays(number: string, delimiter: string): string {
   return `${whole}${places} or ${whole}${delimiter === ';' ? ',' : '.'}${short.length === 3 ? `${short}0` : short}`
 }
 
-/** `50%` is 50. 0.5 or 1.0 without a sign is ambiguous: other systems export fractions. */
+/** `50%` is 50. Without a sign, 0.5 and 1.0 are ambiguous: other systems export fractions. */
 function toPercent(text: string, delimiter: string): number {
   const signed = text.endsWith('%')
   const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent', delimiter)
@@ -156,14 +156,14 @@ function toDateTime(text: string): string {
   return joined([year, ...dayAndMonth(text, one!, two!, separator!)], last.slice(5))
 }
 
-/** The date part as written: other systems export a time with every date. */
+/** The date as written: other systems export every date with a time. */
 function toDate(text: string): string {
   const read = toDateTime(text)
   const [, day, time] = /^(\d{4}-\d\d-\d\d)(T.*)?$/.exec(read) ?? []
   return day === undefined || (time && Number.isNaN(Date.parse(read))) ? text : day
 }
 
-/** 31.12.2026 is day first, as usual with points; 12/31 can only be month first. */
+/** 31.12.2026 has the day first, as usual with points; 12/31 can only have the month first. */
 function dayAndMonth(
   text: string,
   one: string,
@@ -188,17 +188,17 @@ const plain = (text: string) => text.toLowerCase().replace(/[^\p{Letter}\p{Numbe
 
 /** The matching choice, ignoring case and separators: `In progress` is in_progress. */
 function toChoice(text: string, choices: readonly string[]): string {
-  const given = text.trim()
-  if (choices.includes(given)) return given
-  const wanted = plain(given)
+  const trimmed = text.trim()
+  if (choices.includes(trimmed)) return trimmed
+  const wanted = plain(trimmed)
   return (
     choices.find((choice) => plain(choice) === wanted) ??
     ALIASES.get(wanted)?.find((one) => choices.includes(one)) ??
-    given
+    trimmed
   )
 }
 
-/** HubSpot's names for our choices. */
+/** HubSpot's names of our choices. */
 const ALIASES = new Map(
   Object.entries({
     marketingqualifiedlead: ['mql'],

@@ -3,7 +3,10 @@ import { AppError } from '../errors.ts'
 
 export type { CsvRow, Place } from '../../../workflows/shared/csv/rows.ts'
 
-/** The rows of a file after a place. After the rows before an error, throws `invalid_request` with the line and a hint. */
+/**
+ * The rows of a file from a position on. Throws `invalid_request` with the line and a hint at an error, after it has
+ * yielded the rows before it.
+ */
 export async function* readRows(
   pieces: AsyncIterable<Buffer>,
   delimiter: string,

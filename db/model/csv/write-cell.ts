@@ -1,7 +1,7 @@
 import { stringify } from 'csv-stringify/sync'
 import { type CellType, isAmbiguous, looksLikeJson } from './read-cell.ts'
 
-/** The text of a cell for a record's value; `readCell` with the same type is the inverse. */
+/** The text of a cell for a record's value: the inverse of `readCell` with the same type. */
 export function writeCell(value: unknown, type: CellType): string {
   if (value === null || value === undefined) return ''
   if (type === 'choices') return writeList(Array.isArray(value) ? value : [value])

@@ -4,7 +4,7 @@ export interface Block {
   text: string
 }
 
-/** Characters of a heading; the remainder of a longer one is left out. */
+/** Maximum number of characters of a heading; the rest is cut off. */
 const MAX_HEADING = 200
 
 export const heading = (level: number, text: string): Block => ({ level, text: text.slice(0, MAX_HEADING) })

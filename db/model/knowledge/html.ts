@@ -2,7 +2,7 @@ import { Tokenizer } from 'htmlparser2'
 import { type Block, heading, paragraph } from './block.ts'
 import { clean, trimLines } from './clean.ts'
 
-/** Elements whose content is not shown as text. A document has a title of its own. */
+/** Elements whose content is not shown as text. `title` is among them: a document has its own title. */
 const HIDDEN = new Set([
   ...['script', 'style', 'template', 'noscript', 'title', 'svg', 'math', 'canvas'],
   ...['iframe', 'object', 'audio', 'video', 'select', 'datalist'],
@@ -10,7 +10,7 @@ const HIDDEN = new Set([
 
 const HEADING = /^h[1-6]$/
 
-/** Elements that end the paragraph before them, and their own. */
+/** Elements before and after which a paragraph ends. */
 const BLOCKS = new Set([
   ...['address', 'article', 'aside', 'blockquote', 'body', 'caption', 'dd', 'details', 'dialog', 'div', 'dl'],
   ...['dt', 'fieldset', 'figcaption', 'figure', 'footer', 'form', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'head'],
@@ -19,12 +19,12 @@ const BLOCKS = new Set([
 ])
 
 /**
- * The text of an HTML document or fragment, without scripts, styles and markup. Only its tokens are read: a parser's stack
- * of open elements takes quadratic time, half a minute for 200,000 of them.
+ * The text of an HTML document or fragment, without scripts, styles and markup. It reads only tokens: a parser's stack
+ * of open elements takes quadratic time, half a minute for 200,000 elements.
  */
 export function blocksOfHtml(html: string): Block[] {
   const blocks: Block[] = []
-  // To read the end of a text that grows would copy it each time.
+  // A list, because reading the end of a growing string would copy it each time.
   let parts: string[] = []
   let endsInSpace = true
   let level = 0

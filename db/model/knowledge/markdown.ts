@@ -4,7 +4,7 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
 const UNDERLINE = /^ {0,3}(=+|-+)[ \t]*$/
 
-/** The headings and paragraphs of Markdown, as they are written. A fenced block is one paragraph. */
+/** The headings and paragraphs of Markdown, unrendered. A fenced block is one paragraph. */
 export function blocksOfMarkdown(markdown: string): Block[] {
   const blocks: Block[] = []
   let lines: string[] = []

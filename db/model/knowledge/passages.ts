@@ -5,16 +5,16 @@ import { clean } from './clean.ts'
 import { blocksOfHtml } from './html.ts'
 import { blocksOfMarkdown } from './markdown.ts'
 
-/** A part of a document that a search finds. */
+/** A part of a document, the unit of search results. */
 export interface Passage {
-  /** The headings above it, outermost first; empty if there are none. */
+  /** The headings above it, outermost first; empty if it has none. */
   heading: string
   text: string
 }
 
 /**
- * The passages of a document, at least one: whole paragraphs, of one section unless sections are short, at most
- * `KNOWLEDGE.passage` characters each. They do not overlap. In linear time.
+ * The passages of a document, at least one. A passage consists of whole paragraphs, of one section unless sections are
+ * short, and has at most `KNOWLEDGE.passage` characters. Passages do not overlap. Takes linear time.
  */
 export function passagesOf(body: string, format: DocumentFormat): Passage[] {
   const passages: Passage[] = []
@@ -51,7 +51,7 @@ const blocks: Record<DocumentFormat, (text: string) => Block[]> = {
   html: blocksOfHtml,
 }
 
-/** Paragraphs are divided by empty lines. */
+/** Paragraphs are separated by empty lines. */
 function paragraphsOf(text: string): Block[] {
   const found: Block[] = []
   let lines: string[] = []
@@ -65,7 +65,7 @@ function paragraphsOf(text: string): Block[] {
   return found
 }
 
-/** A passage that is being put together. */
+/** A passage under construction. */
 class Draft {
   heading: string
   length = 0
@@ -90,7 +90,7 @@ class Draft {
     this.length += text.length + 2
   }
 
-  /** @param path with the headings above it. That of the passage is the one of its first paragraph. */
+  /** @param path with the headings above it. The passage gets the path of its first paragraph. */
   addHeading(text: string, path: string): void {
     if (!this.hasParagraph) this.heading = path
     this.parts.push({ text, isHeading: true })
@@ -106,21 +106,21 @@ class Draft {
   }
 }
 
-/** The innermost headings that fit. */
+/** The innermost headings that fit into the limit. */
 function headingOf(path: readonly (string | undefined)[]): string {
   const named = path.filter((one) => one !== undefined && one !== '')
   while (named.length > 1 && named.join(' > ').length > KNOWLEDGE.heading) named.shift()
   return named.join(' > ').slice(0, KNOWLEDGE.heading)
 }
 
-/** Ends of sentences, lines and words: the text is cut at the last one of the first kind that is late enough. */
+/** Ends of sentences, lines and words. A text is cut at the last end of the first kind that is far enough along. */
 const ENDS: [pattern: RegExp, least: number][] = [
   [/\n/g, KNOWLEDGE.passage / 2],
   [/[.!?:;](?=\s)|[。！？]/g, KNOWLEDGE.passage / 2],
   [/\s/g, 1],
 ]
 
-/** A paragraph in pieces that fit into a passage. */
+/** The pieces of a paragraph, each short enough for a passage. */
 function* piecesOf(text: string): Generator<string> {
   let from = 0
   while (text.length - from > KNOWLEDGE.passage) {
@@ -139,6 +139,6 @@ function endIn(window: string): number {
     const last = [...window.matchAll(pattern)].at(-1)
     if (last && last.index >= least) return last.index + last[0].length
   }
-  // A word that is too long: not within a pair of surrogates.
+  // Cuts inside of a word that is too long, but not inside of a surrogate pair.
   return /[\uD800-\uDBFF]$/.test(window) ? window.length - 1 : window.length
 }

@@ -2,17 +2,17 @@ import { KNOWLEDGE } from '../../../workflows/shared/limits.ts'
 
 /** A query in the syntax of websearch_to_tsquery. */
 export interface Query {
-  /** As it was given: every word must occur. */
+  /** The query as written: every word must occur. */
   all: string
-  /** One of these words must occur, and `required` must hold; undefined if the query has a single word. */
+  /** One of these words must occur, and `required` must match; undefined if the query has a single word. */
   any: string | undefined
   /** The phrases and the excluded words; may be empty. */
   required: string
 }
 
 /**
- * Reads the words of a query. `any` is for questions in a sentence, which no passage answers with all of their words:
- * phrases remain required, and excluded words excluded.
+ * Parses a full-text query. `any` is for questions, whose words no passage contains all: phrases remain required, and
+ * excluded words excluded.
  * @returns undefined if the query has no word that is not excluded.
  */
 export function parseQuery(text: string): Query | undefined {
@@ -35,7 +35,7 @@ export function parseQuery(text: string): Query | undefined {
   }
 }
 
-/** The longest of too many words, such as those of a letter: common words are short. */
+/** The longest words, if there are too many, such as in a letter: common words are short. */
 function telling(words: string[]): string[] {
   const distinct = [...new Set(words.map((word) => word.toLowerCase()))]
   return distinct.toSorted((a, b) => b.length - a.length).slice(0, KNOWLEDGE.words)

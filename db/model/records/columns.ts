@@ -6,10 +6,10 @@ import { searchText } from './search-text.ts'
 
 const COMMON = ['external_id', 'owner_id', 'tags', 'custom_fields'] as const
 
-/** The columns that changes write, in the order of the statements. */
+/** The columns that writes set, in the order of the statements. */
 export const writableColumns = (kind: Kind): string[] => [...Object.keys(kind.fields), ...COMMON]
 
-/** All columns that the API shows. */
+/** All columns in the API. */
 export const shownColumns = (kind: Kind): string[] => [
   'id',
   ...writableColumns(kind),
@@ -41,7 +41,7 @@ const COMMON_SEARCHABLE = Object.keys(commonFields).filter(
   (name) => 'searchable' in commonFields[name as keyof typeof commonFields],
 )
 
-/** The text of a record that full-text search finds. */
+/** The text of a record for full-text search. */
 export function searchTextOf(kind: Kind, record: Record<string, unknown>): string {
   const own = Object.entries(kind.fields).map(
     ([name, { type }]) => record[name] != null && fieldTypes[type].searched?.(record[name]),

@@ -5,7 +5,7 @@ export type CommonType = FieldType | 'tags' | 'custom_fields' | 'actor'
 
 export interface CommonField extends Omit<Field, 'type'> {
   type: CommonType
-  /** Whether full-text search finds it; for a kind's own fields the type determines this. */
+  /** Whether full-text search includes it. For a kind's own fields the type determines this. */
   searchable?: true
 }
 

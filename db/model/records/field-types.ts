@@ -35,7 +35,7 @@ interface TypeOf {
   /** The expected filter value, for errors. */
   expects: string
   sortable: boolean
-  /** The part of a value that full-text search finds; absent if none. */
+  /** The part of a value that full-text search includes; undefined if none. */
   searched?: (value: unknown) => unknown
 }
 
@@ -109,7 +109,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
         .trim()
         .overwrite(toDomain)
         .max(253)
-        // Not a pattern, since the OpenAPI document would then refuse web addresses, which are accepted.
+        // Not a `pattern`: the OpenAPI document would then refuse web addresses, which are accepted.
         .refine(isDomain, {
           error: 'must be a domain such as example.com',
           params: { type: 'invalid_format' },
@@ -170,7 +170,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
-    // A date without a time stays a date: it means the whole day.
+    // A date without a time stays a date, which means the whole day.
     filterValue: (value) =>
       day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
     expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',

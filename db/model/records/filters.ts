@@ -14,13 +14,13 @@ import type { FieldType, Kind } from './kind.ts'
 export interface Filter {
   field: string
   operator: Operator
-  /** One value; two for `between`, any number for `in` and `nin`. In SQL's form. */
+  /** SQL values: two for `between`, any number for `in` and `nin`, else one. */
   values: string[]
   /** The type of a custom field with a definition. */
   type?: CustomFieldType
 }
 
-/** The common fields that have the type of a kind's own fields. */
+/** The common fields whose type is one of a kind's own fields. */
 const COMMON: Record<string, FieldType> = Object.fromEntries(
   Object.entries(commonFields).flatMap(([name, { type }]) =>
     type === 'tags' || type === 'custom_fields' || type === 'actor' ? [] : [[name, type]],
@@ -98,7 +98,7 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       loc,
       type: 'invalid_value',
       input: value,
-      msg: 'has an unclosed double quote, or no comma after a closing one',
+      msg: 'has an unclosed double quote, or no comma after a closing quote',
       hint: 'enclose a value with a comma in double quotes, and double the quotes inside: "Smith, Ltd",Acme',
     }
   if (takes === 'two' && parts.length !== 2)
@@ -136,8 +136,8 @@ export function parseFilterValue(kind: Kind, parameter: string, value: unknown):
 export const WHOLE_VALUE_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin']
 
 /**
- * Converts filter values to their stored form, so that a filter finds a value in the form in which it was written.
- * `read`: the parser of writes; a value that it refuses stays unchanged, since no record has it.
+ * Converts filter values to their stored form, so that a filter matches a value as it was written. `read` is the parser
+ * of writes. A value that it refuses stays unchanged, because no record has it.
  */
 export function asStored(operator: Operator, values: string[], read: (value: string) => unknown): string[] {
   if (!WHOLE_VALUE_OPERATORS.includes(operator)) return values
@@ -158,10 +158,10 @@ const READERS = new Map<string, (value: string) => unknown>(
     }),
 )
 
-/** Of so many names the nearest is looked for. */
+/** Maximum number of unknown names for which the nearest name is searched. */
 const MAX_HINTS = 10
 
-/** What a name that is not known, or each of several, may have meant, and what there is. */
+/** A hint for unknown names: the nearest known name of each, or the list of known names. */
 export function unknownHint(unknown: string | string[], names: string[], what: string): string {
   const meant = [unknown]
     .flat()

@@ -30,7 +30,7 @@ export interface Field {
   type: FieldType
   description: string
   required?: true
-  /** The longest text in characters (default 255), or the largest number. */
+  /** The maximum length in characters (default 255), or the maximum number. */
   max?: number
   /** For `integer`: whether it is a percentage. */
   percent?: true
@@ -42,11 +42,11 @@ export interface Field {
   readOnly?: true
   default?: unknown
   /**
-   * Has an index in its order, so that `sort` reads only a page: see db/migrations/sort-index.ts. A text field also has a
-   * column `<name>_lower`.
+   * An index supports `sort` by this field, so that a page reads only its rows: see db/migrations/sort-index.ts. A text
+   * field also has a column `<name>_lower`.
    */
   sorted?: true
-  /** Optional in requests but never null: `derive` sets it. */
+  /** Optional in requests but never null: `derive` sets its default. */
   filled?: true
 }
 
@@ -98,7 +98,7 @@ export interface KindDefinition {
 
 type ReferenceField = Field & { to: KindName }
 
-/** The fields of a kind that point to another record, optionally only those that point to one kind. */
+/** The fields of a kind that reference another record, or only those that reference the kind `to`. */
 export const referencesOf = (kind: Kind, to?: KindName): [string, ReferenceField][] =>
   Object.entries(kind.fields).filter(
     (entry): entry is [string, ReferenceField] =>

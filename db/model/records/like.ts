@@ -1,2 +1,2 @@
-/** A text as a part of a LIKE pattern: its own `%`, `_` and backslashes match themselves. */
+/** Escapes `%`, `_` and backslashes of a text, so that they match literally in a LIKE pattern. */
 export const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&')

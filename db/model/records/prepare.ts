@@ -19,7 +19,7 @@ export interface Write {
   changes: Record<string, unknown>
   /** The old values of the changed fields, for the event. */
   previous?: Record<string, unknown>
-  /** The request, where it is not that of the transaction. */
+  /** The trace of the request, if it is not that of the transaction. */
   trace?: TraceContext | undefined
 }
 
@@ -50,7 +50,7 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
   return { action: 'created', record, changes, trace: given[REQUEST_TRACE] }
 }
 
-/** The parts of a patch that are added to the record's values instead of replacing them. */
+/** The parts of a patch that are merged into the record's values instead of replacing them. */
 export interface Adding {
   /** Address parts that the patch does not name stay unchanged. */
   addressParts?: true

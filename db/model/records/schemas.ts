@@ -130,7 +130,7 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
         // Custom fields have their own check.
         const { custom_fields: _, ...others } = input
         refuseUnstorable(others, [], ctx)
-        // Also if a field is invalid, to report all issues at once.
+        // Runs even if a field is invalid, to report all issues at once.
       },
       { when: ({ value }) => typeof value === 'object' && value !== null },
     )
@@ -176,12 +176,12 @@ export function refuseOthers(
 }
 
 /**
- * The number of unknown fields that are listed, each with the nearest name: a body can have 100,000, and a batch of 200
- * bodies with 30 each held up the process for 230 ms.
+ * Maximum number of unknown fields that are listed, each with the nearest name. A body can have 100,000 of them, and a
+ * batch of 200 bodies with 30 each blocked the process for 230 ms.
  */
 const MAX_UNKNOWN = 10
 
-/** The depth of valid input: a part of an address. Deeper input has been refused. */
+/** The maximum depth of valid input: a part of an address. Deeper input has been refused. */
 const MAX_DEPTH = 2
 
 function refuseUnstorable(value: unknown, path: PropertyKey[], ctx: z.RefinementCtx): void {
@@ -250,8 +250,8 @@ function shownAs(field: Field): z.ZodType {
 export type RecordInput = Record<string, unknown> & { [REQUEST_TRACE]?: TraceContext | undefined }
 
 /**
- * In an input: the trace of its request, for a set of inputs of several requests in one transaction. A symbol, because
- * it is not a field.
+ * The key for the trace of an input's request, if one transaction writes the inputs of several requests. A symbol,
+ * because it is not a field.
  */
 export const REQUEST_TRACE = Symbol('trace of the request')
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }

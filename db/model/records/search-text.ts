@@ -16,7 +16,7 @@ const FOLDED: Record<string, string> = {
   œ: 'oe',
   ß: 'ss',
   þ: 'th',
-  // Lower-casing a sigma at the end of a word gives ς, and the end of a word depends on the context.
+  // A sigma at the end of a word becomes ς in lower case, which depends on the context.
   ς: 'σ',
 }
 const FOLDABLE = new RegExp(`[${Object.keys(FOLDED).join('')}]`, 'g')
@@ -34,8 +34,8 @@ export const normalize = (text: string): string =>
     .trim()
 
 /**
- * The text for full-text search: all values, including nested ones, as one text. A word with punctuation is included
- * whole and as its parts, since words also start after punctuation.
+ * The text for full-text search: all values, including nested ones. A word with punctuation is included whole and in
+ * its parts, because words also start after punctuation.
  */
 export function searchText(values: unknown[]): string {
   const found: string[] = []
@@ -54,12 +54,12 @@ export function searchText(values: unknown[]): string {
   return ` ${[whole, ...new Set(parts)].join(' ').slice(0, 2 * MAX_LENGTH)}`
 }
 
-/** Parts of a phone number with punctuation, which stored numbers do not have: `(415)`, `555-0100`. */
+/** Parts of a formatted phone number; stored numbers have no punctuation: `(415)`, `555-0100`. */
 const PHONE_PART = /^(\+?\(\d{2,}\)|(?=(\D*\d){6})\+?[\d()./-]+)$/
 
 /**
- * The LIKE patterns of each word of a query, one of which must match. A word of one or two letters matches only at the
- * start of a word, since inside words it would match nearly everything.
+ * The LIKE patterns for each word of a query; one of them must match. A word of one or two letters matches only at the
+ * start of a word, because inside of words it would match nearly everything.
  */
 export function searchPatterns(q: string): string[][] {
   return normalize(q)

@@ -1,6 +1,6 @@
 /**
- * Splits a full name without losing words. A single word is the first name; particles belong to the last name, titles
- * to the first name, since contacts have no field for them.
+ * Splits a full name without losing words. A single word is the first name. Particles belong to the last name. Titles
+ * belong to the first name, because contacts have no field for them.
  */
 export function splitName(full: string): { first_name?: string; last_name?: string } {
   const text = full.trim().replace(/\s+/g, ' ')

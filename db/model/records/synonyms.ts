@@ -21,7 +21,7 @@ const ADDRESS = {
   'address.country': 'country countrycode addresscountry land pays pais countryregion',
 }
 
-/** Names of a text by the sender, which becomes a note. */
+/** Names of the sender's free text, which becomes a note. */
 const NOTE = 'notecontent message comment comments note notes question enquiry inquiry nachricht mensaje'
 
 const NAMES: Record<KindName, Record<string, string>> = {
@@ -126,7 +126,7 @@ export const PERSON_WORDS = words(
 
 export const COMPANY_WORDS = words('company organization organisation business employer account')
 
-/** Parent names of values that belong to the record itself, for the kinds that payloads become. */
+/** Parent names of values that belong to the record itself, for the kinds that payloads are mapped to. */
 export const SUBJECT_WORDS = {
   contacts: PERSON_WORDS,
   companies: COMPANY_WORDS,

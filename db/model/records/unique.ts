@@ -11,10 +11,10 @@ export interface UniqueValue {
   key: string
 }
 
-/** The form in which values are compared: case-insensitive text. */
+/** The normalised value for comparisons: case-insensitive text. */
 export function uniqueKey(value: unknown): string {
   const key = (typeof value === 'string' ? value : JSON.stringify(value)).normalize('NFC').toLowerCase()
-  // An index takes at most 2,700 bytes.
+  // PostgreSQL indexes values of at most 2,700 bytes.
   return key.length > 200 ? `sha256:${createHash('sha256').update(key).digest('hex')}` : key
 }
 

@@ -13,11 +13,11 @@ const CUSTOM = 'custom_fields.'
 export const customKey = (by: string): string | undefined =>
   by.startsWith(CUSTOM) ? by.slice(CUSTOM.length) : undefined
 
-/** Whether `by` may be an upsert key: a native one, or `custom_fields.<name>`, which must prove to be unique. */
+/** Whether `by` may be an upsert key: a native one, or `custom_fields.<name>`, whose definition must be unique. */
 export const isUpsertKey = (entity: KindName, by: string): boolean =>
   upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
 
-/** The value of the upsert key in a record, as text; undefined if there is none. */
+/** The value of the upsert key in a record, as text; undefined if it has none. */
 export function upsertKey(by: string, fields: RecordInput): string | undefined {
   const custom = customKey(by)
   const value =

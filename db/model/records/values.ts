@@ -104,7 +104,7 @@ const withoutExponent = (number: string): string =>
     (_, sign, first, rest = '', exponent) => `${sign}0.${'0'.repeat(Number(exponent) - 1)}${first}${rest}`,
   )
 
-/** From here on a double may lose the cents: 999999999999999.01 becomes 999999999999999. */
+/** Above this a double may lose the cents: 999999999999999.01 becomes 999999999999999. */
 const MAX_WHOLE = 1e14
 
 /** Whether parsing may have rounded a number: JSON numbers become doubles, which hold 15 digits. */

@@ -3,9 +3,9 @@ import type { TraceContext } from '../../model/trace-context.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /**
- * Records that events were raised: deliveries and the runs that they start are below these spans. An event of a run has
- * the trace of the run: it is left out where the transaction belongs to another, as that of a request which answers an
- * approval.
+ * Records that events were raised. The spans of their deliveries and runs are children of these spans. An event of a
+ * run has the trace of the run: it is omitted if the transaction belongs to another trace, such as that of a request
+ * that answers an approval.
  */
 export function traceEvents(
   tx: Tenant,
@@ -14,7 +14,7 @@ export function traceEvents(
     name: string
     cause: string | null
     span?: string | undefined
-    /** The request, where it is not that of the transaction. */
+    /** The trace of the request, if it is not that of the transaction. */
     trace?: TraceContext | undefined
   }[],
 ): void {

@@ -23,15 +23,15 @@ export type TraceSettings = Pick<
   Extract<keyof z.output<typeof sharedVariables>, `OTEL_${string}`>
 >
 
-/** An exporter that is away must not delay the end of the process. */
+/** Time limit of the last export: an unreachable exporter must not delay the end of the process. */
 const CLOSE_MS = 2_000
-/** Between two warnings that spans could not be exported. */
+/** Minimum interval between warnings that spans could not be exported. */
 const WARN_MS = 60_000
-/** ExportResultCode.SUCCESS, of a package that we do not depend on. */
+/** ExportResultCode.SUCCESS, from a package that is not a dependency. */
 const SUCCESS = 0
 
 /**
- * Exports spans by OTLP over HTTP, in batches. The exporter reads its other OTEL_EXPORTER_* variables itself: headers,
+ * Exports spans by OTLP over HTTP, in batches. The exporter reads the other OTEL_EXPORTER_* variables itself: headers,
  * timeout, compression, certificates.
  */
 export function openTelemetry(process: string, settings: TraceSettings, log: Logger): Traces {
@@ -42,7 +42,7 @@ export function openTelemetry(process: string, settings: TraceSettings, log: Log
   const ids = new GivenIds()
   const service = resourceFromAttributes({ 'service.name': `agx-${process}` })
   const provider = new TracerProvider({
-    // Later ones win: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are the operator's.
+    // Later attributes win: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are set by the operator.
     resource: service.merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor({ exporter: withWarnings(exporter, log), ...batches(settings) })],
     idGenerator: ids,
@@ -56,7 +56,7 @@ export function openTelemetry(process: string, settings: TraceSettings, log: Log
       Object.assign(ids, { traceId, spanId: span.id })
       const started = tracer.startSpan(
         span.name,
-        { kind: KINDS[span.kind], startTime: span.start, attributes: given(span.attributes) },
+        { kind: KINDS[span.kind], startTime: span.start, attributes: withValues(span.attributes) },
         span.parent === undefined
           ? ROOT_CONTEXT
           : trace.setSpanContext(ROOT_CONTEXT, {
@@ -83,7 +83,7 @@ const KINDS: Record<EndedSpan['kind'], SpanKind> = {
   internal: SpanKind.INTERNAL,
 }
 
-/** The defaults are those of OpenTelemetry: 2,048 spans wait at most 5 s, further ones are dropped. */
+/** OpenTelemetry's defaults: up to 2,048 spans wait at most 5 s, further spans are dropped. */
 function batches(settings: TraceSettings) {
   const options = {
     scheduledDelayMillis: settings.OTEL_BSP_SCHEDULE_DELAY,
@@ -91,12 +91,12 @@ function batches(settings: TraceSettings) {
     maxQueueSize: settings.OTEL_BSP_MAX_QUEUE_SIZE,
     maxExportBatchSize: settings.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
   }
-  return given(options) as { [Name in keyof typeof options]?: number }
+  return withValues(options) as { [Name in keyof typeof options]?: number }
 }
 
 /**
- * By the trace id alone, also for the `parentbased_` ones: only the id is stored, and the processes of a trace must decide
- * alike.
+ * Samples by the trace id alone, even for the `parentbased_` samplers: only the id is stored, and all processes of a
+ * trace must decide alike.
  */
 function samplerOf({
   OTEL_TRACES_SAMPLER: name = 'always_on',
@@ -107,7 +107,7 @@ function samplerOf({
   return new TraceIdRatioBasedSampler(ratio)
 }
 
-/** Gives each span the ids that were set before. */
+/** Assigns each span its predetermined ids. */
 class GivenIds {
   traceId = ''
   spanId = ''
@@ -115,7 +115,7 @@ class GivenIds {
   generateSpanId = () => this.spanId
 }
 
-/** Logs that spans were lost, once a minute at most. */
+/** Logs that spans were lost, at most once a minute. */
 function withWarnings(exporter: SpanExporter, log: Logger): SpanExporter {
   let warned = Number.NEGATIVE_INFINITY
   return {
@@ -137,8 +137,8 @@ function withWarnings(exporter: SpanExporter, log: Logger): SpanExporter {
   }
 }
 
-/** Without the attributes that have no value. */
-const given = (attributes: EndedSpan['attributes']) =>
+/** The attributes that have a value. */
+const withValues = (attributes: EndedSpan['attributes']) =>
   Object.fromEntries(
     Object.entries(attributes).filter(([, value]) => value !== undefined && value !== null),
   ) as Record<string, string | number>

@@ -4,7 +4,7 @@ import { nodeSpanId, queuedSpanId, spanIdOf, spanParent } from '../../model/span
 import type { TraceContext } from '../../model/trace-context.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
-/** The spans of a run: one when it ends, from its start, and one for each attempt of a node. */
+/** The spans of a run: one for the run, from its start to its end, and one for each attempt of a node. */
 
 type Run = Pick<
   RunFacts['run'],
@@ -14,11 +14,11 @@ type Run = Pick<
   started_at: string | null
 }
 
-/** The transaction, whose spans are below the run. */
+/** The transaction with the run as the parent of its spans. */
 export const belowRun = (tx: Tenant, run: Pick<Run, 'id' | 'trace_id'>): Tenant =>
   below(tx, run, spanIdOf(run.id))
 
-/** The transaction, whose spans are below an attempt of a node of the run. */
+/** The transaction with an attempt of a node of the run as the parent of its spans. */
 export const belowNode = (
   tx: Tenant,
   run: Pick<Run, 'id' | 'trace_id'>,
@@ -52,14 +52,14 @@ export function traceRun(tx: Tenant, run: Run, status: EndStatus): void {
   )
 }
 
-/** The span of the event that started the run, else that in which it was queued. A schedule has none. */
+/** The span of the event that started the run, else the span in which it was queued. A scheduled run has no parent. */
 function parentOf({ id, trigger, retry_of }: Run): string | undefined {
   if (retry_of) return queuedSpanId(id)
   if (trigger.type === 'schedule') return undefined
   return trigger.type === 'event' ? spanIdOf((trigger.event as { id: string }).id) : queuedSpanId(id)
 }
 
-/** Records the span of an attempt of a node, below its run. Times are milliseconds since 1970. */
+/** Records the span of a node's attempt, as a child of its run. Times are milliseconds since 1970. */
 export function traceNode(
   tx: Tenant,
   run: Pick<Run, 'id' | 'trace_id'>,
@@ -84,8 +84,8 @@ export function traceNode(
 }
 
 /**
- * Records that a run was queued: its span is below this one, also if another process ends it. `trace`: the request, where
- * it is not that of the transaction.
+ * Records that a run was queued. This span is the parent of the run's span, even if another process ends the run.
+ * `trace`: the trace of the request, if it is not that of the transaction.
  */
 export function traceQueued(tx: Tenant, runId: string, traceId: string, trace?: TraceContext): void {
   const { spans } = tx
@@ -101,7 +101,7 @@ export function traceQueued(tx: Tenant, runId: string, traceId: string, trace?: 
       end: now,
       attributes: { 'agx.organization_id': tx.organizationId, 'agx.run_id': runId },
     },
-    // A retry has the trace of the run that led to the first one.
+    // A retry has the trace of the first run's cause.
     parent.traceId === traceId ? parent : { traceId },
   )
 }

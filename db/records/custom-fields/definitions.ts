@@ -20,10 +20,10 @@ import { freeField } from './unique.ts'
  */
 
 export const MAX_DEFINITIONS = 200
-/** The size of all definitions of a kind, as JSON: every create reads them. */
+/** The maximum size of all definitions of a kind, as JSON: every create reads them. */
 const MAX_BYTES = 262_144
 
-/** By name. */
+/** The definitions, sorted by name. */
 export async function listDefinitions(tx: Tenant, entity: KindName): Promise<NamedDefinition[]> {
   const definitions = await readDefinitions(tx, entity)
   return Object.keys(definitions)

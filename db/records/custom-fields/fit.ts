@@ -14,12 +14,12 @@ import { freeField, takeValues } from './unique.ts'
  * record, with a version, a history entry and an event.
  */
 
-/** Values read at a time, to bound the memory. */
+/** Number of values read at a time, to bound the memory. */
 const PAGE = 2_000
 /** The maximum number of records rewritten by one request. */
 const MAX_REWRITTEN = 10_000
 const MAX_EXAMPLES = 3
-/** Records rewritten by one statement. */
+/** Number of records rewritten by one statement. */
 const AT_ONCE = 500
 
 /** Throws `conflict` with examples if stored values do not match the definition, or are not unique. */

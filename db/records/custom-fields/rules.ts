@@ -2,7 +2,10 @@ import type { Rules } from '../../model/records/custom-fields/types.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
-/** Read once for each transaction or savepoint: half of the statements of a loop that creates records. */
+/**
+ * The rules, cached for each transaction or savepoint: this saves half of the statements of a loop that creates
+ * records.
+ */
 const locked = new WeakMap<Tenant, Map<KindName, Promise<Rules>>>()
 
 /**
@@ -10,16 +13,16 @@ const locked = new WeakMap<Tenant, Map<KindName, Promise<Rules>>>()
  * `exclusive` for changes of definitions. One lookup by primary key.
  */
 export async function lockFieldRules(tx: Tenant, entity: KindName, exclusive = false): Promise<Rules> {
-  const ours = locked.get(tx) ?? new Map<KindName, Promise<Rules>>()
-  locked.set(tx, ours)
-  // The caller changes them.
+  const cache = locked.get(tx) ?? new Map<KindName, Promise<Rules>>()
+  locked.set(tx, cache)
+  // An exclusive lock is for a change of the rules, so they are not cached.
   if (exclusive) {
-    ours.delete(entity)
+    cache.delete(entity)
     return readAndLock(tx, entity, true)
   }
-  const known = ours.get(entity) ?? readAndLock(tx, entity, false)
-  ours.set(entity, known)
-  return known
+  const rules = cache.get(entity) ?? readAndLock(tx, entity, false)
+  cache.set(entity, rules)
+  return rules
 }
 
 async function readAndLock(tx: Tenant, entity: KindName, exclusive: boolean): Promise<Rules> {

@@ -6,12 +6,12 @@ import { type UniqueValue, uniqueValues } from '../../model/records/unique.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /**
- * Unique custom fields: a row for each value of a record that is not deleted, written in the record's transaction. The
+ * Unique custom fields: each value of a record that is not deleted has a row, written in the record's transaction. The
  * second of two concurrent writers of a value waits, and fails.
  */
 
 /**
- * Claims the unique values that the records of `writes` have now, and frees their former values. Throws `conflict` with
+ * Claims the current unique values of the records of `writes`, and frees their former values. Throws `conflict` with
  * the field if another record has a value.
  */
 export async function claimUnique(tx: Tenant, kind: Kind, rules: Rules, writes: Write[]): Promise<void> {
@@ -42,7 +42,7 @@ export async function heldUnique(tx: Tenant, kind: Kind, wanted: UniqueValue[]):
 }
 
 export const uniqueTaken = (kind: Kind, name: string): AppError =>
-  conflict(`another ${kind.object} has this ${name}`, { param: `custom_fields.${name}` })
+  conflict(`another ${kind.object} has this value of ${name}`, { param: `custom_fields.${name}` })
 
 /** Frees all values of a deleted record. */
 export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {

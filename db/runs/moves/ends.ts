@@ -9,12 +9,12 @@ import { runEvent } from '../events.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
 import { AT_REST, lockStatus, NEVER_CLAIMED } from './statuses.ts'
 
-/** The ends of runs outside of a segment, and what follows every end; the table is in `statuses.ts`. */
+/** The ends of runs outside of a segment, and the effects of every end. The table is in `statuses.ts`. */
 
 /**
  * Cancels a run or requests its cancellation: a run without a workflow ends at once, a running one when Temporal has
  * cancelled its workflow. An ended run stays unchanged. @returns its new status. Throws `not_found`.
- * @param reason the message of the run's error, if nobody asked for it.
+ * @param reason the message of the run's error, if no caller requested the cancellation.
  */
 export async function cancelRun(tx: Tenant, id: string, reason: string | null = null): Promise<RunStatus> {
   const before = await lockStatus(tx, id)
@@ -39,8 +39,8 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
 }
 
 /**
- * Ends a run at once, without end nodes; the relay then terminates its workflow. @returns false if it had ended.
- * Throws `not_found`.
+ * Ends a run at once, without end nodes; the relay then terminates its workflow. @returns false if it had already
+ * ended. Throws `not_found`.
  */
 export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
   await lockStatus(tx, id)
@@ -56,7 +56,7 @@ export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
   return ended
 }
 
-/** Ends a queued run that its workflow's concurrency does not admit. @returns whether it was queued and unclaimed. */
+/** Ends a queued run that its workflow's concurrency limit excludes. @returns whether it was queued and unclaimed. */
 export async function skipRun(tx: Tenant, id: string, reason: string): Promise<boolean> {
   await lockStatus(tx, id)
   const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
@@ -99,7 +99,7 @@ export const endUnrecordedRun = (
 
 type Ended = Pick<RunState, 'run'>
 
-/** SQL: the run that an update has ended. */
+/** SQL: the ended run, for RETURNING. */
 const ENDED = `to_jsonb(runs) - 'outputs' - 'error' as run`
 
 async function endRun(
@@ -133,12 +133,12 @@ async function endRun(
   if (run.kind === 'run' && status !== 'cancelled')
     await insertEvents(belowRun(tx, run), [runEvent(run, status, { error })])
   await afterEnd(tx, run, status)
-  // The run's slot is free.
+  // A slot is free.
   tx.wake('agx_runs')
   return true
 }
 
-/** What follows the end of a run outside of a segment. */
+/** The effects of the end of a run outside of a segment. */
 async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promise<void> {
   traceRun(tx, run, status)
   await tx
@@ -160,8 +160,8 @@ async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promi
 }
 
 /**
- * After the end of a run: cancels the children that its nodes waited for, closes its other waits, and answers its
- * parent. Locks go from parent to child; a child writes no row of its parent but the wait.
+ * After the end of a run: cancels the children for which its nodes waited, closes its other waits, and answers its
+ * parent. Locks are taken from parent to child; a child writes only the wait of its parent.
  */
 export async function endFamily(
   tx: Tenant,
@@ -173,7 +173,7 @@ export async function endFamily(
 }
 
 /**
- * After nodes of a run were cancelled that goes on: cancels the children that they waited for, closes their other
+ * After nodes of a continuing run were cancelled: cancels the children for which they waited, and closes their other
  * waits.
  */
 export async function cancelWaits(

@@ -6,8 +6,8 @@ import { lockStatus, UNCLAIMED } from './statuses.ts'
 /** Pauses of runs; the table is in `statuses.ts`. */
 
 /**
- * Pauses a run, or requests its pause: it starts no further node, attempts in progress end and are recorded, then it is
- * paused. @returns its new status. Throws `not_found`, `conflict` for a run that has ended.
+ * Pauses a run, or requests its pause: no further node starts, attempts in progress end and are recorded, and then the
+ * run is paused. @returns its new status. Throws `not_found`, `conflict` for a run that has ended.
  */
 export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
   const before = await lockStatus(tx, id)
@@ -27,8 +27,8 @@ export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
 }
 
 /**
- * Continues a paused run: the relay starts a new workflow where it stopped, when a slot is free. A pause that was only
- * requested is withdrawn. Any other open run is unchanged. @returns its new status. Throws as `pauseRun`.
+ * Resumes a paused run: the relay starts a new workflow where it stopped, when a slot is free. Withdraws a pause that
+ * was only requested. Any other open run stays unchanged. @returns its new status. Throws the errors of `pauseRun`.
  */
 export async function unpauseRun(tx: Tenant, id: string): Promise<RunStatus> {
   const before = await lockStatus(tx, id)
@@ -53,7 +53,7 @@ export async function unpauseRun(tx: Tenant, id: string): Promise<RunStatus> {
   return rows[0].status
 }
 
-/** SQL: the relay tells the workflow to read the rows, unless `atRest`: then there is none. */
+/** SQL: makes the relay refresh the workflow, unless the run is `atRest` and has no workflow. */
 const refreshUnless = (
   atRest: string,
 ) => `workflow_command = case when ${atRest} then null else 'refresh' end,

@@ -17,18 +17,18 @@ export interface SegmentRecord {
   temporal_run_id: string
   segment: number
   answer: SegmentAnswer
-  /** New rows and changed rows. */
+  /** New and changed rows. */
   nodes: RunNode[]
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
   /** Whether the run is paused. */
   paused?: boolean
-  /** Until when the run only waits; null or absent: it is active. */
+  /** The time until which the run only waits; null or absent: it is active. */
   sleeps_until?: string | null
   /** The events that the segment raised. */
   events: NewEvent[]
-  /** What its nodes created. */
+  /** The objects that its nodes created. */
   created?: CreatedObject[]
-  /** Loops and iterations that are new or changed. */
+  /** New and changed loops and iterations. */
   loops?: LoopChange[]
   iterations?: RunIteration[]
 }
@@ -36,7 +36,7 @@ export interface SegmentRecord {
 /** Writes all changes of a segment to its run, in one statement. Throws if the run has ended. */
 export async function recordSegment(tx: Tenant, runId: string, record: SegmentRecord): Promise<void> {
   const { created = [], loops = [], iterations = [] } = record
-  // Before the statement, with which COMMIT and the notifications may be sent.
+  // Before the statement, so that COMMIT and the notifications can be sent with it.
   if (record.end) tx.wake('agx_run_ended', runId)
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean; watched: boolean }[] }>(
     `with run as (
@@ -93,7 +93,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
   )
   if (!rows[0]) throw new Error(`run ${runId} has ended: its segment ${record.segment} cannot be recorded`)
   if (rows[0].watched) tx.wake('agx_run_changed', runId)
-  // A slot is free: of a run, or of a first segment.
+  // The end of the run, or of its first segment, has freed a slot.
   if (rows[0].others_wait) tx.wake('agx_runs')
 }
 

@@ -2,14 +2,15 @@ import type { Resume } from '../../../workflows/bundle/protocol.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { rewind } from '../state.ts'
 
-/** The starts of a run's workflow, and which Temporal run owns its row; the table is in `statuses.ts`. */
+/** The starts of a run's workflow, and the ownership of its row by Temporal runs. The table is in `statuses.ts`. */
 
 /** @returns the number of runs that changed from queued to running. */
 export async function markRunsStarted(
   system: System,
   runs: { organization_id: string; id: string; resumes: number }[],
 ): Promise<number> {
-  // A locked row is skipped: its first segment writes the same. The relay deletes its claim later (`repairClaims`).
+  // A locked row is skipped: its first segment writes the same values. The relay deletes its claim later
+  // (`repairClaims`).
   const { rows } = await system.raw<{ rows: { count: number }[] }>(
     `with started as materialized (
        select s.* from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, resumes integer)
@@ -34,12 +35,12 @@ export async function markRunsStarted(
   return rows[0]?.count ?? 0
 }
 
-/** A run that Temporal loses more often than this is lost. */
+/** A run that Temporal loses more often than this ends as `lost`. */
 const MAX_RESUMES = 10
 
 /**
  * Queues a run again whose workflow Temporal no longer has: the relay starts a new one where the run stopped.
- * `temporalRunId` is the Temporal run that was looked up. @returns false if it cannot be resumed.
+ * `temporalRunId` is the Temporal run that was looked up. @returns false if the run cannot be resumed.
  */
 export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | null): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
@@ -56,9 +57,9 @@ export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | 
 }
 
 /**
- * Transfers a resumed run to the Temporal run that was started for it. Its rows stay as they are, but for the attempts
- * of external nodes: those of the earlier Temporal run own their rows no more, or one that died would hold a pause.
- * @returns false if the row is already further, or was resumed again.
+ * Transfers a resumed run to the Temporal run that was started for it. Its rows stay unchanged, except that attempts of
+ * the earlier Temporal run lose their external nodes: one that died with its worker would hold a pause.
+ * @returns false if the row has later segments, or was resumed again.
  */
 export async function takeOver(
   tx: Tenant,
@@ -86,10 +87,10 @@ export async function takeOver(
 }
 
 /**
- * Transfers the run to the Temporal run that a reset in the Temporal UI created, from this segment on. `resume` is that
- * of a workflow whose first segment this is: only where that segment was recorded before was it reset. Otherwise its run
- * has ended, or was resumed again, before it began.
- * @returns false if it was not reset, if that Temporal run owns the row, or if it owned it and is superseded.
+ * Transfers the run, from this segment on, to the Temporal run that a reset in the Temporal UI created. `resume`: that of
+ * a workflow whose first segment this is. It was reset only if that segment was recorded before; otherwise the run has
+ * ended, or was resumed again, before the workflow began.
+ * @returns false if it was not reset, if that Temporal run owns the row, or owned it and is superseded.
  */
 export async function reopenRun(
   tx: Tenant,

@@ -30,8 +30,8 @@ import type { Tenant } from '../../postgres/tenancy.ts'
  */
 
 /**
- * Locks a run, so that its segments and other moves wait. @returns its status. The statement after the lock sees a claim
- * that was made before it. Throws `not_found`.
+ * Locks a run, so that its segments and other moves wait. @returns its status. A statement after the lock sees the
+ * claims made before it. Throws `not_found`.
  */
 export async function lockStatus(tx: Tenant, id: string): Promise<RunStatus> {
   const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
@@ -49,5 +49,5 @@ export const UNCLAIMED = `status = 'queued' and not exists (
 /** SQL: whether Temporal cannot know the run. */
 export const NEVER_CLAIMED = `resumes = 0 and ${UNCLAIMED}`
 
-/** SQL: whether no workflow works on the run: it can end at once. */
+/** SQL: whether no workflow works on the run, so that it can end at once. */
 export const AT_REST = `(status = 'paused' or ${NEVER_CLAIMED})`

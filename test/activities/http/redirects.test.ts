@@ -14,7 +14,7 @@ interface Seen {
   body: string
 }
 
-/** Names that end in `.test` are this machine: `a.test` and `b.test` are two origins. */
+/** Names that end in `.test` resolve to this machine: `a.test` and `b.test` are two origins. */
 describe('redirects', () => {
   let server: Server
   let http: HttpClient
@@ -22,7 +22,7 @@ describe('redirects', () => {
   let seen: Seen[] = []
 
   before(async () => {
-    // The path of each request lists the hops that remain: /307:b.test/308:a.test/end
+    // The path of each request lists the remaining hops: /307:b.test/308:a.test/end
     server = createServer(async (request, response) => {
       let body = ''
       for await (const chunk of request) body += chunk

@@ -129,7 +129,7 @@ describe('the mailer', () => {
     const trusting = `smtp://${login}@127.0.0.1:${closed.port}?tls.rejectUnauthorized=false`
     deepEqual((await send(mailTo('ada@example.com'), trusting)).accepted, ['ada@example.com'])
     equal(closed.received[0]!.secure, true)
-    // The certificate of the test's server is its own.
+    // The server has a self-signed certificate.
     const strict = `smtp://${login}@127.0.0.1:${closed.port}`
     await rejects(send(mailTo('ada@example.com'), strict), { code: 'mail_connection_failed' })
     equal(closed.logins(), 1)

@@ -68,7 +68,7 @@ describe('the audit log', function () {
         params?: Record<string, string>
         body?: unknown
         app?: App
-        /** The entry is of an organization that the operation makes. */
+        /** Whether the entry belongs to an organization that the operation creates. */
         isNew?: boolean
       } = {},
     ) {

@@ -13,7 +13,7 @@ describe('the way to a mapping of an incoming webhook', function () {
 
   const post = (webhook: TestWebhook, path: string, body?: object, status?: number) =>
     on.app('POST', `/webhooks/incoming/${webhook.id}/${path}`, body, status)
-  /** Everything that a preview could write. */
+  /** All rows that a preview could write. */
   const rows = async () => {
     const tables = ['contacts', 'companies', 'notes', 'runs', 'events', 'record_history', 'incoming_logs']
     const counts = tables.map((table) => on.db.system(table).count({ count: '*' }).first())
@@ -46,7 +46,7 @@ describe('the way to a mapping of an incoming webhook', function () {
     assert.equal(shown.capturing_until, null)
     const entry = (await on.app('GET', `/webhooks/incoming/${webhook.id}/logs/${shown.sample_log_id}`)).body
     assert.deepEqual([entry.status, entry.action, entry.record_id], ['Success', 'Skipped', null])
-    // It is not lost.
+    // A captured request can be replayed.
     const { body } = await post(webhook, 'replays', { log_id: shown.sample_log_id })
     assert.equal(body.result.outcome, 'created')
   })

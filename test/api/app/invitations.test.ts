@@ -126,7 +126,7 @@ describe('invitations', function () {
       '\uff42ob@example.com', // fullwidth b
       'bo\u200bb@example.com', // zero-width space
       'bob@example\u3002com', // ideographic full stop
-      '\u212aate@example.com', // Kelvin sign, of which lower() makes k
+      '\u212aate@example.com', // (Kelvin sign, whose lower case is k)
       'bob@example.com, eve@example.com',
       'bob',
     ]) {

@@ -31,7 +31,7 @@ describe('keys', () => {
   const assertWorks = async (key: string) => {
     for (const api of [suite.api, second]) assert.equal((await me(key, undefined, api)).status, 200)
   }
-  /** On both processes, and with an answer that tells nothing about the key. */
+  /** On both processes, with a response that reveals nothing about the key. */
   const assertRefused = async (key: string) => {
     const unknown = bodyOf(await me(generateKey()))
     for (const api of [suite.api, second]) {
@@ -77,7 +77,7 @@ describe('keys', () => {
     const again = await suite.app('DELETE', `/keys/${id}`)
     assert.deepEqual([again.status, again.body.revoked_at], [200, body.revoked_at])
     assert.equal((await suite.app('POST', `/keys/${id}/rotate`)).status, 409)
-    // What revokes it cannot be taken back.
+    // Clearing the expiry must not restore a revoked key.
     await suite.app('PATCH', `/keys/${id}`, { expires_at: null })
     await assertRefused(key)
   })
@@ -130,7 +130,7 @@ describe('keys', () => {
     for (const address of [...inside, '203.0.113.200', '192.0.2.1, 10.1.0.1'])
       assert.equal((await me(key, address)).status, 200, address)
     const unknown = bodyOf(await me(generateKey()))
-    // The second is an entry that the client wrote itself, before the one of the proxy.
+    // The second value has an entry by the client itself, before the entry of the proxy.
     for (const address of ['198.51.100.8', '10.1.0.1, 192.0.2.1', '2001:db8::2', '2001:db8:6::1', 'x', '']) {
       const answer = await me(key, address)
       assert.equal(answer.status, 401, address)
@@ -172,7 +172,7 @@ describe('keys', () => {
 
   it('cost one query per request, besides the leases of the rate limit', async () => {
     const { key } = await create({ ip_allowlist: ['192.0.2.0/24'] })
-    // The use is noted.
+    // This request records the use.
     await me(key)
     let queries = 0
     const count = ({ sql }: { sql: string }) => {
@@ -220,7 +220,7 @@ describe('keys', () => {
   })
 
   describe('that are malformed', () => {
-    /** Sends the headers as they are. */
+    /** Sends the headers unchanged. */
     const raw = (path: string, headers: string[]) =>
       new Promise<{ status: number; body: Answer['body']; challenge: string | undefined }>(
         (resolve, reject) => {
@@ -275,7 +275,7 @@ describe('keys', () => {
         )
         assert.match(body.error.hint, hint, value)
         assert.ok(!JSON.stringify(body).includes(key.slice(4, 30)), 'the key is not echoed')
-        // An unknown key with the same flaw has the same answer.
+        // An unknown key with the same flaw gets the same response.
         const twin = await sent(value.replaceAll(key.slice(10, 44), generateKey().slice(10, 44)))
         assert.deepEqual({ ...twin.body.error, request_id: '' }, { ...body.error, request_id: '' }, value)
       }

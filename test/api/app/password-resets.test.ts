@@ -81,7 +81,7 @@ describe('password resets', function () {
     const before = (await linkFor(id)).body.token
     const other = await createOrganization(db)
     await db.system('memberships').insert({ organization_id: other, user_id: id, role: 'owner' })
-    // The link was made while the user was in one organization only.
+    // The link was created while the user belonged to one organization only.
     assert.equal((await post(`/password-resets/${before}`, { password: NEXT })).status, 404)
     assert.equal(await signInWith(email, NEXT), 401)
     const refused = await linkFor(id)

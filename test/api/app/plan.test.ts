@@ -61,7 +61,7 @@ describe('/app/organization/plan', function () {
     const both = (...expected: unknown[]) => [expected, expected]
     assert.deepEqual(await limits(), both(200, '120', 'free'))
     await changed('enterprise')
-    // A process then has a reserve of requests, as large as the lower limit.
+    // After this the process holds a reserve of requests as large as the lower limit.
     for (let i = 0; i < 140; i++) await api.request('GET', '/v1/me')
     assert.deepEqual(await limits(), both(200, '6000', 'enterprise'))
     await changed('free')
@@ -128,7 +128,7 @@ describe('/app/organization/plan', function () {
     await app('DELETE', `/webhooks/outgoing/${data[0].id}`)
     await app('DELETE', `/webhooks/incoming/${made[0]!.id}`)
     await app('PATCH', `/webhooks/incoming/${made[1]!.id}`, { rate_limit: 30 })
-    // The month's requests are more than those of the plan: they do not keep anybody on a higher one.
+    // The month's requests exceed the quota of the plan, which is no reason to refuse it.
     await changed('free')
     assert.deepEqual((await app('GET', '/usage')).body.limits.incoming_per_month, { used: 4_000, limit: 500 })
   })

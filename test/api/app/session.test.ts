@@ -67,7 +67,7 @@ describe('/app', function () {
     assert.ok(rows.includes(body.id))
     assert.ok(!rows.includes(body.csrf_token))
     assert.ok(!rows.includes(headers.Cookie.split('=')[1]!))
-    // The token of another session does not do.
+    // The token of another session is refused.
     const other = await signIn()
     assert.notEqual(other.body.csrf_token, body.csrf_token)
     const mixed = { Cookie: headers.Cookie, 'X-CSRF-Token': other.body.csrf_token }

@@ -135,7 +135,7 @@ describe('a user in several organizations', () => {
     assert.equal((await request('GET', '/session')).status, 401, 'the cookie before')
 
     const Cookie = switched.headers.get('set-cookie')!.split(';')[0]!
-    // A page of the organization before has its CSRF token, and the browser sends the new cookie.
+    // A page of the previous organization has its CSRF token, while the browser sends the new cookie.
     const stale = await request('DELETE', '/session', undefined, { ...headers, Cookie })
     assert.deepEqual([stale.status, stale.body.error.type], [403, 'csrf_token_invalid'])
     const now = { Cookie, 'X-CSRF-Token': switched.body.csrf_token }

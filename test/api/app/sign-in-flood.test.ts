@@ -59,7 +59,7 @@ describe('a flood of sign-ins', function () {
     assert.equal(user.status, 201)
     const { 401: checked = 0, 503: busy = 0, 429: refused = 0, ...others } = counts(attempts)
     assert.deepEqual(others, {})
-    // Ten in five minutes, which may end during the test.
+    // Ten per window of five minutes, which may end during the test.
     assert.ok(checked > 0 && checked + busy <= 20, `${checked} ${busy}`)
     assert.equal(checked + busy + refused, 10_000)
     for (const { status, retryAfter } of attempts)

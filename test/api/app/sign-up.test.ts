@@ -91,7 +91,7 @@ describe('sign-up', function () {
     assert.equal((await signIn('bob@example.com', 'the password of Eve')).status, 401)
     assert.equal((await signIn('bob@example.com')).body.role, 'member')
 
-    // With the password of the account, it has another organization.
+    // With the password of the account, the sign-up adds an organization to it.
     await signUp('bob@example.com', { organization_name: 'Of Bob', name: 'Robert' })
     const { body } = await signIn('bob@example.com')
     assert.deepEqual(
@@ -141,7 +141,7 @@ describe('sign-up', function () {
       for (const email of emails) answers.push(await signUp(email, { password: 'short' }))
       return answers.map(({ status }) => status)
     }
-    // Refused before it counts.
+    // Refused before it is counted.
     assert.deepEqual(await statuses(['x@example.com']), [422])
     await db.system.raw(
       `insert into limit_windows (organization_id, subject, window_start, used, ends_at)

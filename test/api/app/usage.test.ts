@@ -53,7 +53,7 @@ describe('/app/usage', function () {
 
     await releaseForQuota(db.system)
     assert.equal(await queued(), 3)
-    // As if the month had ended.
+    // Simulates the end of the month.
     await db
       .system('limit_months')
       .where({ organization_id: api.organizationId, subject: 'outgoing' })

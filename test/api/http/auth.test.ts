@@ -51,7 +51,7 @@ describe('key look-ups', () => {
       found.map((holder) => holder?.id),
       [id, id],
     )
-    // Also where the row is found by its new secret.
+    // Even if the look-up finds the row by its new secret.
     await db
       .system('api_keys')
       .where({ id })

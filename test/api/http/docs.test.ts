@@ -63,7 +63,7 @@ describe('/docs', () => {
   })
 
   it('answers 304 if the client has cached the content', async () => {
-    // Not with fetch, which sends Cache-Control: no-cache.
+    // Without fetch, which sends Cache-Control: no-cache.
     const ask = async (path: string, headers: Record<string, string>) => {
       const { statusCode, headers: answered, body } = await request(suite.api.url + path, { headers })
       return { status: statusCode, etag: String(answered.etag), text: await body.text() }

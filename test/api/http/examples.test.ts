@@ -86,7 +86,7 @@ describe('the example responses of the document', function () {
     )
     const expected = Object.keys(operation.responses).find((status) => status.startsWith('2'))
     assert.equal(String(answer.status), expected, `${id}: ${JSON.stringify(answer.body)}`)
-    // A new session, or a new cookie of it.
+    // A new session, or a new cookie of the session.
     if (isSession && answer.body.csrf_token && answer.headers.has('set-cookie'))
       session = {
         Cookie: answer.headers.get('set-cookie')!.split(';')[0]!,
@@ -95,7 +95,7 @@ describe('the example responses of the document', function () {
     return answer.body
   }
 
-  /** The same, and records the answer as the example. */
+  /** Like `call`, and records the response as the example. */
   async function example(id: string, options: Call = {}): Promise<Json> {
     const answer = await call(id, options)
     assert.ok(!(id in answers), `${id} is called twice`)
@@ -207,7 +207,7 @@ describe('the example responses of the document', function () {
 
   async function signUps() {
     await example('signUp')
-    // As if the service sent mails.
+    // Simulates that the service sends mails.
     const { token, hash } = newLinkToken()
     await suite.db.system('sign_ups').insert({
       token_hash: hash,
@@ -339,7 +339,7 @@ describe('the example responses of the document', function () {
     await example(RECEIVER, { params, headers: { 'X-Webhook-Secret': secret } })
     const { data } = await example('listIncomingWebhookLogs', { params })
     await example('getIncomingWebhookLog', { params: { ...params, log_id: data[0].id } })
-    // Without rows, because they have a duration.
+    // The filter selects no rows, because rows have a duration.
     await example('exportIncomingWebhookLogs', { params, query: '?status=Blocked' })
     await example('proposeIncomingMapping', { params })
     await example('previewIncomingMapping', { params })
@@ -360,7 +360,7 @@ describe('the example responses of the document', function () {
 
   let outgoingId = ''
 
-  /** @returns the id of a task; completing it is delivered. */
+  /** @returns the id of a task whose completion is delivered. */
   async function outgoing(): Promise<string> {
     const { id } = await example('createOutgoingWebhook')
     outgoingId = id
@@ -383,7 +383,7 @@ describe('the example responses of the document', function () {
     return (await call('createTask')).id
   }
 
-  /** @returns the ids of an import and an export that are queued. */
+  /** @returns the ids of a queued import and a queued export. */
   async function files() {
     const { id: import_id } = await example('createImport')
     const params = { import_id }

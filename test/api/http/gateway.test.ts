@@ -21,7 +21,7 @@ import { createMetrics } from '../../../db/process/metrics.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-/** The real gateway with a small route table: its guarantees do not depend on the operations. */
+/** The real gateway with a small route table: its guarantees are independent of the operations. */
 describe('the gateway', () => {
   let db: TestDatabase
   let server: Server

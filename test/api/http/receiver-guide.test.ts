@@ -8,7 +8,7 @@ import { pathOf, SNIPPETS, type Snippet, textOf } from '../../../api/http/receiv
 import { signatureHeaders } from '../../../workflows/shared/webhook-signature.ts'
 import { withApi } from '../../support/with-api.ts'
 
-/** One request as the programs below read it from stdin: they print `accepted` or `refused` for each, in a line. */
+/** One request, which the programs below read from stdin. They print `accepted` or `refused`, one line per request. */
 interface Case {
   secret: string
   headers: Record<string, string>
@@ -35,7 +35,7 @@ const CASES: [what: string, accepted: boolean, one: () => Case][] = [
   ['an old request', false, () => request([secret], 600)],
 ]
 
-/** How to run a snippet: a program beside it, which calls it for each case. */
+/** The commands that run the snippets: a program next to each snippet calls it for each case. */
 const LANGUAGES: Record<string, { program: string; name: string; command: (folder: string) => string[] }> = {
   mjs: {
     name: 'main.mjs',
@@ -84,7 +84,7 @@ foreach (json_decode(file_get_contents('php://stdin'), true) as $one) {
   },
 }
 
-/** Whether the language, and the library of the snippet, are on this machine. Nothing is installed for a test. */
+/** Whether the language, and the library of the snippet, are installed. The test installs nothing. */
 function isInstalled({ file, install }: Snippet): boolean {
   const finds = (command: string, ...parameters: string[]) => spawnSync(command, parameters).status === 0
   const extension = file.split('.').at(-1)!

@@ -6,8 +6,8 @@ import { testActor } from '../../support/database.ts'
 import { withWorker } from '../../support/with-worker.ts'
 
 /**
- * Stored responses belong to the API key that sent the request, and to the scopes that the request needs: also to those
- * that only the handler can determine, from the body or a row.
+ * Stored responses belong to the API key of the request. A replay requires the scopes of the request, including those
+ * that the handler determines from the body or a row.
  */
 describe('the replay of a stored response', function () {
   this.timeout(30_000)
@@ -23,7 +23,7 @@ describe('the replay of a stored response', function () {
   interface Case {
     path: string
     body(): unknown
-    /** Enough for the route, but not for the request. */
+    /** Scopes that suffice for the route, but not for the request. */
     narrow: string[]
     missing: string
   }

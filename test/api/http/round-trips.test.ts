@@ -9,7 +9,7 @@ const REQUESTS = 200
 describe('authentication, limits and tenancy', () => {
   let db: TestDatabase
   let api: TestApi
-  /** Transactions of tenants: BEGIN, settings, statements and COMMIT travel together. */
+  /** Transactions of tenants: BEGIN, settings, statements and COMMIT share round trips. */
   let transactions = 0
   before(async () => {
     db = await createTestDatabase()
@@ -24,7 +24,7 @@ describe('authentication, limits and tenancy', () => {
     await db?.drop()
   })
 
-  /** The statements outside of transactions of tenants, while `request` is made many times. */
+  /** The statements outside of tenant transactions, while `request` is sent many times. */
   async function statementsOutside(request: () => Promise<{ status: number }>, status: number) {
     for (let i = 0; i < 10; i++) await request()
     const sent: string[] = []
@@ -45,9 +45,9 @@ describe('authentication, limits and tenancy', () => {
     const get = () => api.request('GET', `/v1/objects/contacts/${body.id}`)
     const sent = await statementsOutside(get, 200)
     const [lookups, limits] = [sent.filter(isOfKeys), sent.filter((sql) => !isOfKeys(sql))]
-    // Once a minute the key's use is noted.
+    // The use of the key is recorded once a minute.
     assert.ok(lookups.length <= 3, lookups.join('\n'))
-    // The limits take a reserve now and then, that of the organization and that of the key.
+    // The limits of the organization and of the key take a reserve now and then.
     assert.ok(
       limits.length <= REQUESTS / 5,
       `${limits.length} statements for the limits of ${REQUESTS} requests`,

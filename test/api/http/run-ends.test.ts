@@ -30,7 +30,7 @@ describe('requests that wait for the ends of runs', () => {
       waits.push(ends.wait(id, 2_500, new AbortController().signal, read))
       await pause(20)
     }
-    // Each polls twice, and once more at its end, which is its own.
+    // Each wait polls twice, and once more at its end.
     assert.deepEqual(new Set(await Promise.all(waits)), new Set([undefined]))
     client.off('query', count)
     assert.ok(statements <= REQUESTS * 1.5, `${statements} statements`)

@@ -15,7 +15,7 @@ describe('slow and refused requests', function () {
     new Promise((resolve, reject) => {
       const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => resolve(socket))
       socket.once('error', reject)
-      // A closed connection is what most of these tests wait for.
+      // Most of these tests wait for a closed connection.
       socket.on('error', () => {})
     })
   const head = (method: string, path: string, ...headers: string[]) =>

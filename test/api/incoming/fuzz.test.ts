@@ -104,7 +104,7 @@ function samples(): Sample[] {
     '<?xml version="1.0" encoding="UTF-8"?><lead id="1"><name lang="en">Ada &amp; Co</name><email>a@x.test</email></lead>',
   )
   const form = Buffer.from('name=Ada+Lovelace&email=ada%40x.test&address[city]=Z%C3%BCrich&tags[]=a&tags[]=b')
-  // So that a half of the cases is not of GitHub.
+  // Half of the cases have no relation to GitHub.
   const own = [
     ...others,
     { name: 'XML', body: xml, type: 'application/xml', headers: {} },
@@ -120,7 +120,7 @@ const TYPES = [
   ...['application/json; charset=utf-16', 'application/json; charset=shift_jis', 'text/xml; charset=latin1'],
   ...['multipart/form-data; boundary=x', 'text/plain', 'x/y', ''],
 ]
-/** What breaks parsers, databases and patterns. */
+/** Texts that break parsers, databases and patterns. */
 const EVIL = [
   ...['\0', '\ud800', '\ufeff', '\r\nX-Evil: 1', '__proto__', 'constructor', '$.a', '{{ a }}', "' or 1=1 --"],
   ...[
@@ -150,7 +150,7 @@ const EVIL = [
   ],
 ]
 
-/** One to four mutations: of the values where the body is JSON, else of its bytes; sometimes another type. */
+/** One to four mutations, of the values if the body is JSON, else of its bytes; sometimes also another type. */
 function mutated(sample: Sample, next: () => number, pick: Pick): Sample {
   let { body, type } = sample
   const headers: Record<string, string> = { ...sample.headers }
@@ -199,7 +199,7 @@ function inValues(body: Buffer, next: () => number, pick: Pick): Buffer {
     else holder[key] = evil
     return Buffer.from(JSON.stringify(value))
   } catch {
-    // Bytes were mutated before, or a value holds itself.
+    // Bytes were mutated before, or a value contains itself.
     return body
   }
 }

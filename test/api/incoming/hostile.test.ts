@@ -20,7 +20,7 @@ describe('hostile requests to incoming webhooks', function () {
       (await test.db.system('contacts').where({ email_lower: email }).count({ count: '*' }).first())!.count,
     )
 
-  /** What comes back for raw bytes until the connection ends, or for `milliseconds`. */
+  /** The response to raw bytes, until the connection ends or for `milliseconds`. */
   async function raw(pieces: string[], milliseconds = 8_000): Promise<string> {
     const { hostname, port } = new URL(test.api.url)
     const socket = connectSocket(Number(port), hostname)
@@ -30,7 +30,7 @@ describe('hostile requests to incoming webhooks', function () {
       for (const piece of pieces) socket.write(piece, 'latin1')
       for await (const chunk of socket) answer += chunk
     } catch {
-      // Reset by the server: what came before counts.
+      // Reset by the server: the bytes before it count.
     }
     clearTimeout(timer)
     return answer
@@ -127,7 +127,7 @@ describe('hostile requests to incoming webhooks', function () {
     const started = performance.now()
     const { status } = await test.send(webhook, { email: 're@hostile.test', text: `${'a'.repeat(100_000)}!` })
     assert.equal(status, 200)
-    // A backtracking engine needs longer than the universe.
+    // A backtracking engine would practically never end.
     assert.ok(performance.now() - started < 10_000)
   })
 

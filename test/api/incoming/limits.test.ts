@@ -26,7 +26,7 @@ describe('limits of incoming webhooks', function () {
     for (let n = 0; n < times; n++) errors.push((await send()).body.error)
     return errors
   }
-  /** Simulates the end of the minute: moves its counts to the previous one. */
+  /** Simulates the end of the minute by moving its counts to the previous one. */
   const minutePasses = (webhook: TestWebhook) =>
     test.db
       .system('limit_windows')
@@ -160,7 +160,7 @@ describe('limits of incoming webhooks', function () {
     )
     const usage = async () => (await other.app('GET', '/usage')).body
     assert.deepEqual((await usage()).limits.incoming_per_month, { used: 20, limit: 20 })
-    // After an upgrade only what was accepted counts.
+    // After an upgrade only accepted requests count.
     await other.db.system('organizations').update({ limits: JSON.stringify({ incoming_per_month: 21 }) })
     assert.equal((await other.send(webhook, { email: 'more@x.test' })).status, 200)
     await other.db.system('organizations').update({ plan: 'free', limits: '{}' })
@@ -197,7 +197,7 @@ describe('limits of incoming webhooks', function () {
   })
 })
 
-/** Windows are clock minutes: a test must not start at the end of one. */
+/** Waits if the current minute, the window of the limit, ends soon. */
 async function nextMinute(): Promise<void> {
   const left = 60_000 - (Date.now() % 60_000)
   if (left < 3_000) await new Promise((resolve) => setTimeout(resolve, left))

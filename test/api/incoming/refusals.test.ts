@@ -202,7 +202,7 @@ describe('incoming webhooks without their database', function () {
   })
 })
 
-/** A billion laughs: nine levels of ten. */
+/** An entity bomb ("billion laughs"): nine levels of ten. */
 function bomb(): string {
   const entities = Array.from({ length: 9 }, (_, n) => `<!ENTITY l${n + 1} "${`&l${n};`.repeat(10)}">`)
   return `<?xml version="1.0"?><!DOCTYPE lead [<!ENTITY l0 "lol">${entities.join('')}]><lead><email>&l9;</email></lead>`

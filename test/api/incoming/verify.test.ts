@@ -8,7 +8,7 @@ const bytes = Buffer.from('{"a":1}')
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const hex = createHmac('sha256', secret).update(bytes).digest('hex')
 const base64 = createHmac('sha256', secret).update(bytes).digest('base64')
-// Read at the start of a test: a long suite loads its files minutes before.
+// Set at the start of each test, because a long suite loads its files minutes before.
 let seconds: number
 beforeEach(() => {
   seconds = Math.floor(Date.now() / 1000)

@@ -124,7 +124,7 @@ describe('/v1/analytics', () => {
     await wrong(
       { interval: 'hour', last: '365d' },
       'interval',
-      /more than 1,000 hours; take a longer interval/,
+      /more than 1,000 hours; use a longer interval/,
     )
     await wrong(
       { interval: 'day', last: '700d', group_by: ['stage'], limit: 50 },

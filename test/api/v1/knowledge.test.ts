@@ -359,7 +359,7 @@ describe('the knowledge base', () => {
     it('refuses a query without a word', async () => {
       for (const q of ['-refund', '""', '?!', '-"a b"']) {
         const problems = invalid(await search({ q }))
-        equal(problems.q, 'has no word to look for')
+        equal(problems.q, 'has no word to search for')
       }
       deepEqual(Object.keys(invalid(await send('GET', '/v1/knowledge/search?limit=0&x=1'))).sort(), [
         ...['limit', 'q', 'x'],

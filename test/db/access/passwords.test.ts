@@ -8,7 +8,7 @@ import { createOrganization, createTestDatabase } from '../../support/database.t
 const PASSWORD = 'correct horse battery staple'
 const CURRENT = /^\$argon2id\$v=19\$m=65536,t=2,p=1\$/
 
-/** As earlier versions stored it. */
+/** A hash in the format of earlier versions. */
 function scryptHash(password: string): string {
   const [N, r, p] = [2 ** 14, 8, 1]
   const salt = randomBytes(16)

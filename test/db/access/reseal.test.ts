@@ -40,7 +40,7 @@ describe('a rotation of SECRETS_KEY', function () {
     db.tenant(organizationId, testActor, (tx) => openSecrets(tx, key))
   const put = (organizationId: string, key: Buffer, name: string, value: string) =>
     db.tenant(organizationId, testActor, (tx) => putSecret(tx, key, name, value))
-  /** The tables in which any column has a value that `key` sealed. */
+  /** The tables with a value in any column that `key` sealed. */
   const tablesWith = (key: Buffer) =>
     db.asOwner(async (client) => {
       const found: string[] = []
@@ -94,7 +94,7 @@ describe('a rotation of SECRETS_KEY', function () {
         assert.equal(status, 200)
       }
     }
-    // In the order of a deploy without a pause: one more key that opens, then the change of the key that seals.
+    // The order of a deploy without downtime: first one more key that opens, then the change of the sealing key.
     const prepared = await start(old, [fresh])
     const changed = await start(fresh, [old])
     for (const api of [prepared, changed]) await assertServes(api)
@@ -146,7 +146,7 @@ describe('a rotation of SECRETS_KEY', function () {
     const written = await db.system.transaction(async (trx) => {
       const sealed = seal(fresh, 'the value of now', ownerOfSecret(organization, 'token'))
       await trx('secrets').where({ organization_id: organization }).update({ sealed })
-      // It reads the row of before, and its write waits for this transaction.
+      // It reads the row as it was, and its write waits for this transaction.
       const pass = reseal(db.system, both)
       for (;;) {
         const { rowCount } = await db.asOwner((client) =>

@@ -13,7 +13,7 @@ import {
 import { temporaryFolder } from '../../support/folder.ts'
 
 describe('npm run set-password', function () {
-  // It starts processes.
+  // Starts processes.
   this.timeout(30_000)
   let db: TestDatabase
   let userId: string

@@ -8,7 +8,7 @@ import {
 } from '../../support/database.ts'
 
 describe('npm run set-plan', function () {
-  // It starts processes.
+  // Starts processes.
   this.timeout(30_000)
   let db: TestDatabase
   let id: string

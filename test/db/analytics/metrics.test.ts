@@ -17,7 +17,7 @@ import { statementsOf } from '../../support/plans.ts'
 
 const DAY = 86_400_000
 
-/** What each metric promises, told of plain rows and independently of its SQL. */
+/** The promise of each metric, in terms of plain rows and independent of its SQL. */
 interface Promise {
   table: string
   at: (row: Row) => string | null
@@ -30,7 +30,7 @@ const isWon = ({ stage }: Row) => stage === 'won'
 const priced = ({ amount, currency }: Row) => amount !== null && currency !== null
 const cents = (rows: Row[], part = (cents: bigint, _: Row) => cents * 100n) =>
   rows.reduce((sum, row) => sum + part(BigInt(row.amount.replace('.', '')), row), 0n)
-/** Of ten-thousandths. */
+/** An amount from ten-thousandths. */
 const money = (value: bigint) => {
   const text = value.toString().padStart(5, '0')
   return `${text.slice(0, -4)}.${text.slice(-4).replace(/0{1,2}$/, '')}`
@@ -174,7 +174,7 @@ describe('metrics', function () {
   const ask = (query: Partial<AnalyticsQuery> & { metric: string }, of = organizationId) =>
     db.tenant(of, testActor, (tx) => queryAnalytics(tx, analyticsQuery.parse(query), { now }))
 
-  /** The rows that a metric counts in a period, by the promise. */
+  /** The rows that a metric must count in a period. */
   const rowsOf = (name: string, from: number, to: number): Row[] => {
     const { table, at, counts = () => true } = PROMISED[name]!
     return tables[table]!.filter((row) => {
@@ -319,7 +319,7 @@ describe('metrics', function () {
         tenant(organizationId, testActor, (tx) => queryAnalytics(tx, query, { now })),
       )
       const { sql } = sent.find((one) => one.sql.includes(`from ${source.table} t`))!
-      // That a record is not deleted is a condition of the index.
+      // The index has the condition that a record is not deleted.
       const read = new Set([...sql.matchAll(/\bt\.(\w+)/g)].map(([, column]) => column!))
       read.delete('deleted_at')
       const fits = indexes.filter(

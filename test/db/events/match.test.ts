@@ -9,7 +9,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 
-/** With more than 65,535 parameters in all, if every value of a delivery were one. */
+/** This would be more than 65,535 parameters if every value of a delivery were one. */
 const ENDPOINTS = 16
 
 describe('the match of events and endpoints', function () {

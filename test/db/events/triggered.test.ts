@@ -117,7 +117,7 @@ describe('the match of events and triggers', function () {
   })
 
   it('starts a run for each of many events at once and each of ten workflows, and none is lost', async () => {
-    // 10,000 are an event storm; fewer show the same in each build.
+    // An event storm has 10,000; fewer show the same in each build.
     const count = Number(process.env.EVENTS ?? 300)
     const ids: string[] = []
     for (let n = 0; n < 10; n++) ids.push(await listening(['invoice.paid']))
@@ -228,7 +228,7 @@ describe('the match of events and triggers', function () {
     const text = 'x'.repeat(1_000)
     const slow = `trigger.data.text${' | split: "" | reverse | join: ""'.repeat(3)}`
     const id = await listening(['invoice.paid'], `{{ ${slow} }}`)
-    // Of these none holds: a batch would have too many runs.
+    // No condition holds for these: a batch would have too many runs.
     await Promise.all(
       Array.from({ length: 39 }, () => listening(['invoice.paid'], `{{ ${slow} | slice: 0, 0 }}`)),
     )

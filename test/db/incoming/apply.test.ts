@@ -34,7 +34,9 @@ describe('payloads that are written together', function () {
       })
     }
 
-  /** What payloads leave in an organization, written in transactions of `size` payloads. Ids become places. */
+  /**
+   * The rows that payloads create in an organization, written in transactions of `size` payloads. Ids become numbers.
+   */
   async function written(payloads: Payload[], webhook: IncomingWebhook, size: number) {
     const organizationId = await createOrganization(db)
     const { tenant } = recordsOf(db, organizationId)
@@ -99,7 +101,7 @@ function payloadsOf(seed: number): () => Payload {
   })
 }
 
-/** A badge is unique, and an external_id: only the key of the deduplication may repeat. */
+/** `badge` and external_id are unique: only the key of the deduplication may repeat. */
 function webhookWith(deduplication: IncomingWebhook['deduplication']): IncomingWebhook {
   const rule = (from: string, to = from) => ({ from, to, transforms: [] })
   const { action, by } = deduplication

@@ -10,7 +10,7 @@ import { fillKnowledge } from '../../support/knowledge.ts'
 import { planInTenant, statementsOf } from '../../support/plans.ts'
 
 const PASSAGES = 20_000
-/** Of another organization. */
+/** Number of passages of another organization. */
 const OTHERS = 2_000
 
 describe('a search of 20,000 passages', function () {

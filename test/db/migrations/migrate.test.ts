@@ -54,7 +54,7 @@ describe('a migration that needs a table which a long transaction uses', () => {
     const last = migrations.at(-1)![0]
     try {
       await db.asOwner(async (holder) => {
-        // As if it were still to be applied.
+        // Makes the last migration pending again.
         await holder.query('delete from agx_migrations where name = $1', [last])
         await holder.query('begin; lock table agx_migrations in access exclusive mode')
         await assert.rejects(migrate(db.url), /lock timeout/)
@@ -80,7 +80,7 @@ describe('a database of another version', function () {
   after(() => db.drop())
 
   let child: ChildProcess | undefined
-  // One whose test took too long would wait for its database for ever.
+  // A process whose test timed out would wait for its database for ever.
   afterEach(() => child?.kill('SIGKILL'))
 
   async function run(file: string): Promise<{ code: number; errors: string }> {

@@ -91,7 +91,7 @@ describe('the moves of deliveries', function () {
   const later = (delivery: DeliveryFixture) => ({ ...delivery, releases: 7 })
   type Given = 'failed' | 'cancelled'
 
-  /** Whether the attempt changed the delivery; it always completes its own log. */
+  /** Whether the attempt changed the delivery; the log of the attempt is always completed. */
   const attempt = async (delivery: DeliveryFixture, succeeded: boolean, next: Date | null) => {
     const before = JSON.stringify(await delivery.snapshot())
     await tenant(delivery, (tx) =>

@@ -14,7 +14,7 @@ import {
 } from '../../support/database.ts'
 import { planInTenant, planOf, statementsOf } from '../../support/plans.ts'
 
-/** The slots that due retries get, and what they read, without a worker. */
+/** The slots of due retries, and the rows that they read, without a worker. */
 describe('due retries', function () {
   this.timeout(30_000)
   let db: TestDatabase
@@ -39,7 +39,7 @@ describe('due retries', function () {
     return id
   }
 
-  /** Inserts `count` deliveries, of which each `share`th waits for a retry that is due, the others for a first attempt. */
+  /** Inserts `count` deliveries. Each `share`th waits for a due retry, the others for a first attempt. */
   async function fill(webhook_id: string, count: number, share: number): Promise<void> {
     await db.system.raw(
       `with made as (
@@ -123,7 +123,7 @@ describe('due retries', function () {
 
   it('read few rows, however many wait', async () => {
     const webhook_id = await createEndpoint(50)
-    // Before those that wait, also in the table.
+    // These are before the waiting deliveries, also physically in the table.
     await fill(webhook_id, 10_000, 2)
     await set({ status: 'succeeded' })
     await fill(webhook_id, 10_000, 2)

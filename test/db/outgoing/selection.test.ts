@@ -6,7 +6,7 @@ import { claimDeliveries } from '../../../db/outgoing/queue.ts'
 import { testActor } from '../../support/database.ts'
 import { withApp } from '../../support/with-api.ts'
 
-/** Which events an endpoint gets, and which deliveries a list has. */
+/** The events of an endpoint, and the deliveries of a filtered list. */
 describe('the condition of a webhook, and the filters of its log', function () {
   this.timeout(30_000)
   const suite = withApp()

@@ -12,7 +12,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 
-/** Who gets the next slot: claims without a worker, so that attempts in progress never end, as if receivers hung. */
+/** The order of slots: claims without a worker, so that attempts never end, as if receivers hung. */
 describe('the turns of endpoints and organizations', function () {
   this.timeout(30_000)
   let db: TestDatabase
@@ -49,7 +49,7 @@ describe('the turns of endpoints and organizations', function () {
     await raise(endpoint, count, data)
     while ((await matchEvents(db.system)).more);
   }
-  /** Claims, as attempts that do not end, until nothing more is given. @returns the number per endpoint. */
+  /** Claims attempts that do not end, until no slot is free. @returns the number per endpoint. */
   async function claimAll(): Promise<Map<string, number>> {
     const counts = new Map<string, number>()
     for (;;) {
@@ -99,7 +99,7 @@ describe('the turns of endpoints and organizations', function () {
     const idle = await createEndpoint(organization)
     await queue(idle, 1)
     assert.equal((await claimAll()).get(idle.id), 1)
-    // Another organization hangs too; a third one gets what it needs.
+    // Another organization hangs too; a third one still gets its slots.
     const second = await createOrganization(db)
     for (let n = 0; n < 12; n++) await queue(await createEndpoint(second), 40)
     await claimAll()

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Batcher, type BatcherOptions, TryFewer } from '../../../db/postgres/batcher.ts'
 
 describe('a batcher', () => {
-  /** Works on numbers by doubling them; keeps what was worked on together. */
+  /** Doubles numbers, and keeps each batch. */
   function doubling(options: BatcherOptions<number> = {}, fail: (items: number[]) => void = () => {}) {
     const batches: number[][] = []
     const batcher = new Batcher<number, number>(async (items) => {

@@ -5,7 +5,9 @@ import knex from 'knex'
 import pg from 'pg'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-/** connect.ts and watchdog.ts use them without types: an update of knex or pg that changes them must fail here. */
+/**
+ * connect.ts and watchdog.ts use these members without types: an update of knex or pg that changes them must fail here.
+ */
 describe('what we use of the internals of knex and pg', () => {
   let db: TestDatabase
   before(async () => {

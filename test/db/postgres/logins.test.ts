@@ -12,7 +12,10 @@ import { startProcess } from '../../support/process.ts'
 /** SQLSTATE of a refused privilege. */
 const REFUSED = '42501'
 
-/** As on a managed PostgreSQL: an owner that is no superuser, but may create roles, and logins of the operator's names. */
+/**
+ * As on a managed PostgreSQL: an owner that is not a superuser but may create roles, and logins with the operator's
+ * names.
+ */
 describe('the database logins', function () {
   this.timeout(60_000)
   const id = randomBytes(4).toString('hex')
@@ -52,7 +55,7 @@ describe('the database logins', function () {
   before(async () => {
     urls = { url: urlOf(app), systemUrl: urlOf(system) }
     env = { DATABASE_SYSTEM_URL: urls.systemUrl }
-    // The roles belong to the whole server; other test databases have made them, or this one does.
+    // Roles belong to the whole server: other test databases have created them, or this one does.
     await (await createTestDatabase()).drop()
     await asAdmin(
       `create role ${owner} login createrole password '${`p@ss/${owner}`}'`,

@@ -19,7 +19,7 @@ describe('prepared statements', () => {
   })
   after(() => db.drop())
 
-  /** The texts of those that the connection keeps after `work`. */
+  /** The texts of the statements that stay prepared on the connection after `work`. */
   const preparedBy = (work: (tx: Tenant) => Promise<unknown>): Promise<string[]> =>
     db.tenant(organization, testActor, async (tx) => {
       await work(tx)

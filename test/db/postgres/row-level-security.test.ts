@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { fillEveryTable, otherTables, type TenantTable, tenantTables } from '../../support/every-table.ts'
 
-/** The tables without organization_id, each with the reason. Nothing else may be without a policy. */
+/** The tables without organization_id, each with the reason. Every other table must have a policy. */
 const WITHOUT_ORGANIZATION: Record<string, string> = {
   users:
     'a user may belong to several organizations; a policy shows agx_app the id, name and email of members',
@@ -17,7 +17,7 @@ const WITHOUT_ORGANIZATION: Record<string, string> = {
   temporal_server: 'one row, the Temporal namespace of the whole database; only agx_system may read it',
 }
 
-/** The tables of which agx_app may change and delete no row, not even its own organization's. */
+/** The tables whose rows agx_app may neither change nor delete, not even those of its own organization. */
 const APPEND_ONLY = ['audit_log']
 
 /** SQLSTATE of a refused privilege, and of a row that violates a policy. */
@@ -66,7 +66,7 @@ describe('row-level security', () => {
     const { rows } = await client.query(`select count(*)::integer as count from ${table.name}`)
     return rows[0].count as number
   }
-  /** Asserts that PostgreSQL refuses the statement for a privilege or a policy; the transaction goes on. */
+  /** Asserts that PostgreSQL refuses the statement because of a privilege or a policy; the transaction continues. */
   const refused = async (client: pg.Client, statement: string, values: unknown[]) => {
     await client.query('savepoint refused')
     await assert.rejects(client.query(statement, values), (error: { code?: string }) => {
@@ -162,7 +162,7 @@ describe('row-level security', () => {
         })
         return found
       })
-      // PostgreSQL checks policies before keys: a copy of an existing row is refused for the policy.
+      // PostgreSQL checks policies before keys: a copy of an existing row violates the policy first.
       await asApp(organizationId(), (client) =>
         everyTable(({ name, isView, organizationColumn, columns }) => {
           const list = isView ? organizationColumn : columns.join(', ')
@@ -180,7 +180,7 @@ describe('row-level security', () => {
     asApp(mine, (client) =>
       everyTable(async ({ name, isView }) => {
         if (isView || name === 'organizations') return
-        // For the privilege on APPEND_ONLY tables, else for the policy.
+        // APPEND_ONLY tables refuse by the privilege, others by the policy.
         await refused(client, `update ${name} set organization_id = $1`, [other])
       }),
     ))

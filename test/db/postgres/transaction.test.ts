@@ -46,7 +46,7 @@ describe('transactions of one organization', () => {
     const met = new Promise<void>((resolve) => {
       both = resolve
     })
-    // Each takes its lock, then the other's.
+    // Each transaction takes its lock, then the other's.
     const take = (first: string, second: string) =>
       db.tenant(organization, testActor, async ({ trx, wake }) => {
         attempts.push(first)
@@ -134,7 +134,7 @@ describe('transactions of one organization', () => {
       })
     // Connects and prepares the statement.
     await names()
-    // If anything waited for an answer, COMMIT would never come.
+    // COMMIT would never arrive if any statement waited for a result.
     proxy.holdAnswersUntil('COMMIT')
     assert.deepEqual(await names(), [organization])
     await proxied.close()
@@ -150,7 +150,7 @@ describe('transactions of one organization', () => {
         last()
         return trx('organizations').pluck('id')
       })
-    // Connects and prepares the statement. A notification of it might still be on its way, and the next one would wait.
+    // Connects and prepares the statement without a notification, which might still be pending and delay the next one.
     await names(false)
     proxy.takeSent()
     await names(true)
@@ -199,7 +199,7 @@ describe('transactions of one organization', () => {
       rows: names.map((name) => JSON.stringify({ id: uuidv7(), name })),
       bindings: [organization],
     })
-    /** Rows of one statement have the same. */
+    /** Rows of the same statement have the same time. */
     const statementsOf = async (like: string) => {
       const { rows } = await db.system.raw<{ rows: { count: number }[] }>(
         'select count(distinct cmin::text) as count from events where name like ?',

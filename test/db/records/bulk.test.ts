@@ -52,7 +52,7 @@ describe('many records at once', () => {
       ),
     )
 
-  /** The result of `work`, started during a transaction that takes an external_id. */
+  /** The result of `work`, which starts during a transaction that takes an external_id. */
   async function whileTaken<T>(externalId: string, work: () => Promise<T>): Promise<T> {
     let commit = () => {}
     const held = new Promise<void>((resolve) => {

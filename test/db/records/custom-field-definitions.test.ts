@@ -315,7 +315,7 @@ describe('custom-field definitions', () => {
       await records.tenant(async (tx) => {
         await createRecord(tx, 'contacts', input)
         changed = errorOf(change('code', { unique: true })).then(({ type }) => type)
-        // Long enough for a change that does not wait.
+        // A change that does not wait would end within this time.
         await setTimeout(100)
       })
       assert.equal(await changed, 'conflict')

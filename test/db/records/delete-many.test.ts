@@ -3,7 +3,7 @@ import { createMany } from '../../../db/records/create.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
-/** More than one statement writes. */
+/** More than one statement can write. */
 const CONTACTS = 2_300
 
 describe('deleting a company with many contacts', () => {

@@ -16,7 +16,7 @@ describe('the look-up and update of contacts by a key', () => {
 
   beforeEach(async () => {
     db = await createTestDatabase()
-    // Its ANALYZE would make the statistics that are missing here.
+    // ANALYZE would create the statistics that are missing here.
     await db.asOwner((client) => client.query('alter table contacts set (autovacuum_enabled = false)'))
   })
   afterEach(() => db.drop())

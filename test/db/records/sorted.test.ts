@@ -13,10 +13,13 @@ import {
 import { filtersOf } from '../../support/records.ts'
 
 const COUNT = 3_000
-/** Of those without a value, and of the last ones that have one. */
+/** Records without a value, and the last ones with one. */
 const TAGS = "case when n % 5 = 0 or n % 211 > 208 then array['vip'] else '{}'::text[] end"
 
-/** By kind: what its columns hold in the nth record. Many ties, and every fifth without a value where that is allowed. */
+/**
+ * SQL by kind and column: the value of the nth record. Many values are equal, and every fifth is null if the column
+ * allows it.
+ */
 const COLUMNS: Partial<Record<KindName, Record<string, string>>> = {
   contacts: {
     last_name: "case when n % 5 > 0 then chr(65 + n % 26) || 'name' || n % 7 end",
@@ -46,7 +49,7 @@ const COLUMNS: Partial<Record<KindName, Record<string, string>>> = {
   },
 }
 
-/** Every field that says that it is `sorted`. */
+/** Every field with `sorted`. */
 const SORTED = Object.values(kinds).flatMap(({ entity, fields }) =>
   Object.keys(fields)
     .filter((name) => fields[name]!.sorted)
@@ -97,7 +100,7 @@ describe('lists in the order of an indexed field', function () {
       cursor = next_cursor
     }
   }
-  /** What PostgreSQL says without any of our indexes. */
+  /** The result of PostgreSQL without any of our indexes. */
   const expected = async (entity: KindName, name: string, order: string, where = 'true') => {
     const key = kinds[entity].fields[name]!.type === 'text' ? `lower(${name})` : name
     const { rows } = await db.system.raw<{ rows: { id: string }[] }>(
@@ -143,7 +146,7 @@ describe('lists in the order of an indexed field', function () {
     ['a common value', 'deals', 'amount', { 'stage[ne]': 'won' }, "stage <> 'won'"],
     ['a rare value', 'deals', 'amount', { 'amount[lte]': '3' }, 'amount <= 3'],
     ['no record', 'contacts', 'last_name', { lead_source: 'none' }, 'false'],
-    // So estimated that the index is walked, with nothing on the way to the bound of the walk.
+    // The planner's estimate favours walking the index, but there is no match up to the row limit.
     ['what is far along the order', 'deals', 'amount', { 'tags[has]': 'vip' }, "tags <> '{}'"],
     ['records without a value', 'tasks', 'due_at', { 'due_at[is_null]': 'true' }, 'due_at is null'],
   ] as const)

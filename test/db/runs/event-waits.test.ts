@@ -17,10 +17,10 @@ import { planOf, statementsOf } from '../../support/plans.ts'
 import { queueRun } from '../../support/worker.ts'
 
 const WAITING = 100_000
-/** SQL: the id of the run `i`, and of its record. */
+/** SQL: the id of the run `i` and of its record. */
 const ID = "cast('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0') as uuid)"
 
-/** Half of them wait for an event of a record of their own, the others for one name among a thousand. */
+/** Half of them wait for an event of their own record, the others for one name of a thousand. */
 describe(`${WAITING} runs that wait for events`, function () {
   this.timeout(120_000)
   let db: TestDatabase
@@ -58,7 +58,7 @@ describe(`${WAITING} runs that wait for events`, function () {
       await raise(name, data)
       let rows = 0
       const scanned: string[] = []
-      // Each statement is executed twice: once to be explained, and taken back.
+      // Each statement is executed twice: once for EXPLAIN, and rolled back.
       const sent = await statementsOf(db, ({ system }) => matchEvents(system))
       for (const statement of sent) {
         const plan = await db.asOwner((client) => planOf(client, statement))
@@ -111,7 +111,7 @@ describe(`${WAITING} runs that wait for events`, function () {
         answer: null,
         lease_until: null,
       })
-    // Since then no event that the waits could have missed: they are found by the marks alone.
+    // No later event can have been missed: the waits are found by their marks alone.
     await db
       .system('run_waits')
       .where('run_id', '<=', recordOf(many))

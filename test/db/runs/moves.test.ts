@@ -172,7 +172,7 @@ describe('the moves of runs', function () {
             await claim(run)
           },
           act: async (run) => {
-            // That of a paused run is the other line.
+            // The other line has the move of a paused run.
             if ((await run.status()) === 'paused') return false
             await tenant(run, (tx) => cancelRun(tx, run.id))
             const row = await db.system('runs').where({ id: run.id }).first('cancel_requested_at')

@@ -38,7 +38,7 @@ describe(`${SLEEPING} sleeping runs`, function () {
   })
   after(() => db?.drop())
 
-  /** The rows that the statements of `work` read. */
+  /** The number of rows that the statements of `work` read. */
   async function rowsRead(work: Parameters<typeof statementsOf>[1]): Promise<number> {
     let rows = 0
     for (const statement of await statementsOf(db, work))

@@ -37,7 +37,7 @@ describe('waits for child runs', () => {
     const first = await claimAnswered(db.system, 10)
     assert.equal(first.length, 1)
     assert.deepEqual(await claimAnswered(db.system, 10), [], 'it is leased')
-    // After a reset the node waits again, for the same child: it is answered at once.
+    // After a reset the node waits for the same child again, and is answered at once.
     await wait()
     await markNotified(db.system, first)
     const second = await claimAnswered(db.system, 10)

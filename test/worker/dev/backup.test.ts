@@ -15,7 +15,7 @@ nodes:
   answer: {type: wait_for_signal, config: {name: go}}
 `
 
-/** As the README describes it under "Backup". */
+/** The procedure of the README's "Backup". */
 describe('a copy of the data folder of a stopped npm start', function () {
   this.timeout(120_000)
   let stack: TestStack
@@ -47,7 +47,7 @@ describe('a copy of the data folder of a stopped npm start', function () {
     receiver = await startReceiver()
     stack = await startStack({ env })
     const app = await ownerSession(stack)
-    // Its secret and the key are sealed and hashed in the copy; its first attempt fails.
+    // Its secret and the key are sealed and hashed in the copy. Its first attempt fails.
     receiver.behave(500)
     await app('/webhooks/outgoing', {
       name: 'T',

@@ -17,7 +17,7 @@ const wrong: [settings: Record<string, string>, line: string][] = [
   [{ ALLOW_INSECURE_WEBHOOKS: 'perhaps' }, 'ALLOW_INSECURE_WEBHOOKS must be true or false'],
   [{ NODE_ENV: 'prod' }, 'NODE_ENV must be one of development, production, test'],
   [{ SMTP_URL: 'smtp.example.com' }, 'SMTP_URL must be a URL such as smtps://user:password@smtp.example.com'],
-  [{ SMTP_URL: 'smtp://localhost:1025' }, 'MAIL_FROM is missing: mails need an address of their sender'],
+  [{ SMTP_URL: 'smtp://localhost:1025' }, 'MAIL_FROM is missing: mails need a sender address'],
   [
     { MAIL_FROM: 'crm' },
     'MAIL_FROM must be an email address, such as ada@example.com or Ada Lovelace <ada@example.com>',

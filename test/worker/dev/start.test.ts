@@ -51,7 +51,7 @@ describe('npm start', function () {
 
   it('keeps its files to their owner', () => {
     const modeOf = (path: string) => (statSync(join(stack.dataDir, path)).mode & 0o777).toString(8)
-    // As root, PostgreSQL runs as another user, whose group may pass through.
+    // As root, PostgreSQL runs as another user, whose group needs to traverse the folder.
     assert.equal(modeOf('.'), process.getuid?.() === 0 ? '710' : '700')
     assert.equal(modeOf('logs'), '700')
     const files = ['postgres.json', 'processes.json', 'secrets.key', 'temporal.db']
@@ -180,7 +180,7 @@ describe('npm start reports an invalid setting in one line', () => {
     assert.match(supervisor.output(), /^DATABASE_URL must look like postgres:.*\n$/)
   })
 
-  /** The checks of `npm start` in this process: a start of another takes two seconds of CPU. */
+  /** The checks of `npm start`, run in this process: starting another one takes two seconds of CPU. */
   const refused = async (settings: Record<string, string>, line: RegExp) => {
     const env = { DATA_DIR: mkdtempSync(join(dataDir, 'data-')), ...settings }
     await assert.rejects(prepare(env, new AbortController().signal), (error) => {
@@ -306,7 +306,7 @@ function listeningAddresses(pid: number): string[] {
   )
 }
 
-/** From words of four bytes in the order of the machine (little endian). */
+/** From 32-bit words in native byte order (little endian). */
 function addressOf(hex: string): string {
   const bytes = hex.match(/.{8}/g)!.flatMap((word) => [...Buffer.from(word, 'hex')].reverse())
   const v4 = bytes.slice(-4).join('.')

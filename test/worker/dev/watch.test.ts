@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { watch } from '../../../worker/dev/watch.ts'
 
 describe('the watch of a process that can live without working', () => {
-  /** A hundredth of the real times. */
+  /** A hundredth of the production times. */
   const times = { hangs: 200, pause: 10 }
   const failed = () => Promise.reject(new Error('interrupted (9)'))
   let hung: { milliseconds: number; reason: string }[]

@@ -9,9 +9,9 @@ import { applyHints } from '../../support/apply-hints.ts'
 import { rawOf } from '../../support/raw-of.ts'
 
 /**
- * Specs with exactly the findings that are expected of them. The head of a file has one line for each, in order:
- * `#! code line:column`, counted from the line after the head. `#! not mended` says that its hints need a decision that no
- * program can take. With RECORD_SPECS=1 the findings are written anew: read the difference before it is committed.
+ * Specs with their expected findings. The head of a file has a line for each, in order: `#! code line:column`, with
+ * lines counted from the end of the head. `#! not mended` says that its hints need a decision that no program can take.
+ * With RECORD_SPECS=1 the findings are recorded again: review the difference before you commit it.
  */
 const FOLDER = new URL('../../fixtures/specs/', import.meta.url)
 
@@ -39,12 +39,12 @@ const findingsOf = (text: string) => {
 
 /** The finding replaces a value, which the raw definition still has. */
 const LOST_VALUE = /^yaml_(alias|tag|value)$/
-/** What only a text can have wrong, or what only `next` says: raw definitions have edges, and none to `end`. */
+/** Findings of the text only, or of `next`, which raw definitions have as edges, without edges to `end`. */
 const OF_YAML = /^(yaml_\w+|duplicate_key|code_fence|tab_indent|unquoted_\w+|implicit_end|unconnected_case)$/
 
 function isOfYaml({ code, path }: Finding, text: string): boolean {
   if (OF_YAML.test(code)) return true
-  // A raw definition may leave out its name.
+  // A raw definition may omit its name.
   if (code === 'missing_key' && path === '/name') return true
   if (!/^\/nodes\/[^/]+\/next(\/|$)/.test(path)) return false
   const value = path
@@ -55,7 +55,7 @@ function isOfYaml({ code, path }: Finding, text: string): boolean {
   return code === 'schema' || value === 'end'
 }
 
-/** Without the places: the pointers of a list differ from those of a mapping. */
+/** Without positions: the pointers of a list differ from those of a mapping. */
 const summaryOf = (findings: Finding[]) =>
   findings
     .map(({ code, message, node_id = '' }) => `${code} ${node_id}: ${inMapping(message, node_id)}`)

@@ -15,7 +15,7 @@ const CASES = Number(process.env.FUZZ_CASES ?? 200)
 const SEED = Number(process.env.FUZZ_SEED ?? 1)
 /** CPU time of one validation: the wall time grows when other processes compute. */
 const MOST_MS = 1_000
-/** One of so many cases is repeated until it is as long as a spec may be. */
+/** One case of this number is repeated up to the maximum length of a spec. */
 const LONG = 200
 
 const FOLDER = new URL('../../fixtures/specs/', import.meta.url)
@@ -28,7 +28,7 @@ const REAL = [
   ...readTemplates().map(({ spec }) => spec),
 ]
 
-/** What has a meaning in YAML, in placeholders or in JavaScript. */
+/** Tokens with a meaning in YAML, in placeholders or in JavaScript. */
 const TOKENS = [
   ...[
     '{{',
@@ -82,7 +82,7 @@ describe('validation of any input', function () {
   const slowest = { ms: 0, what: '' }
   const slow: string[] = []
 
-  /** Whatever it is, it is answered in time; what is valid compiles. */
+  /** Every input gets a result within the limit, and a valid one compiles. */
   const check = (what: string, validate: () => Validated) => {
     const measured = () => {
       const started = cpuTime()
@@ -91,7 +91,7 @@ describe('validation of any input', function () {
       return { result, ms: cpuTime() - started }
     }
     let { result, ms } = measured()
-    // Once may be bad luck: the threads of the garbage collector count too.
+    // One slow validation may be chance: the threads of the garbage collector count too.
     for (let again = 0; ms > MOST_MS && again < 3; again++) ms = Math.min(ms, measured().ms)
     if (ms > slowest.ms) Object.assign(slowest, { ms, what })
     for (const { line = 1, column = 1 } of [...result.errors, ...result.warnings])
@@ -137,7 +137,7 @@ describe('validation of any input', function () {
 type Below = (most: number) => number
 type Pick = ReturnType<typeof random>['pick']
 
-/** Bytes changed, removed, repeated or moved; a token, or a part of another spec, put in. */
+/** Changes, removes, repeats or moves bytes, or inserts a token or a part of another spec. */
 function mutated(bytes: Buffer, below: Below, pick: Pick): Buffer {
   const at = below(bytes.length + 1)
   const to = Math.min(bytes.length, at + below(40))
@@ -159,7 +159,7 @@ function mutated(bytes: Buffer, below: Below, pick: Pick): Buffer {
   return Buffer.concat([head, put, tail])
 }
 
-/** A part of it as often as it fits. */
+/** Repeats a part as often as it fits. */
 function repeated(text: string, below: Below): string {
   const start = below(text.length)
   const part = text.slice(start, start + 1 + below(200)) || '['
@@ -171,7 +171,7 @@ function repeated(text: string, below: Below): string {
   )
 }
 
-/** Replaces the member to which the numbers lead. */
+/** Replaces the member at the path of indices. */
 function replacedAt(value: unknown, [first, ...rest]: number[], by: unknown): unknown {
   if (typeof value !== 'object' || value === null || first === undefined) return by
   const keys = Object.keys(value)

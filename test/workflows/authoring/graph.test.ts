@@ -26,7 +26,7 @@ const node = fc.record({
   on_error: fc.option(fc.constantFrom('end' as const, 'continue' as const), { nil: undefined, freq: 3 }),
 })
 
-/** Mostly without cycles: edges lead from earlier to later nodes, but for one in some graphs. */
+/** Mostly acyclic: edges lead from earlier to later nodes, except for one edge in some graphs. */
 const graphs = fc.array(node, { minLength: 1, maxLength: 12 }).chain((made) => {
   const nodes = made.map(({ type, when, join, on_error }, at) => ({
     id: id(at),

@@ -9,7 +9,7 @@ const set = (id: string, value = '1', more = '') =>
   `  ${id}: {type: set_fields, config: {fields: {x: ${JSON.stringify(value)}}}${more}}`
 const each = (next: string, config = 'items: "{{ inputs.list }}"', id = 'each') =>
   `  ${id}: {type: for_each, config: {${config}}${next && `, next: ${next}`}}`
-/** The findings; what the nodes at the end are for does not matter. */
+/** The findings, without those about the purpose of the last nodes. */
 const found = (text: string) => {
   const { errors, warnings } = validateSpec(text, catalogue).result
   const others = warnings.filter(({ node_id }) => !/^(b|c|last)$/.test(node_id ?? ''))

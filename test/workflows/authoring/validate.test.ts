@@ -4,7 +4,7 @@ import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/authoring/validate.ts'
 
-/** `nodes` indented by two, from line 3 on. */
+/** A spec with `nodes` indented by two, from line 3 on. */
 const spec = (nodes: string, rest = '') => `name: Test\nnodes:\n${nodes}\n${rest}`
 const set = (id: string, more = '') => `  ${id}: {type: set_fields, config: {fields: {x: 1}}${more}}`
 

@@ -8,7 +8,7 @@ import { httpResponse } from '../../support/http-response.ts'
 const ID = '019a0000-0000-7000-8000-000000000001'
 const secret = { password: 'hunter2' }
 
-/** A call of every method of every effect, the lines for it and its result, and the result. */
+/** A call of every method of every effect, the descriptions of the call and of its result, and the result. */
 const calls: [
   effect: EffectName,
   method: string,

@@ -212,7 +212,7 @@ describe('a loop', () => {
       run.leave('each:1/body', { status: 'failed', error: { code: 'timeout', message: 'Too late.' } })
       const { answer } = await run.next({ type: 'settled', node: 'body', path: 'each:1' })
       assert.deepEqual(answer.commands[0], { type: 'cancel', node: 'body', path: 'each:0' })
-      // Its result comes too late.
+      // Its result arrives too late.
       const late = await run.next({ type: 'settled', node: 'body', path: 'each:0' })
       assert.deepEqual([late.end, late.answer.commands], [undefined, []])
     })
@@ -366,7 +366,7 @@ describe('a loop', () => {
       if (end) {
         assert.equal(end.status, 'completed')
         assert.equal([...run.rows.keys()].filter((key) => key.endsWith('/call')).length, 12)
-        // One in each loop may exceed the limit.
+        // Each loop may exceed the limit by one.
         assert.ok(most <= 6 + 4, `${most} were open`)
         return
       }

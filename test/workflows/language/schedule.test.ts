@@ -12,7 +12,7 @@ describe('cron expressions', () => {
   })
   after(() => client.connection.close())
 
-  /** Whether Temporal, which will fire the schedules, takes the expression. */
+  /** Whether Temporal, which fires the schedules, accepts the expression. */
   async function isTakenByTemporal(cron: string): Promise<boolean> {
     try {
       const handle = await client.schedule.create({
@@ -24,7 +24,7 @@ describe('cron expressions', () => {
       await handle.delete()
       return true
     } catch (error) {
-      // What the SDK makes of INVALID_ARGUMENT.
+      // The SDK converts INVALID_ARGUMENT to a TypeError.
       if (!(error instanceof TypeError)) throw error
       return false
     }

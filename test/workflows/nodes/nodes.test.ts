@@ -21,7 +21,7 @@ import { httpResponse } from '../../support/http-response.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 
-/** What an example reads, besides its inputs. */
+/** Values that examples read besides their inputs. */
 const SECRETS = { openai_key: 'sk-example' }
 
 const COLLECTION = '019a0000-0000-7000-8000-000000000002'
@@ -37,7 +37,7 @@ const PASSAGE = {
   source_url: 'https://help.example.com/payments',
 }
 
-/** The answer of a language model. */
+/** The response of a language model. */
 const CHAT = {
   model: 'gpt-4.1-mini',
   choices: [{ message: { content: '{"urgency":"high"}' }, finish_reason: 'stop' }],

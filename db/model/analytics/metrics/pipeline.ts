@@ -7,7 +7,7 @@ const present = { ...created, present: true } as const
 const closed = { ...deals, time: 'closed_at' } as const
 const money = { unit: 'money', currency: 'currency' } as const
 
-/** A deal has a time of its end exactly while it is won or lost. */
+/** `closed_at` is set exactly while a deal is won or lost. */
 const OPEN = 't.closed_at is null'
 const WON = "t.stage = 'won' and t.closed_at is not null"
 const LOST = "t.stage = 'lost' and t.closed_at is not null"
@@ -19,7 +19,7 @@ export const PIPELINE_METRICS: Metric[] = [
     ...present,
     name: 'deals.count',
     unit: 'count',
-    description: 'The deals, by default all of them; a period is that of their creation.',
+    description: 'The deals, by default all of them; the period refers to their creation.',
     measure: { type: 'count' },
   },
   { ...present, ...money, name: 'deals.value', description: 'The amounts of deals.', measure: AMOUNT },
@@ -43,7 +43,7 @@ export const PIPELINE_METRICS: Metric[] = [
     ...present,
     ...money,
     name: 'deals.weighted_value',
-    description: 'The same, each times its probability.',
+    description: 'The amounts of deals that are neither won nor lost, each multiplied by its probability.',
     where: OPEN,
     measure: { type: 'sum', of: '(t.amount * t.probability)', hundredths: true },
   },
@@ -51,7 +51,7 @@ export const PIPELINE_METRICS: Metric[] = [
     ...closed,
     name: 'deals.won',
     unit: 'count',
-    description: 'The deals that were won, by the time at which they were.',
+    description: 'The won deals, by the time at which they were won.',
     where: WON,
     measure: { type: 'count' },
   },
@@ -75,7 +75,7 @@ export const PIPELINE_METRICS: Metric[] = [
     ...closed,
     name: 'deals.lost',
     unit: 'count',
-    description: 'The deals that were lost, by the time at which they were.',
+    description: 'The lost deals, by the time at which they were lost.',
     where: LOST,
     measure: { type: 'count' },
   },

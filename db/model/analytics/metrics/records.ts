@@ -2,7 +2,7 @@ import { kindNames } from '../../../../workflows/shared/record-kinds.ts'
 import type { Metric } from '../metric.ts'
 import { RECORDS } from '../sources.ts'
 
-/** How many records of each kind were created. */
+/** The number of created records of each kind. */
 export const RECORD_METRICS: Metric[] = kindNames.map((entity) => ({
   name: `${entity}.created`,
   subject: 'records',

@@ -3,7 +3,7 @@ import { RUNS } from '../sources.ts'
 
 const runs = { subject: 'workflows', source: RUNS, time: 'id' } as const
 
-/** From the start of a run to its end. */
+/** From the start to the end of a run. */
 const DURATION = secondsBetween('started_at', 'ended_at')
 const ENDED = "t.status in ('completed', 'failed', 'terminated', 'lost')"
 const took = (description: string, name: string, measure: Metric['measure']): Metric => ({
@@ -15,7 +15,7 @@ const took = (description: string, name: string, measure: Metric['measure']): Me
   measure,
 })
 
-/** Runs of workflows, by the time at which they were created. */
+/** Runs of workflows, by creation time. */
 export const WORKFLOW_METRICS: Metric[] = [
   {
     ...runs,

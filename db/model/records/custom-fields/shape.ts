@@ -45,14 +45,14 @@ export const storable = z.unknown().superRefine((value, ctx) => {
 export const customFields = z
   .preprocess(
     (fields, ctx) => {
-      // A body has room for 100,000 names: too many to check each.
+      // A body can have 100,000 names, too many to check each.
       if (typeof fields !== 'object' || fields === null || Object.keys(fields).length <= MAX_FIELDS)
         return fields
       ctx.addIssue({ code: 'custom', message: TOO_MANY, params: { type: 'too_big' } })
       return z.NEVER
     },
     z.record(fieldName, storable).superRefine((fields, ctx) => {
-      // The size check would overflow the stack on deep nesting, which `storable` has reported.
+      // Deep nesting, which `storable` reports, would overflow the stack of the size check.
       if (Object.values(fields).some((value) => nestingOf(value) > MAX_JSON_DEPTH)) return
       for (const { msg, type } of sizeIssues(fields))
         ctx.addIssue({ code: 'custom', message: msg, params: { type } })
@@ -73,7 +73,7 @@ export const isInRange = (number: number): boolean => Math.abs(number) <= MAX_NU
 
 type Unstorable = Pick<Issue, 'msg' | 'type' | 'hint'>
 
-/** Why no type of custom field accepts a value. */
+/** The reason why no type of custom field accepts a value. */
 function unstorable(value: unknown): Unstorable | undefined {
   if (nestingOf(value) > MAX_JSON_DEPTH)
     return { msg: `must not be nested deeper than ${MAX_JSON_DEPTH} levels`, type: 'too_deep' }

@@ -44,12 +44,12 @@ export interface Rules {
   strict: boolean
 }
 
-/** A value in its stored form, or why it does not match the type. */
+/** A value in its stored form, or the reason why it does not match the type. */
 export type Reading = { value: unknown } | { msg: string }
 
 /** Everything that depends on the type of a custom field. */
 interface TypeOf {
-  /** Reads the value of a client, a form or a CSV file. Idempotent. */
+  /** Parses a value from a client, a form or a CSV file. Idempotent. */
   read(value: unknown, options: string[]): Reading
   operators: Operator[]
   /** Compared case-insensitively. */
@@ -61,7 +61,7 @@ interface TypeOf {
   /** The expected value, for errors. */
   expects: string
   sortable: boolean
-  /** Whether full-text search finds it. */
+  /** Whether full-text search includes it. */
   searchable: boolean
   /** Whether a definition may be unique. */
   canBeUnique: boolean
@@ -201,7 +201,7 @@ export const UNIQUE_TYPES = CUSTOM_FIELD_TYPES.filter((type) => customTypes[type
 export const readValue = (definition: Pick<Definition, 'type' | 'options'>, value: unknown): Reading =>
   customTypes[definition.type].read(value, definition.options ?? [])
 
-/** Reads a value as a native field of this type does. */
+/** Parses a value as a native field of this type does. */
 function readAsNative(type: FieldType, msg: string): TypeOf['read'] {
   const schema = fieldTypes[type].input({ type, description: '' })
   return (value) => {

@@ -4,7 +4,7 @@ import { isPlain, sizeIssues, withoutNulls } from './shape.ts'
 import { type Definition, type Rules, readValue } from './types.ts'
 
 /**
- * The custom fields of a new record: each value as its definition reads it, and defaults for missing values. Throws
+ * The custom fields of a new record: each value as its definition parses it, and defaults for missing values. Throws
  * `validation_error` with all issues.
  */
 export function newCustomFields(rules: Rules, given: unknown): Record<string, unknown> {
@@ -13,7 +13,7 @@ export function newCustomFields(rules: Rules, given: unknown): Record<string, un
   return fields
 }
 
-/** Like `newCustomFields`, but returns the issues. */
+/** Like `newCustomFields`, but returns the issues instead of throwing them. */
 export function preparedCustomFields(
   rules: Rules,
   given: unknown,
@@ -50,13 +50,13 @@ export function changedCustomFields(rules: Rules, before: unknown, patch: unknow
  */
 export function changedFields(before: unknown, patch: unknown): Record<string, unknown> {
   const stored = new Map(Object.entries((before ?? {}) as object))
-  const given = Object.entries((patch ?? {}) as object)
+  const entries = Object.entries((patch ?? {}) as object)
   return Object.fromEntries(
-    given.filter(([name, value]) => !stored.has(name) || !isDeepStrictEqual(stored.get(name), value)),
+    entries.filter(([name, value]) => !stored.has(name) || !isDeepStrictEqual(stored.get(name), value)),
   )
 }
 
-/** Each value as its definition reads it, and the issues of invalid values. */
+/** Each value as its definition parses it, and the issues of invalid values. */
 export function readCustomFields(
   rules: Rules,
   given: unknown,
@@ -96,7 +96,7 @@ const missing = (name: string): Issue => ({
   type: 'missing',
 })
 
-/** Forms and webhook payloads send an empty text, or an empty list of options, for no value. */
+/** Forms and webhook payloads send an empty text, or an empty list of options, for an unset value. */
 const isUnset = ({ type }: Definition, value: unknown): boolean =>
   (typeof value === 'string' && value.trim() === '') ||
   (type === 'multi_select' && Array.isArray(value) && value.length === 0)

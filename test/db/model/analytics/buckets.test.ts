@@ -11,7 +11,7 @@ const ZONES = [
   ...['Asia/Kolkata', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'Pacific/Apia', 'Africa/Cairo'],
 ]
 
-/** What the local clock and calendar show, from Intl: `2026-03-29 02`, the date, its Monday, the month. */
+/** Labels of the local clock and calendar from Intl: `2026-03-29 02`, the date, its Monday, the month. */
 function labelOf(interval: Interval, zone: string): (moment: number) => string {
   const format = new Intl.DateTimeFormat('sv', {
     timeZone: zone,
@@ -110,12 +110,12 @@ describe('buckets', () => {
           for (const [index, start] of found.entries()) {
             const end = found[index + 1] ?? to
             assert.ok(end > start)
-            // Of moments within: the first, the last, and some between.
+            // Moments within the bucket: the first, the last, and some in between.
             const within = [start, Math.max(start, end - 60_000), (start + end) / 2, from]
             for (const moment of within)
               if (moment >= start && moment < end) assert.equal(label(moment), label(start))
             const before = label(start - 60_000)
-            // An hour that comes twice has the same label.
+            // An hour that occurs twice has the same label.
             if (interval !== 'hour') assert.notEqual(before, label(start))
           }
         },

@@ -188,7 +188,7 @@ describe('kinds', () => {
   })
 })
 
-/** Finds mistakes in the files of the kinds before PostgreSQL does. */
+/** Finds mistakes in the definitions of kinds before PostgreSQL does. */
 describe('the files of the kinds', () => {
   for (const entity of kindNames)
     it(`${entity}: defaults are valid values, and references have a target kind`, () => {

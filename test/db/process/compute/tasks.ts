@@ -1,4 +1,4 @@
-/** Tasks of the pool's test: well-behaved and otherwise. */
+/** Tasks of the pool's test, well-behaved and otherwise. */
 export const tasks = {
   add: (a: number, b: number) => a + b,
   fail() {

@@ -17,7 +17,7 @@ describe('traces', () => {
   const lines: string[] = []
   const log = createLogger('api', 'info', { write: (line: string) => void lines.push(line) })
   const set = new Set<string>()
-  /** As at the start of a process: the exporter reads the environment itself. */
+  /** Like the start of a process: the exporter reads the environment itself. */
   const start = (env: Record<string, string>) => {
     for (const [name, value] of Object.entries(env)) {
       set.add(name)

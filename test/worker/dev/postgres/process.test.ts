@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { processIdentity, waitForExit } from '../../../../worker/dev/postgres/process.ts'
 
-/** Listens, and holds so much memory that the system needs a while to end it. */
+/** A process that listens, and whose large memory delays its end. */
 const LARGE = `
   globalThis.held = Buffer.alloc(600_000_000, 1)
   require('node:net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })`
