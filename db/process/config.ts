@@ -406,7 +406,7 @@ export function databaseUrls(settings: z.output<typeof sharedVariables>): Databa
   const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = settings
   if (NODE_ENV === 'production' && !systemUrl && !settings.ALLOW_SINGLE_DATABASE_LOGIN)
     throw new ConfigError(
-      'DATABASE_SYSTEM_URL is missing: production needs a plain login for each role (README, "Database logins"); ALLOW_SINGLE_DATABASE_LOGIN=true does without',
+      'DATABASE_SYSTEM_URL is missing: production needs a plain login for each role (docs/deployment.md, "Database logins"); ALLOW_SINGLE_DATABASE_LOGIN=true does without',
     )
   return { url, systemUrl }
 }

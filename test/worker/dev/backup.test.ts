@@ -15,7 +15,7 @@ nodes:
   answer: {type: wait_for_signal, config: {name: go}}
 `
 
-/** As the README describes it under "Backup". */
+/** As docs/operations.md describes it under "Backup". */
 describe('a copy of the data folder of a stopped npm start', function () {
   this.timeout(120_000)
   let stack: TestStack
