@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { escaped } from '../../workflows/shared/escape-html.ts'
+import { NAVIGATION } from './docs-pages/pages.ts'
 
 /**
  * The bundle of the reference page: Scalar's API reference, which reads /openapi.json. It comes from Scalar's package
@@ -26,6 +27,16 @@ const CONFIGURATION = {
   defaultOpenAllTags: false,
 }
 
+/** The bundle leaves `--scalar-custom-header-height` free above its own parts. */
+const STYLE = `:root{--scalar-custom-header-height:44px}
+.pages{position:sticky;top:0;z-index:10;height:44px;padding:0 1rem;display:flex;gap:1.2rem;align-items:center;overflow-x:auto;white-space:nowrap;font:14px system-ui,sans-serif;background:#f5f6f8}
+.pages a{color:#1f2328;text-decoration:none}
+@media(prefers-color-scheme:dark){.pages{background:#1e2229}.pages a{color:#d7dce3}}`
+
+const LINKS = NAVIGATION.flatMap(({ pages }) => pages)
+  .map(({ path, title }) => `<a href="${path}"${path === '/docs' ? ' aria-current="page"' : ''}>${title}</a>`)
+  .join('')
+
 /** The page; `bundle` is the path of the script. */
 export const docsPage = (title: string, bundle: string) => `<!doctype html>
 <html lang="en">
@@ -34,8 +45,10 @@ export const docsPage = (title: string, bundle: string) => `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <link rel="icon" href="data:,">
+<style>${STYLE}</style>
 </head>
 <body>
+<nav class="pages" aria-label="Documentation">${LINKS}</nav>
 <noscript>This page needs JavaScript. The OpenAPI document is at <a href="/openapi.json">/openapi.json</a>.</noscript>
 <script id="api-reference" data-url="/openapi.json" data-configuration="${escaped(JSON.stringify(CONFIGURATION))}"></script>
 <script src="${bundle}"></script>

@@ -15,7 +15,11 @@ export function findingsGuide(): string {
         .map(([code, entry]) => section(code, entry))
         .join('\n')}`,
   )
-  return guidePage('Findings of a validation', `${INTRODUCTION}\n${sections.join('\n')}`)
+  return guidePage({
+    path: '/docs/findings',
+    title: 'Findings of a validation',
+    body: `${INTRODUCTION}\n${sections.join('\n')}`,
+  })
 }
 
 function section(code: string, { meaning, mend, example }: CodeEntry): string {

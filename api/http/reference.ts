@@ -2,8 +2,10 @@ import type Koa from 'koa'
 import { AppError } from '../../db/model/errors.ts'
 import type { AppDeps } from '../deps.ts'
 import { docsPage, docsPolicy, readBundle } from './docs.ts'
+import { MARKDOWN_PAGES, type MarkdownPage, readPage } from './docs-pages/pages.ts'
+import { renderPage } from './docs-pages/render.ts'
 import { findingsGuide } from './findings-guide.ts'
-import { GUIDE_POLICY } from './guide-page.ts'
+import { GUIDE_POLICY, guidePage } from './guide-page.ts'
 import { openApi } from './openapi.ts'
 import { receiverGuide } from './receiver-guide/page.ts'
 import type { AppRoute, Route } from './route.ts'
@@ -14,8 +16,8 @@ type Page = (ctx: Koa.Context) => Promise<void>
 const SCRIPT = /^\/docs\/scalar-[\w-]+\.js$/
 
 /**
- * /openapi.json, /docs and its script, /docs/webhooks, /docs/findings, each built at the first request. @returns the
- * page of a path, if any.
+ * /openapi.json, /docs and its script, and the other pages of /docs, each built at the first request. @returns the page
+ * of a path, if any.
  */
 export function createReference(
   { config: { PUBLIC_URL } }: AppDeps,
@@ -57,6 +59,7 @@ export function createReference(
     ],
     guide('/docs/webhooks', receiverGuide),
     guide('/docs/findings', findingsGuide),
+    ...MARKDOWN_PAGES.map((page) => guide(page.path, () => markdownGuide(page))),
   ])
 
   /** Only under the current hash: a client must not cache this script under the hash of another version. */
@@ -68,6 +71,9 @@ export function createReference(
 
   return (path) => pages.get(path) ?? (SCRIPT.test(path) ? answerScript : undefined)
 }
+
+const markdownGuide = async (page: MarkdownPage) =>
+  guidePage({ path: page.path, ...renderPage(page, await readPage(page)) })
 
 const scriptPath = ({ hash }: StaticAnswer) => `/docs/scalar-${hash}.js`
 

@@ -67,7 +67,7 @@ export async function requirePlainLogins(urls: DatabaseUrls): Promise<void> {
     const problem = await problemOf(role, url)
     if (problem)
       throw new ConfigError(
-        `${setting} ${problem}: give the plain login of ${role}, which \`npm run migrate\` creates (README, "Database logins")`,
+        `${setting} ${problem}: give the plain login of ${role}, which \`npm run migrate\` creates (docs/deployment.md, "Database logins")`,
       )
   }
 }

@@ -40,9 +40,17 @@ const isSecretsKey = (key: string) => Buffer.from(key, 'base64').length === 32
 const isOrigin = (text: string) =>
   text === '*' || (/^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text)
 
-/** The variables of migrations: the login that owns the tables. Default: the login of DATABASE_URL. */
+/**
+ * What docs/configuration.md says of a variable; `npm run docs` writes its tables. `unset` says what holds without the
+ * variable, where the schema has no default that could be shown. As the last call on a schema: the others drop it.
+ */
+export const about = (description: string, unset?: string) => ({ description, ...(unset && { unset }) })
+
+/** The variables of `npm run migrate`, which also takes those of the first start. */
 export const migrationVariables = z.object({
-  DATABASE_OWNER_URL: databaseUrl.optional(),
+  DATABASE_OWNER_URL: databaseUrl
+    .optional()
+    .meta(about('the login that owns the tables and migrates them', '`DATABASE_URL`')),
 })
 
 /**
@@ -50,32 +58,93 @@ export const migrationVariables = z.object({
  * processes and reads all variables.
  */
 export const sharedVariables = z.object({
-  NODE_ENV: oneOf(['development', 'production', 'test']).default('development'),
+  NODE_ENV: oneOf(['development', 'production', 'test'])
+    .default('development')
+    .meta(
+      about(
+        '`production` refuses a generated `SECRETS_KEY`, the embedded PostgreSQL, one login for both roles and ' +
+          'webhooks without TLS',
+      ),
+    ),
   DATA_DIR: z
     .string()
     .min(1)
     .default('.data')
-    .transform((path) => resolve(path)),
-  DATABASE_URL: databaseUrl,
-  /** The login of the system role. Without it, the login of DATABASE_URL switches to both roles. */
-  DATABASE_SYSTEM_URL: databaseUrl.optional(),
-  /** Lets production run with one login, which may be a superuser. */
-  ALLOW_SINGLE_DATABASE_LOGIN: flag.default(false),
-  DATABASE_POOL: whole(2, 200).default(10),
-  SECRETS_KEY: z.string().refine(isSecretsKey, `must be ${SECRETS_KEY_RULE}`).optional(),
-  /** Further keys, which only open: while SECRETS_KEY is rotated, they open what they sealed before. */
+    .transform((path) => resolve(path))
+    .meta(about('folder of all local data')),
+  DATABASE_URL: databaseUrl.meta(
+    about(
+      'URL of an external PostgreSQL (15 or later), with the login `agx_app`; required in production',
+      'the embedded one, with `npm start`',
+    ),
+  ),
+  DATABASE_SYSTEM_URL: databaseUrl
+    .optional()
+    .meta(
+      about(
+        'the login of the system role; required in production ([Database logins](deployment.md#database-logins))',
+        'the login of `DATABASE_URL` switches to both roles',
+      ),
+    ),
+  ALLOW_SINGLE_DATABASE_LOGIN: flag
+    .default(false)
+    .meta(
+      about(
+        'production with one login for all, which may be a superuser: injected SQL could then leave row-level security',
+      ),
+    ),
+  DATABASE_POOL: whole(2, 200)
+    .default(10)
+    .meta(
+      about(
+        'connections per process for tenant transactions; a second pool for other queries has half as many',
+      ),
+    ),
+  SECRETS_KEY: z
+    .string()
+    .refine(isSecretsKey, `must be ${SECRETS_KEY_RULE}`)
+    .optional()
+    .meta(
+      about(
+        'key that encrypts secrets at rest: 32 bytes in base64; required in production',
+        'generated, in `DATA_DIR`',
+      ),
+    ),
   SECRETS_KEYS_TO_OPEN: z
     .string()
     .default('')
     .transform((list) => list.split(/[\s,]+/).filter(Boolean))
-    .refine(
-      (keys) => keys.every(isSecretsKey),
-      `must be a comma-separated list, each of ${SECRETS_KEY_RULE}`,
+    .refine((keys) => keys.every(isSecretsKey), `must be a comma-separated list, each of ${SECRETS_KEY_RULE}`)
+    .meta(
+      about(
+        'comma-separated further keys, which open what they sealed and seal nothing ' +
+          '([Another SECRETS_KEY](people-and-keys.md#another-secrets_key))',
+      ),
     ),
-  PUBLIC_URL: httpUrl.optional(),
-  TEMPORAL_UI_URL: httpUrl.optional(),
-  TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
-  ALLOW_INSECURE_WEBHOOKS: flag.default(false),
+  PUBLIC_URL: httpUrl
+    .optional()
+    .meta(
+      about(
+        'the public URL of the API; with `https` responses have HSTS, and the session cookie is `__Host-agx_session`',
+        '`http://localhost:PORT`, with `npm start`',
+      ),
+    ),
+  TEMPORAL_UI_URL: httpUrl
+    .optional()
+    .meta(about('base URL of the links to runs', 'the embedded one, with `npm start`')),
+  TEMPORAL_NAMESPACE: z
+    .string()
+    .min(1)
+    .default('default')
+    .meta(
+      about(
+        'the namespace, also of the embedded server; the other standard `TEMPORAL_*` (API key, TLS) are supported, ' +
+          'and a profile if `TEMPORAL_PROFILE` or `TEMPORAL_CONFIG_FILE` is set',
+      ),
+    ),
+  ALLOW_INSECURE_WEBHOOKS: flag
+    .default(false)
+    .meta(about('deliver to plain `http` too; refused in production')),
   EGRESS_ALLOW: z
     .string()
     .default('')
@@ -83,51 +152,101 @@ export const sharedVariables = z.object({
     .superRefine((ranges, ctx) => {
       for (const range of ranges)
         if (!isCidr(range)) ctx.addIssue(`${range} is not a CIDR range such as 10.1.0.0/16`)
-    }),
-  /** The SMTP server of mails. The worker sends them; the API only reports that the variable is missing. */
+    })
+    .meta(
+      about(
+        'private networks (comma-separated CIDRs) that nodes and deliveries may reach; a metadata service of a cloud ' +
+          'only if its address is listed by itself (`/32`, `/128`)',
+      ),
+    ),
   SMTP_URL: z
     .url({
       protocol: /^smtps?$/,
       error: 'must be a URL such as smtps://user:password@smtp.example.com',
     })
-    .optional(),
-  /** The sender address of mails. */
+    .optional()
+    .meta(
+      about(
+        'the SMTP server of all mails, which the worker sends: `smtp://` (STARTTLS where the server offers it) or ' +
+          '`smtps://user:password@host:port`; a password is sent over TLS only, unless the URL ends with ' +
+          '`?requireTLS=false`. Set it for the API too, which warns where it is missing',
+        'no mails',
+      ),
+    ),
   MAIL_FROM: z
     .string()
     .refine((text) => parseMailbox(text) !== undefined, NOT_A_MAILBOX)
-    .optional(),
-  /** Traces: standard variables of OpenTelemetry. Its exporter reads further variables itself. */
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
-  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/protobuf', 'http/json']).optional(),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: oneOf(['http/protobuf', 'http/json']).optional(),
-  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none']).optional(),
-  OTEL_SDK_DISABLED: flag.default(false),
-  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS).optional(),
+    .optional()
+    .meta(about('the sender of mails, `Example <agx@example.com>`; required with `SMTP_URL`')),
+  // Traces: standard variables of OpenTelemetry, whose exporter reads further ones itself.
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
+    .optional()
+    .meta(
+      about(
+        'where [traces](operations.md#traces) are exported to; the other standard variables of the exporter ' +
+          '(`…_HEADERS`, `…_TIMEOUT`, `…_COMPRESSION`, `…_CERTIFICATE`) and of the service (its name, resource ' +
+          'attributes) apply, too',
+        'no traces',
+      ),
+    ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl
+    .optional()
+    .meta(about('the same, as the whole URL of the traces', '`/v1/traces` below the endpoint')),
+  OTEL_EXPORTER_OTLP_PROTOCOL: oneOf(['http/protobuf', 'http/json'])
+    .optional()
+    .meta(about('the protocol of the exporter', '`http/protobuf`')),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: oneOf(['http/protobuf', 'http/json'])
+    .optional()
+    .meta(about('the same, for traces only', '`OTEL_EXPORTER_OTLP_PROTOCOL`')),
+  OTEL_TRACES_EXPORTER: oneOf(['otlp', 'none'])
+    .optional()
+    .meta(
+      about(
+        '`otlp` exports to `http://localhost:4318` without an endpoint, too; `none` exports nothing',
+        '`otlp`, with an endpoint',
+      ),
+    ),
+  OTEL_SDK_DISABLED: flag.default(false).meta(about('`true` exports nothing')),
+  OTEL_TRACES_SAMPLER: oneOf(SAMPLERS)
+    .optional()
+    .meta(about('which traces are exported, decided by the trace id alone', '`always_on`')),
   OTEL_TRACES_SAMPLER_ARG: z.coerce
     .number({ error: 'must be a number from 0 to 1' })
     .min(0, { error: 'must be a number from 0 to 1' })
     .max(1, { error: 'must be a number from 0 to 1' })
-    .optional(),
-  OTEL_BSP_SCHEDULE_DELAY: whole(1, 3_600_000).optional(),
-  OTEL_BSP_EXPORT_TIMEOUT: whole(1, 3_600_000).optional(),
-  OTEL_BSP_MAX_QUEUE_SIZE: whole(1, 1_000_000).optional(),
-  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: whole(1, 1_000_000).optional(),
-  LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-  /** The listen address of both processes. */
-  HOST: z.string().default('127.0.0.1'),
-  /** The bearer token that /metrics requires. Without one, /metrics responds only to requests from this machine. */
-  METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
-  /** Seconds after SIGTERM within which requests and activities in progress must finish. */
-  SHUTDOWN_GRACE: whole(1, 300).default(10),
+    .optional()
+    .meta(about('the share of the traces that `traceidratio` exports', '1')),
+  OTEL_BSP_SCHEDULE_DELAY: whole(1, 3_600_000)
+    .optional()
+    .meta(about('milliseconds between two batches of spans', '5000')),
+  OTEL_BSP_EXPORT_TIMEOUT: whole(1, 3_600_000).optional().meta(about('milliseconds for one batch', '30000')),
+  OTEL_BSP_MAX_QUEUE_SIZE: whole(1, 1_000_000).optional().meta(about('spans that wait', '2048')),
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: whole(1, 1_000_000).optional().meta(about('spans of one batch', '512')),
+  LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info')
+    .meta(about('the least level of log lines')),
+  HOST: z.string().default('127.0.0.1').meta(about('listen address of both processes')),
+  METRICS_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .optional()
+    .meta(about('bearer token of `/metrics`', 'only direct requests from this machine are answered')),
+  SHUTDOWN_GRACE: whole(1, 300)
+    .default(10)
+    .meta(
+      about(
+        'seconds after SIGTERM for open requests and activities; the remaining ones are aborted, and another worker ' +
+          'retries the activities',
+      ),
+    ),
 })
 
 /** The settings of the API only. */
 export const apiVariables = z.object({
-  PORT: port().default(8080),
-  /** The number of trusted proxies that append to X-Forwarded-For. */
-  TRUSTED_PROXIES: whole(0, 10).default(0),
-  /** The origins whose pages may call /v1 with a key; `*` is every origin. Default: none. */
+  PORT: port().default(8080).meta(about('listen port of the API')),
+  TRUSTED_PROXIES: whole(0, 10)
+    .default(0)
+    .meta(about('number of proxies in front of the API that append to `X-Forwarded-For`')),
   CORS_ORIGINS: z
     .string()
     .default('')
@@ -136,44 +255,102 @@ export const apiVariables = z.object({
       for (const origin of origins)
         if (!isOrigin(origin))
           ctx.addIssue(`${origin} is not an origin such as https://app.example.com, or *`)
-    }),
-  /** Who may sign up: see `SIGN_UP_RULES`. */
-  SIGN_UP: oneOf(SIGN_UP_RULES).default('first'),
-  /** Whose owner may change the plan: see `PLAN_CHANGE_RULES`. */
-  PLAN_CHANGES: oneOf(PLAN_CHANGE_RULES).default('first'),
-  /** Time limit for receiving a whole request, in seconds; long enough for an upload of 32 MiB. */
-  REQUEST_TIMEOUT: whole(1, 3_600).default(120),
-  /** Maximum number of open connections of one process. */
-  MAX_CONNECTIONS: whole(1, 100_000).default(2_000),
-  /** Seconds after SIGTERM in which /readyz responds with 503 while new requests are still accepted. */
-  SHUTDOWN_DELAY: whole(0, 300).default(0),
+    })
+    .meta(
+      about(
+        'comma-separated origins (`https://app.example.com`) whose pages may call `/v1` from browsers, or `*`; whoever ' +
+          'uses the page can read its key, so give it few scopes. `/app` is never allowed',
+      ),
+    ),
+  SIGN_UP: oneOf(SIGN_UP_RULES)
+    .default('first')
+    .meta(
+      about(
+        'who may sign up: `first` (only while there is no organization, which is then Enterprise), `open` (anybody, on ' +
+          'the plan Free) or `closed`. `npm start` makes the first organization itself, so `first` is `closed` there',
+      ),
+    ),
+  PLAN_CHANGES: oneOf(PLAN_CHANGE_RULES)
+    .default('first')
+    .meta(
+      about(
+        'whose owner may change the plan: `first` (of the organization that the first start, or the first sign-up ' +
+          'under `SIGN_UP=first`, has made), `open` (of every one: then its plan limits nobody who does not want it) ' +
+          'or `closed` (the operator changes plans)',
+      ),
+    ),
+  REQUEST_TIMEOUT: whole(1, 3_600)
+    .default(120)
+    .meta(about('seconds for receiving a whole request, uploads included; headers have 10, a JSON body 30')),
+  MAX_CONNECTIONS: whole(1, 100_000)
+    .default(2_000)
+    .meta(about('open connections of an api process; those above are closed at once')),
+  SHUTDOWN_DELAY: whole(0, 300)
+    .default(0)
+    .meta(
+      about(
+        'seconds after SIGTERM in which `/readyz` answers 503 and requests are still accepted, for a balancer that ' +
+          'polls it',
+      ),
+    ),
 })
 
 /** The settings of the worker only. */
 export const workerVariables = z.object({
-  /** The port of the worker's /healthz and /readyz. */
-  WORKER_PORT: port().default(8081),
-  /** Assigns the database to the Temporal server of the worker, if it belongs to another one. */
-  TEMPORAL_ADOPT: flag.default(false),
+  WORKER_PORT: port().default(8081).meta(about('`/healthz`, `/readyz` and `/metrics` of the worker')),
+  TEMPORAL_ADOPT: flag
+    .default(false)
+    .meta(
+      about(
+        'a worker refuses a Temporal namespace other than the first one of its database, in which every run would ' +
+          'look lost; `true` adopts it, and the runs that it lacks resume',
+      ),
+    ),
   TEMPORAL_TASK_QUEUE: z
     .string()
     .max(200, 'must have at most 200 characters')
     .regex(/^[\w.:/-]+$/, 'may contain only letters, digits and . _ - : /')
-    .default('agx'),
-  /** Daily exchange rates: the XML of the European Central Bank, or JSON with base, date and rates. */
-  EXCHANGE_RATES_URL: httpUrl.default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml'),
-  /** Records the stack of every promise in workflow code, for the query `__stack_trace`. */
-  WORKFLOW_STACK_TRACES: flag.default(false),
+    .default('agx')
+    .meta(about('task queue of the workers')),
+  EXCHANGE_RATES_URL: httpUrl
+    .default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml')
+    .meta(
+      about(
+        'source of `convert_currency`: the XML of the European Central Bank, or JSON `{"base": "EUR", "date": ' +
+          '"2026-01-05", "rates": {"USD": 1.2}}`; it is read when a node needs it, at most once an hour',
+      ),
+    ),
+  WORKFLOW_STACK_TRACES: flag
+    .default(false)
+    .meta(
+      about(
+        'records stacks in workflow code, for "Call Stack" in the Temporal UI; costs time in every workflow task, and ' +
+          'seconds in one with thousands of signals',
+      ),
+    ),
 })
 
-/** The owner and the key of the first start; generated by default. */
+/** The owner and the key of the first start, which are otherwise generated. */
 export const bootstrapVariables = z.object({
-  BOOTSTRAP_EMAIL: z.email('must be an email address').optional(),
-  BOOTSTRAP_PASSWORD: z.string().min(12, 'must have at least 12 characters').optional(),
+  BOOTSTRAP_EMAIL: z
+    .email('must be an email address')
+    .optional()
+    .meta(
+      about(
+        'the owner of the first organization, which `npm run migrate` makes only if a `BOOTSTRAP_…` is set',
+        '`owner@example.com`',
+      ),
+    ),
+  BOOTSTRAP_PASSWORD: z
+    .string()
+    .min(12, 'must have at least 12 characters')
+    .optional()
+    .meta(about('the password of the first owner', 'generated')),
   BOOTSTRAP_API_KEY: z
     .string()
     .refine(isKey, 'must be agx_, 40 letters or digits, and 6 of their checksum')
-    .optional(),
+    .optional()
+    .meta(about('the first key: `agx_`, 40 letters or digits, and 6 of their checksum', 'generated')),
 })
 
 function whole(lowest: number, highest: number, error = `must be an integer from ${lowest} to ${highest}`) {
@@ -194,7 +371,7 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
     )
   const values = parsed.data as z.output<typeof sharedVariables>
   if (values.SMTP_URL && !values.MAIL_FROM)
-    throw new ConfigError('MAIL_FROM is missing: mails need a sender address')
+    throw new ConfigError('MAIL_FROM is missing: mails need an address of their sender')
   if (values.NODE_ENV === 'production') {
     if (!values.SECRETS_KEY) throw new ConfigError('SECRETS_KEY is missing: production has no default')
     if (values.ALLOW_INSECURE_WEBHOOKS)
@@ -203,7 +380,7 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
   return parsed.data
 }
 
-/** The settings of a Temporal profile. */
+/** The settings that a profile of Temporal has. */
 function fromProfile(env: NodeJS.ProcessEnv): object {
   try {
     const { namespace, connectionOptions } = temporalProfile(env)
@@ -217,24 +394,24 @@ function fromProfile(env: NodeJS.ProcessEnv): object {
   }
 }
 
-/** Whether the service mails the links of invitations, password resets and sign-ups. Otherwise admins get the links. */
+/** Whether the service mails the links of invitations, password resets and sign-ups; else it shows them to admins. */
 export const mailsLinks = ({
   SMTP_URL,
   PUBLIC_URL,
 }: Pick<z.output<typeof sharedVariables>, 'SMTP_URL' | 'PUBLIC_URL'>): boolean =>
   SMTP_URL !== undefined && PUBLIC_URL !== undefined
 
-/** The database logins of api and worker. Throws ConfigError for a single login in production, unless it is allowed. */
+/** The database logins of api and worker. Throws ConfigError for a single one in production, unless it is allowed. */
 export function databaseUrls(settings: z.output<typeof sharedVariables>): DatabaseUrls {
   const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = settings
   if (NODE_ENV === 'production' && !systemUrl && !settings.ALLOW_SINGLE_DATABASE_LOGIN)
     throw new ConfigError(
-      'DATABASE_SYSTEM_URL is missing: production needs a plain login for each role (README, "Database logins"); ALLOW_SINGLE_DATABASE_LOGIN=true does without',
+      'DATABASE_SYSTEM_URL is missing: production needs a plain login for each role (docs/deployment.md, "Database logins"); ALLOW_SINGLE_DATABASE_LOGIN=true does without',
     )
   return { url, systemUrl }
 }
 
-/** The keys of secrets at rest: the sealing key, then those of SECRETS_KEYS_TO_OPEN. */
+/** The keys of secrets at rest: the one that seals, then those of SECRETS_KEYS_TO_OPEN. */
 export function secretsKey(
   settings: Pick<z.output<typeof sharedVariables>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
 ): SecretsKey {
@@ -242,9 +419,7 @@ export function secretsKey(
   return [sealingKey(settings), ...further]
 }
 
-/**
- * `SECRETS_KEY`. Outside production it defaults to a key that is generated on first use and kept in the data folder.
- */
+/** `SECRETS_KEY`; outside production the default is a key that is generated on first use and kept in the data folder. */
 function sealingKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
   if (settings.SECRETS_KEY) return Buffer.from(settings.SECRETS_KEY, 'base64')
   const file = join(settings.DATA_DIR, 'secrets.key')

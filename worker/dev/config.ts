@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ConfigError } from '../../db/model/config-error.ts'
 import {
+  about,
   apiVariables,
   bootstrapVariables,
   migrationVariables,
@@ -10,7 +11,8 @@ import {
   workerVariables,
 } from '../../db/process/config.ts'
 
-const variables = sharedVariables.extend({
+/** All settings: those of both processes, of the first start, and of what only `npm start` starts. */
+export const startVariables = sharedVariables.extend({
   ...apiVariables.shape,
   ...workerVariables.shape,
   ...bootstrapVariables.shape,
@@ -18,23 +20,32 @@ const variables = sharedVariables.extend({
   DATABASE_URL: sharedVariables.shape.DATABASE_URL.optional(),
   PORT: port(1).default(8080),
   WORKER_PORT: port(1).default(8081),
-  /** Port of the embedded PostgreSQL. Default: a free port, which is kept. */
-  POSTGRES_PORT: port(1).optional(),
+  POSTGRES_PORT: port(1)
+    .optional()
+    .meta(about('port of the embedded PostgreSQL', 'a free one, which is kept')),
   TEMPORAL_ADDRESS: z
     .string()
     .regex(/^[^\s/]+:\d{1,5}$/, 'must be a host and port such as 127.0.0.1:7233')
-    .optional(),
-  /** Port of the embedded Temporal server. */
-  TEMPORAL_PORT: port(1).default(7233),
-  TEMPORAL_UI_PORT: port(1).default(8233),
-  TEMPORAL_CLI_PATH: z.string().optional(),
+    .optional()
+    .meta(
+      about(
+        'address of an external Temporal server; api and worker read it too, as their Temporal client does',
+        'the embedded one, with `npm start`',
+      ),
+    ),
+  TEMPORAL_PORT: port(1).default(7233).meta(about('port of the embedded Temporal server')),
+  TEMPORAL_UI_PORT: port(1).default(8233).meta(about('port of its UI')),
+  TEMPORAL_CLI_PATH: z
+    .string()
+    .optional()
+    .meta(about('a Temporal CLI to use', '`temporal` on PATH, the cache, a download, a build')),
 })
 
-export type StartConfig = z.output<typeof variables>
+export type StartConfig = z.output<typeof startVariables>
 
 /** The settings of `npm start` and of all processes that it starts. Throws ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
-  const config = readVariables(variables, env)
+  const config = readVariables(startVariables, env)
   if (config.NODE_ENV === 'production' && !config.DATABASE_URL)
     throw new ConfigError('DATABASE_URL is missing: the embedded PostgreSQL is not used in production')
   requireDifferent(portsOf(config))

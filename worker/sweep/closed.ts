@@ -42,7 +42,7 @@ export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void
   }
 }
 
-/** How far back `sweepTerminated` looks: visibility lags behind by less. */
+/** How far back `sweepStopped` looks: visibility lags behind by less. */
 const RECENT_MS = 30_000
 
 /**

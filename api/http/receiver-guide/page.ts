@@ -39,10 +39,11 @@ export async function receiverGuide(): Promise<string> {
       return `<h3>${snippet.title}</h3>\n${install}<pre><code>${escaped((await textOf(snippet)).trimEnd())}</code></pre>`
     }),
   )
-  return guidePage(
-    'Receiving webhooks',
-    `${RULES}
+  return guidePage({
+    path: '/docs/webhooks',
+    title: 'Receiving webhooks',
+    body: `${RULES}
 <h2>Verify a request</h2>
 ${sections.join('\n')}`,
-  )
+  })
 }

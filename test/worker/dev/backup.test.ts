@@ -15,7 +15,7 @@ nodes:
   answer: {type: wait_for_signal, config: {name: go}}
 `
 
-/** The procedure of the README's "Backup". */
+/** The procedure of docs/operations.md under "Backup". */
 describe('a copy of the data folder of a stopped npm start', function () {
   this.timeout(120_000)
   let stack: TestStack
