@@ -1,10 +1,11 @@
-import type {
-  Definition,
-  NodeSpec,
-  Program,
-  ProgramNode,
-  RetryPolicy,
-  RetrySpec,
+import {
+  type Definition,
+  LANGUAGE_ENGINE,
+  type NodeSpec,
+  type Program,
+  type ProgramNode,
+  type RetryPolicy,
+  type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
 import { findNodeType } from '../nodes/index.ts'
@@ -40,7 +41,7 @@ export function compile(definition: Definition): Program {
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout, error_workflow } = definition.settings
   return {
-    engine: Math.max(...definition.nodes.map(engineOf)),
+    engine: Math.max(LANGUAGE_ENGINE, ...definition.nodes.map(engineOf)),
     start: start.id,
     nodes,
     outputs: definition.outputs,
@@ -53,6 +54,8 @@ export function compile(definition: Definition): Program {
   }
 }
 
+const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)!.engine(config)
+
 function concurrencyOf(
   given: Definition['settings']['concurrency'],
 ): Pick<Program['settings'], 'concurrency' | 'on_limit'> {
@@ -61,8 +64,6 @@ function concurrencyOf(
   if (policy === 'allow') return {}
   return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
 }
-
-const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1
 
 function programNode(node: NodeSpec): ProgramNode {
   const type = findNodeType(node.type)

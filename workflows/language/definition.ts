@@ -114,11 +114,14 @@ export interface ProgramNode {
   collects?: boolean
 }
 
-/** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 6
+/**
+ * The engine that every program needs, whatever its node types. A change of the language that older workers cannot run
+ * (a new join, a new filter) raises it to one more than the greatest released engine.
+ */
+export const LANGUAGE_ENGINE = 1
 
 export interface Program {
-  /** At most `ENGINE`. */
+  /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */
   engine: number
   start: string
   nodes: Record<string, ProgramNode>

@@ -30,6 +30,7 @@ const measure = z
 
 export const aggregateItems = defineNode({
   type: 'aggregate_items',
+  engine: 4,
   category: 'data',
   title: 'Aggregate items',
   alsoCalled: [
@@ -42,7 +43,6 @@ export const aggregateItems = defineNode({
     'count_items',
     'pivot',
   ],
-  engine: () => 4,
   description:
     'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: of numbers a number, of money (text such as `1250.00`) a text with as many decimals; averages of money are rounded to two decimals.',
   effect: 'pure',

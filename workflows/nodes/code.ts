@@ -7,6 +7,7 @@ const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
 export const code = defineNode({
   type: 'code',
+  engine: 1,
   category: 'data',
   title: 'Code',
   alsoCalled: ['javascript', 'js', 'script', 'function', 'run_code', 'execute_code', 'run_javascript'],

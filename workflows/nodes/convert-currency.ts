@@ -29,6 +29,7 @@ const currency = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code in upp
 
 export const convertCurrency = defineNode({
   type: 'convert_currency',
+  engine: 1,
   category: 'data',
   title: 'Convert currency',
   alsoCalled: ['currency', 'exchange_rate', 'currency_converter', 'convert_money', 'forex'],

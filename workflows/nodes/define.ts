@@ -15,6 +15,13 @@ export type Authored = Record<string, unknown>
 export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The `type` of the spec, `node_type` on the wire. */
   type: string
+  /**
+   * The engine (see engine.ts) that introduced the type. A new type names one more than the greatest released engine,
+   * so that older workers leave its runs to newer ones.
+   */
+  engine: number
+  /** The uses of the type that a later engine introduced: default none. */
+  laterUses?: readonly { engine: number; isUsed: (config: Authored) => boolean }[]
   /** Its group in the catalogue; it has no other effect. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
@@ -64,8 +71,6 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. Placeholders are left out. */
   workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
-  /** The least version of the interpreter that knows the type, and this use of it; default 1. See `ENGINE`. */
-  engine?: (config: Authored) => number
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
@@ -116,7 +121,10 @@ export interface NodeType
   /** Whether it sends something to other services, or changes something there. */
   reachesOutside(config: Authored): boolean
   verbatim: readonly string[]
+  /** The engine that this use of the type needs. */
   engine(config: Authored): number
+  /** The engine of the type, then those of its later uses. */
+  engines: readonly number[]
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
@@ -205,7 +213,7 @@ const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see
 export function defineNode<Config, Output, Used extends EffectName = never>(
   node: NodeDefinition<Config, Output, Used>,
 ): NodeType {
-  const { effect, handles, fallible = true, outputOnly, perItem = [] } = node
+  const { engine, laterUses = [], effect, handles, fallible = true, outputOnly, perItem = [] } = node
   const effectClass = typeof effect === 'function' ? effect : () => effect
   const effects = node.effects ?? []
   if (!node.scopes && effects.some((name) => ports[name].scoped))
@@ -224,7 +232,9 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
     verbatim: node.verbatim ?? [],
-    engine: node.engine ?? (() => 1),
+    engine: (config) =>
+      Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
+    engines: [engine, ...laterUses.map((use) => use.engine)],
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
     late: node.late ?? {},

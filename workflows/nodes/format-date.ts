@@ -27,10 +27,10 @@ const amount = (most: number) => z.int().min(-most).max(most).optional()
 
 export const formatDate = defineNode({
   type: 'format_date',
+  engine: 4,
   category: 'data',
   title: 'Format date',
   alsoCalled: ['date', 'date_time', 'datetime', 'parse_date', 'add_time', 'date_add', 'format_time', 'now'],
-  engine: () => 4,
   description:
     'Reads a date or a time in many forms, adds to it if wanted, and writes it in a chosen form and time zone. Use it for due dates, and for dates in messages.',
   effect: 'pure',

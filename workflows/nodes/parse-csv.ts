@@ -7,10 +7,10 @@ import { defineNode } from './define.ts'
 
 export const parseCsv = defineNode({
   type: 'parse_csv',
+  engine: 4,
   category: 'data',
   title: 'Parse CSV',
   alsoCalled: ['csv', 'csv_parse', 'read_csv', 'from_csv', 'csv_to_json', 'spreadsheet'],
-  engine: () => 4,
   description:
     'Reads a CSV text into a list of rows. With a header each row is a mapping from column to text, otherwise a list of texts. All cells are texts. To write many records, use an import instead.',
   effect: 'pure',

@@ -6,10 +6,10 @@ import { defineNode } from './define.ts'
 
 export const parseJson = defineNode({
   type: 'parse_json',
+  engine: 4,
   category: 'data',
   title: 'Parse JSON',
   alsoCalled: ['json', 'json_parse', 'from_json', 'decode_json', 'parse', 'json_to_object'],
-  engine: () => 4,
   description:
     'Reads a JSON text, such as a custom field or the answer of a language model, into a value whose fields later nodes read. A ``` fence around the text is ignored; a value that is no text is passed on. An integer beyond 9007199254740991, such as a long id, is kept as a text, since a JSON number would be rounded. An error names line and column.',
   effect: 'pure',

@@ -7,6 +7,7 @@ const around = (what: string) => z.string().max(EXPRESSION.template).optional().
 
 export const renderText = defineNode({
   type: 'render_text',
+  engine: 4,
   category: 'data',
   title: 'Render text',
   alsoCalled: [
@@ -18,7 +19,6 @@ export const renderText = defineNode({
     'format_text',
     'join_items',
   ],
-  engine: () => 4,
   description:
     'Writes a text once, or once for each item of a list, and joins the results: a message that lists deals, a table in HTML. With `items`, `text` reads `item` and `index`.',
   effect: 'pure',

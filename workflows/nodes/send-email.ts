@@ -42,6 +42,7 @@ const config = z.strictObject({
 
 export const sendEmail = defineNode({
   type: 'send_email',
+  engine: 1,
   category: 'integration',
   title: 'Send email',
   alsoCalled: ['email', 'mail', 'send_mail', 'smtp', 'gmail', 'sendgrid', 'mailgun', 'notify_by_email'],

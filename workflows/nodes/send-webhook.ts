@@ -8,10 +8,10 @@ const OWN_HEADER = /^(webhook-.*|content-type|user-agent)$/i
 
 export const sendWebhook = defineNode({
   type: 'send_webhook',
+  engine: 4,
   category: 'integration',
   title: 'Send webhook',
   alsoCalled: ['webhook_request', 'post_webhook', 'outgoing_webhook', 'notify_webhook', 'call_webhook'],
-  engine: () => 4,
   description:
     'Posts a signed message to a URL, in the form of outgoing webhooks: `{id, event, created_at, data}` with the headers of Standard Webhooks. Every attempt has the same id and body, so that the receiver can drop repetitions; any status but 2xx is tried again as `retry` says. To let several receivers subscribe, use emit_event.',
   effect: 'external',

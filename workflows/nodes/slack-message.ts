@@ -11,6 +11,7 @@ const MAX_BLOCKS = 50
 
 export const slackMessage = defineNode({
   type: 'slack_message',
+  engine: 4,
   category: 'integration',
   title: 'Send Slack message',
   alsoCalled: [
@@ -22,7 +23,6 @@ export const slackMessage = defineNode({
     'post_message',
     'chat',
   ],
-  engine: () => 4,
   description:
     "Posts a message to a Slack channel through an incoming webhook, whose URL belongs to one channel. Slack cannot recognize a repetition: after an answer that was lost, a retry posts the message again. Slack's errors are explained; see `error.details.slack_error`.",
   effect: 'external',
