@@ -18,7 +18,7 @@ export interface Bodies {
 
 type Graph = Pick<Definition, 'nodes' | 'edges'>
 
-const isLoop = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.body !== undefined
+export const isLoop = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.body !== undefined
 
 /** The body of a loop is all that its `item` handle leads to, and nothing else leads to. */
 export function bodiesOf({ nodes, edges }: Graph): Bodies {
