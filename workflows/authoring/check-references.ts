@@ -11,7 +11,7 @@ import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import { type Names, namesOf, type Place, referenceProblem } from './reference-problems.ts'
 
-/** The filters of one text that are corrected, so that its references are checked too: it is parsed again for each. */
+/** Misspelt filters that are corrected in one text, to check its references too: each takes another parse. */
 const MAX_CORRECTIONS = 3
 
 /** Checks every placeholder of nodes and outputs. @returns the problems, and the ids of nodes whose result is read. */
@@ -85,7 +85,7 @@ class ReferenceChecks {
     } catch (error) {
       const { message } = error as Error
       this.problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...at() })
-      // Its references are checked in the same round.
+      // The references of the corrected text are checked in the same validation.
       const corrected = corrections < MAX_CORRECTIONS ? withFilter(text, message) : undefined
       if (corrected !== undefined) this.checkText(corrected, path, place, corrections + 1)
     }

@@ -11,14 +11,14 @@ import { parseDuration } from '../language/duration.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { bodiesOf, readsResults } from './loops.ts'
 
-/** Applies if neither the node nor its type sets a value. */
+/** The values that apply if neither the node nor its type sets them. */
 export const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
 export const DEFAULT_MAX_INTERVAL = '1m'
 export const DEFAULT_TIMEOUT = '30s'
 
 /**
- * Compiles a valid definition into all that a run needs. Throws for a definition that would fail every
- * workflow task of a run, for example by a retry policy that Temporal rejects.
+ * Compiles a valid definition. Throws for a definition that would fail every workflow task of a run, for example by a
+ * retry policy that Temporal rejects.
  */
 export function compile(definition: Definition): Program {
   const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))

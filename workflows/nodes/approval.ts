@@ -162,11 +162,11 @@ export const approval = defineNode({
 
 const UNDECIDED = { decision: null, comment: null, answered_by: null, answered_at: null }
 
-/** The times of the reminders at an interval. */
+/** The times of repeated reminders. */
 const repeated = (interval: string | undefined, at: (interval: string, times: number) => Date): Date[] =>
   interval === undefined ? [] : Array.from({ length: MAX_REMINDERS }, (_, index) => at(interval, index + 1))
 
-/** An address, or a placeholder. */
+/** Whether a value is an email address, or has a placeholder. */
 const mayBeAddress = (value: unknown) => typeof value === 'string' && /[@{]/.test(value)
 
 const milliseconds = (value: unknown) => (typeof value === 'string' ? parseDuration(value) : undefined)

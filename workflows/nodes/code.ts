@@ -49,7 +49,7 @@ export const code = defineNode({
   }),
 })
 
-/** A placeholder: in JavaScript a mistake wherever it is not in a text. */
+/** A placeholder; outside of a string literal it is a mistake in JavaScript. */
 const PLACEHOLDER = /\{\{\s*((?:inputs|nodes|trigger|item|index|run|org|env|secrets)\b[^{}]*?)\s*\}\}/
 
 function problemsOf(code: string): ConfigProblem[] {

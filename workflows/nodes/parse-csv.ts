@@ -78,7 +78,7 @@ export const parseCsv = defineNode({
   },
 })
 
-/** Names for the columns of a header, each once. Throws NodeError `invalid_csv`. */
+/** The unique names of the columns. Throws NodeError `invalid_csv`. */
 function columnsOf(cells: string[]): string[] {
   if (cells.length > CSV.columns)
     throw new NodeError('invalid_csv', `The header has more than ${CSV.columns} columns.`)

@@ -64,7 +64,7 @@ export const renderText = defineNode({
     output: { text: "This week's deals:\n1. Engine (1250.00 CHF)\n2. Loom (900.00 CHF)", count: 2 },
   },
   async run({ text, items, separator, before = '', after = '', empty = '' }, { renderItems }) {
-    // Rendered before, as all other settings.
+    // The interpreter has rendered the text.
     if (!items) return { output: { text, count: 1 } }
     const joined = (await renderItems(text, items)).join(separator)
     const whole = items.length === 0 ? empty : `${before}${joined}${after}`

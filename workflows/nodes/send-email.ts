@@ -62,7 +62,7 @@ export const sendEmail = defineNode({
   ],
   retry: { max_attempts: 3 },
   check: (given) =>
-    // A setting of another name may be meant as the text.
+    // An unknown setting may be a misspelt `text` or `html`.
     given.text !== undefined || given.html !== undefined || Object.keys(given).some(isUnknown)
       ? []
       : [

@@ -54,7 +54,7 @@ export const sendWebhook = defineNode({
     output: { id: 'msg_0a19a7a43eaf3b5bce59ca201ce1c62d', status: 201 },
   },
   async run({ url, secret, event, data, headers }, { http, now, idempotencyKey }) {
-    // As long as a UUID: receivers may keep ids in columns of a fixed length.
+    // As long as a UUID: receivers may store ids in columns of a fixed length.
     const id = `msg_${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`
     const body = JSON.stringify({ id, event, created_at: now.toISOString(), data })
     const response = await http.request({
@@ -70,7 +70,7 @@ export const sendWebhook = defineNode({
       },
     })
     const { status } = response
-    // As for outgoing webhooks: 410 says that nobody receives any more.
+    // As for outgoing webhooks, 410 means that the receiver is gone.
     if (status < 200 || status > 299) throw unexpectedStatus(response, status !== 410)
     return { output: { id, status } }
   },

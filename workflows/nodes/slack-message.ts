@@ -88,7 +88,7 @@ function withoutMentions(value: unknown): unknown {
 const REMOVED = 'the webhook no longer exists: create another one in Slack, and replace the secret'
 const FORBIDDEN = 'an admin of the workspace has restricted who can post to the channel'
 
-/** The answers of incoming webhooks, each with what to do. */
+/** The errors of Slack's incoming webhooks, each with its remedy. */
 const EXPLAINED: Record<string, string> = {
   invalid_payload: 'the message is not as Slack expects it: check `text` and `blocks`',
   invalid_blocks: 'the blocks are not as Slack expects them: check them in the Block Kit Builder',

@@ -82,7 +82,7 @@ function* pieces(
   }
 }
 
-/** Literal texts only, so that its time is linear. Of two that begin alike the longer one counts. */
+/** A pattern of literal texts, so that its time is linear. The longer one of two with the same beginning wins. */
 const patternOf = (separators: string[]) =>
   new RegExp(
     separators
