@@ -5,7 +5,7 @@ import { lockRun } from '../db/runs/state.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
-import { ENGINE } from '../workflows/language/definition.ts'
+import { ENGINE } from '../workflows/nodes/engine.ts'
 import type { EndStatus } from '../workflows/shared/statuses.ts'
 import { NeedsNewerWorker } from './faults.ts'
 

@@ -1,4 +1,4 @@
-import { ENGINE } from '../../workflows/language/definition.ts'
+import { ENGINE } from '../../workflows/nodes/engine.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { queuedLanes } from '../queue/lanes.ts'
 import { claimAlone } from '../queue/queue-lock.ts'

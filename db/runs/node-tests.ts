@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { TestedNode } from '../../workflows/interpret/run-state.ts'
-import { ENGINE } from '../../workflows/language/definition.ts'
+import { ENGINE } from '../../workflows/nodes/engine.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
 

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DELIVER_ENGINE } from '../../workflows/bundle/deliver.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
-import { ENGINE } from '../../workflows/language/definition.ts'
+import { ENGINE } from '../../workflows/nodes/engine.ts'
 import { temporaryFolder } from './folder.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** The sources of a worker process. */
 const SOURCES = ['package.json', 'tsconfig.json', 'activities', 'db', 'worker', 'workflows']
 
-/** The additions of the next version; a program that uses them needs `engine`. */
+/** The node type that the next version adds, and the engine that programs with it need. */
 export const NEXT = { engine: ENGINE + 1, nodeType: 'set_fields_next' }
 
 /** A change of one file; the first match is replaced. */
@@ -21,11 +21,10 @@ type Patch = [file: string, find: RegExp, replacement: string]
  * executions that the next version has started: so must every change of a workflow be made.
  */
 const PATCHES: Patch[] = [
-  ['workflows/language/definition.ts', /ENGINE = \d+/, `ENGINE = ${NEXT.engine}`],
   [
     'workflows/nodes/index.ts',
     /^ {2}setFields,$/m,
-    `  setFields, { ...setFields, type: '${NEXT.nodeType}' },`,
+    `  setFields, { ...setFields, type: '${NEXT.nodeType}', engine: () => ${NEXT.engine}, engines: [${NEXT.engine}] },`,
   ],
   [
     'workflows/bundle/protocol.ts',
@@ -47,8 +46,8 @@ const PATCHES: Patch[] = [
 ]
 
 /**
- * Writes the next version of this project into a temporary folder: these sources with a higher engine, one more node
- * type, and changed workflows. Not an earlier commit: a checkout may have no history, and an earlier commit may have
+ * Writes the next version of this project into a temporary folder: these sources with one more node type, which needs
+ * the next engine, and changed workflows. Not an earlier commit: a checkout may have no history, and one may have
  * another schema. For the worker of this version, the next one is what this one is for an older worker.
  *
  * @returns the folder, for `startProcess`. Throws where a change does not apply: adapt PATCHES to the sources.

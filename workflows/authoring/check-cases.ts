@@ -3,8 +3,8 @@ import { findNodeType } from '../nodes/index.ts'
 import type { Lowered } from './lower.ts'
 
 /**
- * Warns about cases that lead nowhere: their branch would end without a word. Of authoring specs only: a raw definition
- * has no way to say that a branch ends on purpose.
+ * Warns about cases that lead nowhere: their branch ends silently. Only for authoring specs: a raw definition cannot
+ * state that a branch ends on purpose.
  */
 export function checkCases({ definition, ends }: Lowered): Problem[] {
   const led = new Set([...definition.edges, ...ends].map(({ from, handle }) => `${from}:${handle}`))

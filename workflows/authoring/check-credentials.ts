@@ -5,8 +5,8 @@ import { findNodeType } from '../nodes/index.ts'
 import { credentialIn } from '../shared/credentials.ts'
 
 /**
- * Warns about literals in a node's config that look like credentials. Names of headers, parameters and members count
- * only in nodes that send them to other services: a record may have a field `key`.
+ * Warns about literals in a node's config that look like credentials. The name of a header, parameter or member counts
+ * only in nodes that send it to other services: a record may have a field `key`.
  */
 export function checkCredentials({ id, type, config }: NodeSpec, nodePath: string): Problem[] {
   const found = findNodeType(type)

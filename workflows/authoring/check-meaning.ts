@@ -8,12 +8,12 @@ import type { Lowered } from './lower.ts'
 import { renderedTexts } from './rendered-texts.ts'
 import { GIVEN_MEMBERS, TRIGGER_MEMBERS } from './trigger-members.ts'
 
-/** Checks what is valid by its form, but means something else than its author thinks. */
+/** Checks what is well-formed, but does not mean what its author expects. */
 export function checkMeaning(lowered: Lowered): Problem[] {
   return [...defaultProblems(lowered.definition), ...literalReferences(lowered), ...readsOf(lowered)]
 }
 
-/** The default of an input has its type. */
+/** Checks that the default of each input has its type. */
 function defaultProblems({ inputs }: Definition): Problem[] {
   return Object.entries(inputs).flatMap(([name, input]): Problem[] => {
     const { type, default: value } = input
@@ -42,14 +42,14 @@ function converted(type: InputSpec['type'], value: unknown): unknown {
   return undefined
 }
 
-/** The members that a plain `<root>.<member>` must have to be taken for a reference. */
+/** The members by which a plain `<root>.<member>` is recognised as a reference. */
 const MEMBERS: Record<string, readonly string[]> = {
   trigger: TRIGGER_MEMBERS,
   run: ['id', 'workflow_id', 'workflow_name', 'started_at'],
   org: ['id', 'name', 'currency', 'timezone'],
 }
 
-/** A reference in other braces, or without any. */
+/** A reference in single braces, or without braces. */
 const BRACED =
   /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
 const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
@@ -67,7 +67,7 @@ function literalReferences(lowered: Lowered): Problem[] {
   const problems: Problem[] = []
   for (const { text, path, node, setting } of renderedTexts(lowered)) {
     const braced = BRACED.exec(text)
-    // A `when` without placeholders has a finding of its own.
+    // `constant_when` reports a `when` without placeholders.
     const isPlain = !(node && setting === undefined) && resolves(text)
     const found = braced ? braced[0] : isPlain ? text : undefined
     if (found === undefined) continue
@@ -82,20 +82,20 @@ function literalReferences(lowered: Lowered): Problem[] {
   return problems
 }
 
-/** Warns about what may be missing where it is read: inputs that are not required, records that no trigger gives. */
+/** Warns about reads of values that may be missing: optional inputs, and records that the trigger does not provide. */
 function readsOf(lowered: Lowered): Problem[] {
   const { inputs, trigger } = lowered.definition
   const read = new Set<string>()
   const problems: Problem[] = []
-  /** Reported once each. */
+  /** The members of `trigger` that are reported, once each. */
   const absent = new Set<string>()
   for (const { text, path, node, setting } of renderedTexts(lowered)) {
     for (const reference of lowered.texts.readable(text)) {
       const [root, name] = reference.path
-      // A comparison holds or not for null too.
+      // A comparison is defined for null too.
       if (root === 'inputs' && typeof name === 'string' && !reference.optional && !isCompared(node, setting))
         read.add(name)
-      // With a default as well: it would always be the default.
+      // Also with a default: the result would always be the default.
       const member = String(name)
       if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_MEMBERS.includes(member)) continue
       if (absent.has(member)) continue
@@ -128,14 +128,14 @@ function readsOf(lowered: Lowered): Problem[] {
   ]
 }
 
-/** Whether what is read there is only compared: in a `when`, in a condition, in the filter of what a node waits for. */
+/** Whether a setting is only compared: a `when`, a condition, or the filter of a wait. */
 function isCompared(node: NodeSpec | undefined, setting: string | undefined): boolean {
   if (!node) return false
   const type = findNodeType(node.type)
   return setting === undefined || type?.compared === true || Object.hasOwn(type?.late ?? {}, setting)
 }
 
-/** The default to propose for an input of a trigger that gives none. */
+/** The default to propose for an input if the trigger sets no inputs. */
 const EMPTY: Record<InputSpec['type'], unknown> = {
   string: '',
   number: 0,

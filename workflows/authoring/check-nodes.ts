@@ -12,8 +12,8 @@ import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
 
 /**
- * Reports unknown node types. Where one was meant, the node gets it, so that its config and handles are checked in the
- * same round.
+ * Reports unknown node types. If the meant type is known, the node gets it, so that its config and handles are checked
+ * in the same validation.
  */
 export function correctTypes<T extends { type: string }>(
   nodes: readonly (readonly [id: string, node: T])[],
@@ -65,7 +65,7 @@ function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: 
   return repairHint(type.config, config, one, type.example.config)
 }
 
-/** Only external nodes have attempts and a timeout: the others run in the run's transaction. */
+/** Only external nodes have retries and a timeout: the others run in the run's transaction. */
 function checkAttempts(node: NodeSpec, path: string): Problem[] {
   if (findNodeType(node.type)?.effectClass(node.config) === 'external') return []
   return (['retry', 'timeout'] as const)
@@ -132,7 +132,7 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
   return problems
 }
 
-/** A body needs no edge back. */
+/** A cycle through a loop usually leads from its body back to it, which is not needed. */
 function cycleHint(cycle: string[], nodes: ReadonlyMap<string, NodeSpec>): { hint?: string } {
   const loop = cycle.find((id) => findNodeType(nodes.get(id)?.type ?? '')?.body !== undefined)
   if (loop === undefined) return { hint: `to repeat nodes for each item of a list, use ${LOOP_TYPES}` }
@@ -146,7 +146,7 @@ const MAX_LISTED = 50
 const listed = (names: string[]) =>
   names.length > MAX_LISTED ? `${names.slice(0, MAX_LISTED).join(', ')}, …` : names.join(', ')
 
-/** The names of the handles of each node, found once; undefined for an unknown type. */
+/** The names of the handles of each node, computed once; undefined for an unknown type. */
 function remembered(
   nodes: NodeSpec[],
 ): (node: NodeSpec) => { names: string[]; known: ReadonlySet<string> } | undefined {

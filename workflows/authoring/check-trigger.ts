@@ -7,7 +7,7 @@ import { cronProblems, neverFires } from '../language/schedule.ts'
 import { isTimezone } from '../shared/timezone.ts'
 import { EVENT_MEMBERS } from './trigger-members.ts'
 
-/** Checks the trigger, and that it can start the workflow: runs of events and schedules are given no inputs. */
+/** Checks the trigger, and that it can start the workflow: runs of events and schedules have no inputs. */
 export function checkTrigger({ trigger, inputs }: Pick<Definition, 'trigger' | 'inputs'>): Problem[] {
   if (trigger.type === 'event') return [...eventProblems(trigger), ...inputProblems(trigger, inputs)]
   if (trigger.type === 'schedule') return [...scheduleProblems(trigger), ...inputProblems(trigger, inputs)]
@@ -25,7 +25,7 @@ const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
   ...(when === undefined ? [] : whenProblems(when)),
 ]
 
-/** What a `when` can read: there is no run yet. */
+/** The roots that a trigger's `when` can read: there is no run yet. */
 const WHEN_ROOTS = ['trigger', 'org', 'env']
 
 function whenProblems(when: string): Problem[] {

@@ -22,10 +22,10 @@ const SAMPLES: Record<string, unknown> = {
   array: [],
 }
 
-/** Types that a filter turns into text. */
+/** Types that a filter can convert to text. */
 const TEXTUAL = ['number', 'integer', 'boolean']
 
-/** Checks that each setting accepts the type of its value if that is one whole placeholder of a known type. */
+/** Checks each setting whose value is one whole placeholder of a known type: the setting must accept the type. */
 export function checkTypes({ definition, texts, nodePath }: Lowered): Problem[] {
   const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
   return definition.nodes.flatMap((node): Problem[] => {
@@ -60,7 +60,7 @@ export function checkTypes({ definition, texts, nodePath }: Lowered): Problem[] 
   })
 }
 
-/** Of a text with these references; undefined if it is no whole placeholder. */
+/** The type of a text with these references; undefined unless it is one whole placeholder of a known type. */
 function typeOf(read: readonly Reference[], definition: Definition, nodes: Nodes): string | undefined {
   const [only] = read
   return only?.whole && !only.dynamic && read.length === 1
@@ -76,7 +76,7 @@ function referenceType({ path }: Reference, definition: Definition, nodes: Nodes
   return type && own(outputTypes(type), field)
 }
 
-/** The types of the fields of each node type's output; schemas never change, and take a millisecond to write out. */
+/** The types of the fields of each node type's output. Kept: schemas never change, and take a millisecond to convert. */
 const known = new WeakMap<NodeType, Record<string, string>>()
 
 function outputTypes(type: NodeType): Record<string, string> {

@@ -1,23 +1,24 @@
-import type {
-  Definition,
-  NodeSpec,
-  Program,
-  ProgramNode,
-  RetryPolicy,
-  RetrySpec,
+import {
+  type Definition,
+  LANGUAGE_ENGINE,
+  type NodeSpec,
+  type Program,
+  type ProgramNode,
+  type RetryPolicy,
+  type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { bodiesOf, readsResults } from './loops.ts'
 
-/** Applies if neither the node nor its type sets a value. */
+/** The values that apply if neither the node nor its type sets them. */
 export const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
 export const DEFAULT_MAX_INTERVAL = '1m'
 export const DEFAULT_TIMEOUT = '30s'
 
 /**
- * Compiles a valid definition into all that a run needs. Throws for a definition that would fail every
- * workflow task of a run, for example by a retry policy that Temporal rejects.
+ * Compiles a valid definition. Throws for a definition that would fail every workflow task of a run, for example by a
+ * retry policy that Temporal rejects.
  */
 export function compile(definition: Definition): Program {
   const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))
@@ -40,7 +41,7 @@ export function compile(definition: Definition): Program {
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout, error_workflow } = definition.settings
   return {
-    engine: Math.max(...definition.nodes.map(engineOf)),
+    engine: Math.max(LANGUAGE_ENGINE, ...definition.nodes.map(engineOf)),
     start: start.id,
     nodes,
     outputs: definition.outputs,
@@ -53,6 +54,8 @@ export function compile(definition: Definition): Program {
   }
 }
 
+const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)!.engine(config)
+
 function concurrencyOf(
   given: Definition['settings']['concurrency'],
 ): Pick<Program['settings'], 'concurrency' | 'on_limit'> {
@@ -61,8 +64,6 @@ function concurrencyOf(
   if (policy === 'allow') return {}
   return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
 }
-
-const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)?.engine(config) ?? 1
 
 function programNode(node: NodeSpec): ProgramNode {
   const type = findNodeType(node.type)

@@ -6,15 +6,15 @@ import type { Spec, SpecNode } from './schema.ts'
 
 /** The edges of an authoring spec. */
 export interface Flow {
-  /** Every edge, those to `end` too, with the JSON Pointer to where it is written. */
+  /** Every edge, also to `end`, with the JSON Pointer to its place in the spec. */
   places: ReadonlyMap<Edge, string>
   /** The warnings `implicit_end`. */
   warnings: Problem[]
 }
 
 /**
- * Turns `next` into edges. Without `next`, a node flows to the one written after it, unless some `next` names that one:
- * then the branch ends. So two branches that are written one after the other stay apart.
+ * Turns `next` into edges. Without `next`, a node flows to the next node in the spec, unless some `next` names that node:
+ * then the branch ends. So branches that are written one after the other stay separate.
  */
 export function flowOf({ nodes }: Pick<Spec, 'nodes'>): Flow {
   const ids = Object.keys(nodes)
@@ -34,20 +34,20 @@ export function flowOf({ nodes }: Pick<Spec, 'nodes'>): Flow {
     else places.set({ from: id, handle, to: following }, pointer('nodes', id))
   })
   const next = successors(places.keys())
-  // What a loop leads to is its body and what comes after it, not branches beside each other.
+  // A loop leads to its body and to what follows it, not to parallel branches.
   const isLoop = (id: string) => findNodeType(nodes[id]?.type ?? '')?.body !== undefined
   const warnings = ended.flatMap(({ id, following }) => {
     const beside = forks.get(following)!.filter(({ from }) => !isLoop(from))
     const other = continuation(beside, following, next)
     if (!other || other.to === id) return []
-    // A branch that flows on without a `next` would end too, once some `next` names its target.
+    // The other branch would end too if only this node had a `next`: its target would then be named by a `next`.
     const writers = nodes[other.from]?.next === undefined ? [id, other.from] : [id]
     return [implicitEnd(id, following, other.to, writers)]
   })
   return { places, warnings }
 }
 
-/** The handle of an edge that names none: the type's first. Empty if it has none, `success` if the type is unknown. */
+/** The handle of an edge without one: the type's first; empty if it has none, `success` if the type is unknown. */
 export function defaultHandle(type: string, config: Record<string, unknown>): string {
   const found = findNodeType(type)
   return found ? (found.handles(config)[0]?.name ?? '') : 'success'
@@ -62,7 +62,7 @@ const implicitEnd = (id: string, following: string, to: string, writers: string[
   hint: `to continue with ${to}, write \`next: ${to}\` in ${writers.join(' and in ')}; to end the branch, write \`next: end\` in ${id}`,
 })
 
-/** By node, the distinct nodes that follow it, without those after an error. */
+/** The distinct nodes that follow each node, except by its error handle. */
 type Successors = ReadonlyMap<string, ReadonlySet<string>>
 
 function successors(edges: Iterable<Edge>): Successors {
@@ -78,7 +78,7 @@ interface Fork {
   last: string
 }
 
-/** By node that some `next` names, those that name it. */
+/** The forks that name each node. */
 function forksOf(nodes: Spec['nodes']): ReadonlyMap<string, Fork[]> {
   const index = new Map(Object.keys(nodes).map((id, at) => [id, at]))
   const found = new Map<string, Fork[]>()
@@ -97,8 +97,8 @@ function targetsOf(next: SpecNode['next']): string[] {
 }
 
 /**
- * How another branch flows on, while the one before `following` ends: into `following`, if it is the only target of
- * another node, or else from the last of the branches that begin beside it into the only node after it.
+ * Where a branch most likely continues that ends before `following`: in `following`, if another node leads only there, or
+ * else in the only successor of the last parallel branch.
  */
 function continuation(
   forks: Fork[],

@@ -1,7 +1,7 @@
 import type { Definition, Edge, NodeSpec } from '../language/definition.ts'
 import type { NodeType } from '../nodes/define.ts'
 
-/** The order of a definition's nodes, as far as it is known before a run. */
+/** What is known about the order of a definition's nodes before a run. */
 export interface Graph {
   /** Reachable from the first node. */
   reachable: ReadonlySet<string>
@@ -9,7 +9,7 @@ export interface Graph {
   cycle: string[] | undefined
   /** Whether a node can have run before another starts. */
   mayPrecede(id: string, node: string): boolean
-  /** Whether a node has run whenever another, reachable one starts. */
+  /** Whether a node has run in every run in which another, reachable one starts. */
   surelyPrecedes(id: string, node: string): boolean
 }
 
@@ -106,7 +106,7 @@ function reachedFrom(nodes: Vertex[]): boolean[] {
   return reached
 }
 
-/** Depth first without recursion; the path is the stack. */
+/** A depth-first search without recursion; the path is the stack. */
 function findCycle(nodes: Vertex[]): number[] | undefined {
   const targets = (at: number) => nodes[at]!.out.map(({ to }) => to)
   const done = new Set<number>()
@@ -132,7 +132,7 @@ function findCycle(nodes: Vertex[]): number[] | undefined {
   return undefined
 }
 
-/** Every node after all that lead to it. */
+/** Orders each node after all nodes that lead to it. */
 function topological(nodes: Vertex[]): number[] {
   const waiting = nodes.map(({ into }) => into.length)
   const order = [...nodes.keys()].filter((at) => waiting[at] === 0)
@@ -144,7 +144,7 @@ function topological(nodes: Vertex[]): number[] {
   return order
 }
 
-/** Of each node, all from which a path leads to it. */
+/** The ancestors of each node: all nodes from which a path leads to it. */
 function ancestors(nodes: Vertex[], order: number[]): (Bitset | undefined)[] {
   const found: (Bitset | undefined)[] = []
   for (const at of order) {
@@ -155,7 +155,7 @@ function ancestors(nodes: Vertex[], order: number[]): (Bitset | undefined)[] {
   return found
 }
 
-/** Of each node, those that have run whenever it starts. */
+/** The nodes that have run whenever a node starts, for each node. */
 function precedents(
   nodes: Vertex[],
   order: number[],
@@ -166,7 +166,7 @@ function precedents(
   const skippable = (at: number) => nodes[at]!.node.when !== undefined
   const consequences = consequencesOf(nodes, order, typeOf)
   const branches = branchesOf(nodes, consequences)
-  // What runs in every run in which the node runs, before it or beside it.
+  // The nodes that run in every run in which the node runs, before it or in parallel.
   const companions: Bitset[] = []
   const certain: Bitset[] = []
   for (const at of order) {
@@ -187,7 +187,7 @@ function precedents(
   return certain
 }
 
-/** Of each node, itself and all that runs in any case once it has run. */
+/** Each node, and all nodes that certainly run once it has run. */
 function consequencesOf(
   nodes: Vertex[],
   order: number[],
@@ -205,7 +205,7 @@ function consequencesOf(
   return found
 }
 
-/** The handle by which a node surely leaves: it has no other that leads on. */
+/** The handle by which a node certainly leaves: no other one has an edge. */
 function onlyHandle(node: NodeSpec, out: Arc[], type: NodeType | undefined): string | undefined {
   if (!type || node.on_error === 'end' || out.some(({ handle }) => handle === 'error')) return undefined
   const names = type.handles(node.config).map(({ name }) => name)
@@ -214,7 +214,7 @@ function onlyHandle(node: NodeSpec, out: Arc[], type: NodeType | undefined): str
   return last.length === 1 ? last[0] : undefined
 }
 
-/** Of each node and handle, all that runs in any case once the node has left by it. */
+/** The nodes that certainly run once a node has left by a handle, for each node and handle. */
 function branchesOf(nodes: Vertex[], consequences: Bitset[]): Map<string, Bitset>[] {
   return nodes.map(({ out }) => {
     const branches = new Map<string, Bitset>()
@@ -226,14 +226,14 @@ function branchesOf(nodes: Vertex[], consequences: Bitset[]): Map<string, Bitset
   })
 }
 
-/** What all arrivals have in common; nothing without any. */
+/** The intersection of what ran by each arrival; empty without arrivals. */
 function common(size: number, arrivals: Arc[], ranBy: (arc: Arc) => Bitset): Bitset {
   let found: Bitset | undefined
   for (const arc of arrivals) found = found ? found.intersect(ranBy(arc)) : ranBy(arc)
   return found ?? new Bitset(size)
 }
 
-/** Edges that are written twice count once. */
+/** The distinct edges. */
 function unique(arcs: Arc[]): Arc[] {
   return [...new Map(arcs.map((arc) => [`${arc.from} ${arc.handle}`, arc])).values()]
 }

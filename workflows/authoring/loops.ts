@@ -10,7 +10,7 @@ import { renderedNodes } from './verbatim.ts'
 
 /** The bodies of a definition's loops. */
 export interface Bodies {
-  /** Of a node, the loops whose bodies it is in, the innermost first. */
+  /** The loops whose bodies a node is in, the innermost first. */
   around(id: string): readonly string[]
   /** The edges that leave a body or enter it from outside, with the loop. */
   crossing: ReadonlyMap<Edge, string>
@@ -18,9 +18,9 @@ export interface Bodies {
 
 type Graph = Pick<Definition, 'nodes' | 'edges'>
 
-const isLoop = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.body !== undefined
+export const isLoop = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.body !== undefined
 
-/** The body of a loop is all that its `item` handle leads to, and nothing else leads to. */
+/** The body of a loop: the nodes that only its `item` handle leads to. */
 export function bodiesOf({ nodes, edges }: Graph): Bodies {
   const loops = nodes.filter(isLoop).slice(0, LOOP.perWorkflow)
   const around = new Map<string, { loop: string; size: number }[]>()
@@ -36,7 +36,7 @@ export function bodiesOf({ nodes, edges }: Graph): Bodies {
       entries.map(({ to }) => to),
     )
     const outside = reach(out, nodes[0] ? [nodes[0].id] : [], enters)
-    // A cycle, which is reported as one.
+    // `cycle` reports it.
     if (inside.has(id)) continue
     const body = [...inside].filter((node) => !outside.has(node))
     for (const node of body) add(around, node, { loop: id, size: body.length })
@@ -60,7 +60,7 @@ function reach(
   return found
 }
 
-/** Checks that each loop has a body, which ends by running out and is entered only through the loop. */
+/** Checks that each loop has a body that is entered only through the loop, and that no edge leaves it. */
 export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies: Bodies): Problem[] {
   const problems: Problem[] = []
   const tooMany = definition.nodes.filter(isLoop)[LOOP.perWorkflow]
@@ -134,7 +134,7 @@ export function readsResults({
 }: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
   const rendered = renderedNodes(nodes).flatMap(({ config, when }) => [config, when])
   const texts = textsIn([...rendered, outputs])
-  // A path ends where it is known only at run time.
+  // A path ends before its first computed segment.
   const paths = texts.flatMap(({ text }) => references(text).map(({ path }) => path.map(String)))
   const read = paths.filter(([root]) => root === 'nodes')
   return (id) =>

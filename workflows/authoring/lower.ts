@@ -10,7 +10,7 @@ export interface Lowered {
   texts: Texts
   /** The targets `end` in `next`, which are not edges of the definition. */
   ends: Edge[]
-  /** What the rule of `next` makes doubtful. */
+  /** Warnings about implicit ends of branches. */
   warnings: Problem[]
   nodePath(id: string): string
   edgePath(edge: Edge): string

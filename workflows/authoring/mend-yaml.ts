@@ -1,13 +1,13 @@
 import { type Problem, REMOVE, write } from '../language/problems.ts'
 
 /**
- * What people and language models write that is no YAML, or other YAML than they mean: ``` around the text, tabs,
- * placeholders and colons without quotes. Each is reported with the text to write, and mended, so that all the rest of
- * the spec is checked in the same round.
+ * Corrects common mistakes of people and language models in YAML: ``` around the text, tabs, placeholders and colons
+ * without quotes. Each is reported with the text to write, and corrected, so that the rest of the spec is checked in the
+ * same validation.
  */
 export interface Mended {
   text: string
-  /** Each with the offset in the author's text. */
+  /** The problems, each with its offset in the author's text. */
   problems: (Pick<Problem, 'code' | 'message' | 'hint'> & { offset: number })[]
   /** The offset in the author's text of an offset in the mended one. */
   original(offset: number): number
@@ -59,7 +59,7 @@ interface Edit {
   problem?: Mended['problems'][number] extends infer P ? Omit<P & object, 'offset'> : never
 }
 
-/** A spec never has ``` at the start of a line: texts within it are indented. */
+/** ``` at the start of a line is never part of a spec: texts within it are indented. */
 function fenceEdits(text: string): Edit[] {
   const [open, close] = [...text.matchAll(/^```.*$/gm)]
   if (!open) return []
@@ -87,7 +87,7 @@ const BLOCK = /^(\s*(?:- +)*)((?:"[^"]*"|'[^']*'|[^\s"'#&*!|>%@`[\]{},?:-][^:#[\
 function lineEdits(text: string): Edit[] {
   const edits: Edit[] = []
   let offset = 0
-  /** The indent of the key whose text the next, deeper lines are. */
+  /** The indent of the key whose block scalar the following, deeper lines are. */
   let scalar: number | undefined
   let depth = 0
   for (const line of text.split('\n')) {
@@ -128,7 +128,7 @@ function lineEdits(text: string): Edit[] {
   return edits
 }
 
-/** A pattern with `\s+$` would take quadratic time. */
+/** Without a pattern: `\s+$` takes quadratic time. */
 function withoutComment(text: string): string {
   const comment = text.search(/\s#/)
   return (comment < 0 ? text : text.slice(0, comment)).trimEnd()
@@ -137,7 +137,7 @@ function withoutComment(text: string): string {
 /** A value of a block mapping or list that needs quotes. */
 function blockEdit(value: string, at: number): Edit | undefined {
   if (value.startsWith('{{')) return quoted(value, at, 'unquoted_placeholder')
-  // Quoted, a flow collection, a text of several lines, or a tag.
+  // A quoted value, a flow collection, a block scalar, or a tag.
   if (value === '' || /^["'[{|>!&*#]/.test(value)) return undefined
   if (/^[@`%]|:\s|:$/.test(value)) return quoted(value, at, 'unquoted_text')
   return undefined
@@ -148,7 +148,7 @@ function flowEdits(line: string, start: number, open: number): { edits: Edit[]; 
   const edits: Edit[] = []
   let depth = open
   let quote: string | undefined
-  /** The last character that is no white space. */
+  /** The last character that is not white space. */
   let before: string | undefined
   for (let index = 0; index < line.length; index++) {
     const character = line[index]!

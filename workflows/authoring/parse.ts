@@ -4,7 +4,7 @@ import { SPEC } from '../shared/limits.ts'
 import { isStorable } from '../shared/storable-text.ts'
 import { lastAtMost, mendYaml } from './mend-yaml.ts'
 
-/** Lines and commas: what takes longer to parse than any real spec is refused before. */
+/** Lines and commas of a text; a text with more takes too long to parse. */
 const MAX_SEPARATORS = 16_000
 /** `yaml` takes quadratic time for the tags or anchors of one node: a minute for 87,000. */
 const MAX_PROPERTIES = 1_000
@@ -24,7 +24,7 @@ export interface ParsedYaml {
   locate(path: string, atKey?: boolean): Position
 }
 
-/** The tags of YAML's core schema, whose values exist in JSON. Values of other tags would be lost. */
+/** The tags of YAML's core schema, whose values exist in JSON. */
 const JSON_TAG = /^tag:yaml\.org,2002:(str|int|float|bool|null|map|seq)$/
 
 /** Parses one YAML document of JSON values, without aliases. Never throws; with problems, `value` may be incomplete. */
@@ -45,7 +45,7 @@ export function parseYaml(text: string): ParsedYaml {
 
 const START: Position = { line: 1, column: 1 }
 
-/** What is told of a text that is not read. */
+/** The result for a text above a limit. */
 const beyond = (message: string) => ({
   value: undefined,
   problems: [{ code: 'yaml_limit' as const, message, path: '' }],
@@ -54,10 +54,10 @@ const beyond = (message: string) => ({
   locate: () => START,
 })
 
-/** @returns undefined for a text that is nested too deeply for the stack, although its indents do not show it. */
+/** @returns undefined if the nesting of the text, which `depthOf` did not find, overflows the stack. */
 function documentOf(text: string) {
   const { stackTraceLimit } = Error
-  // A broken text of 256 KiB has 100,000 errors: their stacks took most of the time.
+  // An invalid text of 256 KiB has 100,000 errors: capturing their stacks took most of the time.
   Error.stackTraceLimit = 0
   try {
     return parseDocument(text, { uniqueKeys: false, logLevel: 'error', prettyErrors: false })
@@ -70,8 +70,8 @@ function documentOf(text: string) {
 }
 
 /**
- * `original`: the offset in the author's text, `source`, of one in `text`.
- * @returns also the position of an offset in the author's text, and whether it is no YAML, or other than was meant.
+ * `original` maps an offset in `text` to one in the author's text, `source`.
+ * @returns also the position of an offset in the author's text, and whether the text is not YAML, or not what was meant.
  */
 function parsed(
   text: string,
@@ -111,7 +111,7 @@ function parsed(
   }
 }
 
-/** Looked for in the document when a finding is reported: to note all places takes a fifth of the time of parsing. */
+/** Searches the document when a finding is reported: recording all places takes a fifth of the time of parsing. */
 function offsetAt(root: ParsedNode, path: string, atKey: boolean): number {
   let node: ParsedNode | null = root
   let key: number | undefined
@@ -123,7 +123,7 @@ function offsetAt(root: ParsedNode, path: string, atKey: boolean): number {
   return (atKey ? key : undefined) ?? placeOf(node, key)
 }
 
-/** A mapping starts on the line after its key: then its key has the position. */
+/** The position of a value; that of its key for a block mapping, which starts on the line after the key. */
 const placeOf = (node: ParsedNode | null, key: number | undefined): number =>
   (isMap(node) || isSeq(node) ? key : undefined) ?? node?.range[0] ?? key ?? 0
 
@@ -136,7 +136,7 @@ function memberAt(
     return item === undefined || isPair(item) ? undefined : { node: item as ParsedNode }
   }
   if (!isMap(node)) return undefined
-  // Of a key that is written twice, the last one counts.
+  // The last one of duplicate keys counts.
   const pair = (node.items as Entry[]).findLast(({ key }) => isScalar(key) && keyName(key) === name)
   return pair && { node: pair.value, key: pair.key.range?.[0] }
 }
@@ -152,7 +152,7 @@ function lineStarts(text: string): number[] {
 }
 
 interface Reading {
-  /** From the document to the value that is read now. */
+  /** The path from the document to the current value. */
   path: PropertyKey[]
   problems: (Problem & Partial<Position>)[]
   entries: number
@@ -229,7 +229,7 @@ function readMap(pairs: Entry[], reading: Reading): unknown {
     entries.set(name, read(value, reading))
     const path = double || name === '__proto__' || !isStorable(name) ? pointer(...reading.path) : ''
     reading.path.pop()
-    // Code that copies objects would lose `__proto__`.
+    // Copies of objects lose `__proto__`.
     if (name === '__proto__' || !isStorable(name))
       reading.problems.push({ code: 'yaml_value', message: 'this key is not allowed', path, atKey: true })
     if (double)

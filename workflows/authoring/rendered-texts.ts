@@ -5,15 +5,15 @@ import type { Lowered } from './lower.ts'
 /** A text that a run renders. */
 export interface RenderedText {
   text: string
-  /** Its JSON Pointer. Few are asked for. */
+  /** Its JSON Pointer. A function, because few are needed. */
   path(): string
-  /** Absent for one of the outputs. */
+  /** Absent for an output of the workflow. */
   node?: NodeSpec
   /** The top-level setting of the config that it is in; absent for `when`. */
   setting?: string
 }
 
-/** Every text that a run renders: of the configs, the `when` and the outputs. */
+/** Every text that a run renders: in configs, in `when` and in outputs. */
 export function* renderedTexts({ definition, texts, nodePath }: Lowered): Generator<RenderedText> {
   for (const node of definition.nodes) {
     for (const { text, path } of texts.of(node.config))

@@ -6,7 +6,7 @@ import { keysAt, memberOf, shapeOf } from '../language/shapes.ts'
 import { meantType } from '../nodes/index.ts'
 import { inputName, input as inputSchema, rawEdge, rawNode, specNode } from './schema.ts'
 
-/** Placeholder for a missing node type, which is reported as missing. */
+/** Stands for a missing node type, which is reported as missing. */
 export const MISSING_TYPE = '?'
 
 /** The problems of the spec except those inside node configs. */
@@ -16,7 +16,7 @@ export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
   return [...issuesOf(schema, value), ...standIns(value)]
 }
 
-/** Refuses this placeholder as an authored type. */
+/** Refuses MISSING_TYPE as an authored type. */
 function standIns(value: Record<string, unknown>): Problem[] {
   if (!isObject(value.nodes)) return []
   return Object.entries(value.nodes).flatMap(([key, node]): Problem[] =>
@@ -63,7 +63,7 @@ export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.out
   return parsed.success ? parsed.data : undefined
 }
 
-/** The inputs with names, of a list too. */
+/** The inputs with valid names, also if they are written as a list. */
 function namedInputs(inputs: unknown): [string, unknown][] {
   if (!isObject(inputs)) return []
   if (!Array.isArray(inputs))
@@ -74,13 +74,13 @@ function namedInputs(inputs: unknown): [string, unknown][] {
   })
 }
 
-/** Values without effect. */
+/** Values without effect, in place of invalid ones. */
 const NEUTRAL = { retry: {}, on_error: 'fail' }
 
 /** A node's valid members, with the settings that were written beside its `config`. */
 function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = { type: MISSING_TYPE, ...fitting(schema, node) }
-  // What is there, though wrong, is not missing.
+  // An invalid value is reported as invalid, not as missing.
   for (const [name, neutral] of Object.entries(NEUTRAL))
     if (Object.hasOwn(node, name) && !Object.hasOwn(kept, name)) kept[name] = neutral
   const moved = misplacedIn(node)
@@ -116,7 +116,7 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
-    // The parts of a trigger depend on each other: the whole of it is corrected.
+    // The parts of a trigger depend on each other: the hint corrects it as a whole.
     const whole =
       first === 'trigger'
         ? hintFor(schema, value, { code: issue.code, message: issue.message, path: ['trigger'] })
@@ -140,7 +140,7 @@ function idOf(value: unknown, key: PropertyKey): string | undefined {
   return typeof id === 'string' ? id : undefined
 }
 
-/** Of a node, only its own schema is asked: a spec has hundreds of them. */
+/** The hint for an issue; for an issue of a node, only that node is checked: a spec can have hundreds. */
 function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string | undefined {
   const [first, second, ...inner] = issue.path
   const node = memberOf(memberOf(value, 'nodes'), second ?? '')
@@ -149,7 +149,7 @@ function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string 
   return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
 }
 
-/** Nor are keys that it does not know: there may be thousands, and this is done for each finding. */
+/** The value without nodes and unknown keys: there may be thousands, and each finding checks the value again. */
 function withoutNodes(schema: z.ZodType, value: unknown): unknown {
   if (!isObject(value) || !('shape' in schema)) return value
   const known = Object.keys(schema.shape as object).filter((key) => Object.hasOwn(value, key))

@@ -10,7 +10,7 @@ export function settingReferences(lowered: Lowered): SettingReference[] {
   const { definition, texts } = lowered
   const found: SettingReference[] = []
   const read = (text: string, path: () => string, node_id?: string) => {
-    // To parse a placeholder takes longer.
+    // Parsing the placeholders takes longer.
     if (!ROOTS.some((root) => text.includes(root))) return
     for (const reference of texts.readable(text)) {
       const root = ROOTS.find((one) => one === reference.path[0])

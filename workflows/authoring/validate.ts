@@ -44,7 +44,7 @@ export interface Validated {
   references: OutsideReferences
 }
 
-/** Checks a YAML authoring spec; every finding says where in the text it is. Never throws. */
+/** Checks a YAML authoring spec; every finding has its position in the text. Never throws. */
 export function validateSpec(yamlText: string, catalogue: Catalogue): Validated {
   const { value, problems, locate } = parseYaml(yamlText)
   const place: Place = ({ line, column, path, atKey }) =>
@@ -113,7 +113,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   ]
 }
 
-/** Without what only follows from another problem, which is reported. */
+/** Drops problems that only follow from another reported problem. */
 function withoutSequels(found: Problem[]): Problem[] {
   const codes = new Set(found.map(({ code }) => code))
   const unread = codes.has('unknown_node') || codes.has('unknown_root') || codes.has('placeholder_syntax')
@@ -122,7 +122,7 @@ function withoutSequels(found: Problem[]): Problem[] {
       ['yaml_alias', 'yaml_tag', 'yaml_value'].includes(code) ? [path] : [],
     ),
   )
-  // A handle by another name leads to the body of a loop.
+  // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
   return found.filter(({ code, path, message }) => {
     if (code === 'unused_output') return !unread
@@ -177,7 +177,7 @@ function duplicates({ definition }: Lowered): Problem[] {
 
 type Place = (at: Pick<Problem, 'path' | 'atKey'> & Partial<Position>) => Partial<Position>
 
-/** The findings that are reported; places and hints are looked for now, for these only. */
+/** The reported findings. Only their places and hints are computed. */
 function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated {
   const errors: Finding[] = []
   const warnings: Finding[] = []

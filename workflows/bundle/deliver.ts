@@ -12,17 +12,17 @@ import {
 } from '@temporalio/workflow'
 import { requireVersion } from './require-version.ts'
 
-/** Stored in Temporal histories: members may be added; existing ones keep their meaning. */
+/** Stored in Temporal histories: members may be added; existing members keep their meaning. */
 export interface DeliverInput {
   organization_id: string
   delivery_id: string
   /** The endpoint, for the timeline of the Temporal UI. */
   summary: string
-  /** The number of releases from hold so far; this workflow serves the last of them. */
+  /** The number of releases from hold so far; this workflow serves the last one. */
   release?: number
   /** The endpoint has been failing: it may be slow, so no workflow task waits for its answer. */
   failing?: boolean
-  /** The version of this workflow's code that started it; absent in the oldest histories. 1: continues as new. */
+  /** The version of this workflow's code; absent in the oldest histories. From 1, it continues as new. */
   engine?: number
 }
 
@@ -70,7 +70,7 @@ export async function deliver(input: DeliverInput): Promise<{ status: DeliverAns
       // Signalled mid-attempt: the cancelled activity may fail, which is not final.
       if (changes === seen) throw error
     }
-    // The row has the state; the first attempt was made.
+    // The row has the state, so the new workflow makes no first attempt.
     if ((input.engine ?? 0) >= 1 && workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof deliver>({ ...input, failing: true })
   }

@@ -1,7 +1,7 @@
 import { continueAsNew, proxyActivities, setCurrentDetails, workflowInfo } from '@temporalio/workflow'
 import { filesTaskQueue } from './protocol.ts'
 
-/** Stored in Temporal histories: members may be added; existing ones keep their meaning. Holds no rows of files. */
+/** Stored in Temporal histories: members may be added; existing members keep their meaning. Holds no rows of files. */
 export interface FileInput {
   organization_id: string
   /** The id of the import or export. */
@@ -25,7 +25,7 @@ interface Files {
   exportRows(input: FileInput): Promise<FileAnswer>
 }
 
-/** Several seconds each: a history of a few thousand events. */
+/** Turns of one workflow, of several seconds each: a history of a few thousand events. */
 const MAX_TURNS = 500
 
 /** Imports the rows of a file as records. */

@@ -1,7 +1,7 @@
 import { proxyLocalActivities, workflowInfo } from '@temporalio/workflow'
 import { IN_DATABASE } from './protocol.ts'
 
-/** What the Schedule of a workflow passes to each start. `revision` is that of the Schedule. */
+/** The input that the Schedule of a workflow passes to each start. `revision` is that of the Schedule. */
 export interface FireInput {
   organization_id: string
   workflow_id: string
@@ -19,8 +19,8 @@ export interface FireActivities {
 }
 
 /**
- * All that a Temporal Schedule starts: it queues a run of the workflow, once per scheduled time. The run goes the way of
- * every other run, so that limits of concurrency apply to it.
+ * The workflow that a Temporal Schedule starts. It queues a run, once per scheduled time: the limits of concurrency apply
+ * to it as to every other run.
  */
 export function fire(input: FireInput): Promise<Fired> {
   const { searchAttributes, startTime } = workflowInfo()

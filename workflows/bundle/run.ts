@@ -32,9 +32,9 @@ import { requireVersion } from './require-version.ts'
 import { summaryOf } from './summary.ts'
 
 /**
- * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`,
- * which runs every light node that is ready and answers what to wait for. A failed branch goes into the inbox. Only the
- * end throws, of a run that was cancelled or has failed, after it is recorded.
+ * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`, which
+ * runs every light node that is ready and returns what to wait for. What ends, also with a failure, goes into the inbox.
+ * The workflow throws only at the end of a run that failed or was cancelled, after `advance` has recorded it.
  */
 export function run(input: RunInput): Promise<{ status: RunResult }> {
   requireVersion(input.engine, RUN_WORKFLOW_VERSION)
@@ -58,7 +58,7 @@ async function loop(
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, Branch>()
   let timeLimit = false
-  // Set when the history is long.
+  // Whether the history is long: the workflow continues as new.
   let drain = false
   let late = false
   let pages = 0
@@ -96,7 +96,7 @@ async function loop(
         open.get(keyOf(command))?.scope?.cancel()
         open.delete(keyOf(command))
       }
-      // Commands are issued again for a restored database: what the workflow still waits for is not started twice.
+      // Commands are issued again for a restored database: branches that are still open are not started twice.
       else if (!open.has(keyOf(command))) open.set(keyOf(command), begin(command, branches(), inbox, input))
     }
     const isLong = input.engine >= 3 && workflowInfo().continueAsNewSuggested
@@ -121,7 +121,7 @@ async function loop(
 
 type RunResult = (Command & { type: 'end' })['status']
 
-/** Sets AgxState. Where the namespace lacks our search attributes, the run was started without them. */
+/** Sets AgxState, if the run was started with our search attributes: the namespace may lack them. */
 function showState(state: string | null): void {
   if (
     workflowInfo().typedSearchAttributes.get({ name: ORGANIZATION_ATTRIBUTE, type: 'KEYWORD' }) === undefined
@@ -135,7 +135,7 @@ interface Branch {
   title: string
   /** Whether it waits for an activity. */
   calls: boolean
-  /** Of what can end before the run does: a wait that gets its answer, a node in an item of a loop. */
+  /** The scope of a branch that can end before the run: a wait that gets its answer, or a node in an item of a loop. */
   scope: CancellationScope | undefined
 }
 
@@ -163,26 +163,26 @@ function begin(
 }
 
 /**
- * Segments in a row that reach their limit, after which the workflow task ends: a signal or a cancellation arrives in the
- * next one, and a long one is repeated from its start if its worker dies.
+ * Segments in a row that reach their limit, after which the workflow task ends. Signals and cancellations arrive only in
+ * the next task, and a task is repeated from its start if its worker dies.
  */
 const PAGES = 4
 
-/** How long the activities of a workflow that continues as new may take: one that is still open is repeated. */
+/** The wait for open activities before the workflow continues as new; those still open are repeated. */
 const DRAIN = '5 minutes'
 
-/** Continues the run in a new workflow, whose first segment issues the commands of what is open. */
+/** Continues the run in a new workflow, whose first segment issues the commands of all open nodes. */
 function renew(input: RunInput, segment: number): Promise<never> {
   return continueAsNew<typeof run>({ ...input, resume: { segment, count: input.resume?.count ?? 0 } })
 }
 
-/** From the end that `advance` has recorded to the status of the workflow in Temporal. */
+/** Ends the workflow in Temporal with the status that `advance` has recorded. */
 async function end(
   { engine }: RunInput,
   { status, error }: Command & { type: 'end' },
   root: CancellationScope,
 ): Promise<{ status: RunResult }> {
-  // Failed in Temporal too, for its filters and alerts; benign: it is the author's error, and no fault of the worker.
+  // Failed in Temporal too, for its filters and alerts; benign, because it is the author's error.
   if (engine >= 2 && error)
     throw ApplicationFailure.create({
       type: error.code,
@@ -191,7 +191,7 @@ async function end(
       category: 'BENIGN',
     })
   if (status !== 'cancelled') return { status }
-  // Cancelled before its first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.
+  // Cancelled before the first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.
   if (engine >= 2 && !root.consideredCancelled)
     await condition(() => root.consideredCancelled, CANCELLATION_ARRIVES)
   throw new CancelledFailure('the run was cancelled')
@@ -199,7 +199,7 @@ async function end(
 
 const CANCELLATION_ARRIVES = '1 minute'
 
-/** Waits in parallel to the loop, then puts the outcome into the inbox, unless the run has ended. */
+/** Waits beside the loop, then puts the outcome into the inbox, unless the run has ended. */
 function launch(
   branches: CancellationScope,
   inbox: Happened[],
@@ -234,7 +234,7 @@ function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
   return advance(input)
 }
 
-/** An attempt whose result cannot be recorded yet, because the database is unavailable, keeps it for so long. */
+/** How long an attempt keeps a result that it cannot record because the database is unavailable. */
 const RECORDING_MS = 24 * 60 * 60 * 1_000
 
 function external(command: Command & { type: 'external' }, input: NodeInput): Promise<unknown> {
@@ -244,7 +244,7 @@ function external(command: Command & { type: 'external' }, input: NodeInput): Pr
     startToCloseTimeout: command.timeout_ms + RECORDING_MS,
     heartbeatTimeout: '10 seconds',
     retry: {
-      // Without a maximum: the row knows which attempt is the last. One lost with a dying worker does not count.
+      // Without a maximum: the row counts the attempts. An attempt that is lost with its worker does not count.
       initialInterval: Math.max(1, retry.initial_interval_ms),
       backoffCoefficient: Math.max(1, retry.backoff),
       maximumInterval: Math.max(1, retry.initial_interval_ms, retry.max_interval_ms),

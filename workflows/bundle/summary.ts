@@ -1,4 +1,4 @@
-/** Temporal's limit is 400 (`limit.userMetadataSummarySize`); a server may refuse a command with a longer summary. */
+/** Below Temporal's limit of 400 (`limit.userMetadataSummarySize`): a server may refuse a longer summary. */
 const MAX_BYTES = 390
 
 /** Cuts a text, between characters, to the size of a summary in the Temporal UI. */

@@ -5,7 +5,7 @@ import type { EffectClass } from '../language/definition.ts'
  * calls. `Api` is the object of async methods in a node's context; `activities/effects/` implements it.
  */
 export interface Port<Api extends object> {
-  /** The classes of the nodes that may use it. */
+  /** The effect classes of the nodes that may use it. */
   classes: readonly EffectClass[]
   /** Whether /v1 scopes protect its data: a node type that uses it must then declare its scopes. */
   scoped: boolean
@@ -15,7 +15,7 @@ export interface Port<Api extends object> {
   words: { [Method in keyof Api]: Words<Api[Method]> }
 }
 
-/** One line each. They hold names of fields, headers and parameters, and ids; never values, which may be secret. */
+/** One line each, with names of fields, headers and parameters, and ids; never values, which may be secret. */
 export type Words<Method> = Method extends (...args: infer Args) => Promise<infer Result>
   ? {
       /** What the call is about to do. */

@@ -20,7 +20,7 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   status: number
-  /** As received, so Content-Encoding and Content-Length describe the body before decoding. */
+  /** The headers as received: Content-Encoding and Content-Length describe the body before decoding. */
   headers: Record<string, string>
   /** Parsed if the content type is JSON, otherwise text; null if it is binary. */
   body: unknown
@@ -58,7 +58,7 @@ export const HTTP_LIMITS = {
   /** Levels of nested lists and objects in a JSON response. */
   depth: 100,
   redirects: 5,
-  /** Of one response; each can multiply the work of decoding. */
+  /** Content encodings of one response; each can multiply the work of decoding. */
   contentEncodings: 5,
 } as const
 

@@ -13,7 +13,7 @@ import { type Sandbox, sandbox } from './sandbox.ts'
 
 /**
  * Every effect, by its name in a node type's declaration and context. To add one: its port in this folder, a line in
- * both lists below, and its implementation in `activities/effects/`, which does not compile without.
+ * both lists below, and its implementation in `activities/effects/`, which the compiler requires.
  */
 export interface Effects {
   records: Records

@@ -1,6 +1,6 @@
 import type { Port } from './define.ts'
 
-/** Values of the organization that outlast a run, by key. Every write happens once, also after a reset of the run. */
+/** Values that the organization keeps between runs, by key. Every write happens once, also after a reset of the run. */
 export interface KeyValues {
   /** Undefined if there is none. */
   get(key: string): Promise<KeyValue | undefined>
@@ -10,7 +10,7 @@ export interface KeyValues {
     value: unknown,
     options: { ttlMs: number | null; onlyIfAbsent: boolean },
   ): Promise<KeyValue & { stored: boolean }>
-  /** Adds to a number, which begins at 0 and then expires after `ttlMs`. */
+  /** Adds to a number. A new one starts at 0, and expires after `ttlMs`. */
   increment(key: string, by: number, ttlMs: number | null): Promise<KeyValue>
   delete(key: string): Promise<{ key: string; deleted: boolean }>
   list(prefix: string, limit: number): Promise<{ data: KeyValue[]; has_more: boolean }>

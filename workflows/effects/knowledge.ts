@@ -1,12 +1,12 @@
 import type { DocumentFormat } from '../shared/knowledge.ts'
 import { listed, type Port } from './define.ts'
 
-/** The knowledge base of the organization. `collection` is an id or a name; its methods throw the reasons of the API. */
+/** The knowledge base of the organization. `collection` is an id or a name. The methods throw the errors of the API. */
 export interface Knowledge {
   search(query: KnowledgeQuery): Promise<{ passages: KnowledgePassage[]; has_more: boolean }>
   /**
-   * Adds a document, once in a run: a repetition replaces it. One with an `external_id` replaces the document of the
-   * collection that has the same.
+   * Adds a document, once in a run: a repetition replaces it. A document with an `external_id` replaces the one of the
+   * collection with the same `external_id`.
    */
   add(collection: string, document: NewDocument): Promise<AddedDocument>
 }

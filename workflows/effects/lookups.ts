@@ -1,7 +1,7 @@
 import { listed, type Port } from './define.ts'
 import type { RecordFields, RecordPage, RecordQuery } from './records.ts'
 
-/** What a language model may read: a tool, and the kinds of records that it may be called for. */
+/** What a language model may read: a tool, and the kinds of records that it may read with it. */
 export interface Grant {
   tool: string
   entities: string[]
@@ -12,7 +12,7 @@ export interface Grant {
  * NodeError with the store's reason.
  */
 export interface Lookups {
-  /** Says what the other service may ask for; nothing is read. */
+  /** Declares what the other service may read; reads nothing. */
   offer(grants: Grant[]): Promise<void>
   get(entity: string, id: string): Promise<RecordFields>
   search(entity: string, query: RecordQuery): Promise<RecordPage>

@@ -8,9 +8,9 @@ export interface Mail {
 }
 
 export interface MailMessage {
-  /** The same for each attempt to send this mail: the Message-ID is derived from it. */
+  /** The source of the Message-ID, the same for each attempt to send this mail. */
   key: string
-  /** The name beside the sender's address; default: that of the service. */
+  /** The sender's display name; default: that of the service. */
   fromName?: string | undefined
   to: Mailbox[]
   cc: Mailbox[]
@@ -30,10 +30,10 @@ export interface MailReceipt {
 
 /** The limits of a mail. */
 export const MAIL_LIMITS = {
-  /** Of to, cc and bcc together. */
+  /** Recipients of to, cc and bcc together. */
   recipients: 50,
   subject: 500,
-  /** Characters of the text, and of the HTML. */
+  /** Characters of the text, and of the HTML, each. */
   body: 262_144,
 } as const
 

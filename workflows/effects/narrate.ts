@@ -22,7 +22,7 @@ export function narrated<Api extends object>(port: Port<Api>, api: Api, report: 
   })
 }
 
-/** The same effect, whose results and errors hold no secrets: a node may use a part of them only. */
+/** The same effect with redacted results and errors: the whole secrets are masked before a node uses parts of them. */
 export function redacted<Api extends object>(port: Port<Api>, api: Api, redactor: Redactor): Api {
   return each(port, (method) => async (...args) => {
     try {

@@ -1,8 +1,8 @@
 import type { Port } from './define.ts'
 
-/** Exchange rates of the source that the operator has chosen. */
+/** Exchange rates from the configured source. */
 export interface Rates {
-  /** Throws NodeError if the source cannot be reached, or answers something else. */
+  /** Throws NodeError if the source cannot be reached, or its answer has no rates. */
   latest(): Promise<RateTable>
 }
 

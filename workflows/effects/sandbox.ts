@@ -9,16 +9,16 @@ export interface Sandbox {
 export interface SandboxProgram {
   code: string
   inputs: Record<string, unknown>
-  /** Of the random numbers: the same for each attempt. */
+  /** The seed of the random numbers, the same for each attempt. */
   seed: string
   /** The only time that the code sees. */
   now: Date
 }
 
 export interface SandboxResult {
-  /** What the code has returned, as JSON has it; null if it has returned nothing. */
+  /** The returned value, as JSON represents it; null if the code returned nothing. */
   result: unknown
-  /** The lines that the code has written by `console`. */
+  /** The lines that the code wrote with `console`. */
   log: string[]
 }
 

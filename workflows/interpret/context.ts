@@ -21,15 +21,15 @@ export interface ContextOptions {
   organization: Pick<RunFacts['organization'], 'id' | 'currency' | 'timezone'>
   /** The time of the segment. */
   now: Date
-  /** `path` is the iteration that it is in: '' or absent outside of any loop. */
+  /** `path` is the iteration; '' or absent outside of any loop. */
   node: { id: string; attempt: number; path?: string }
   signal: AbortSignal
-  /** What placeholders of settings that the node renders itself can read. */
+  /** The scope of settings that the node renders itself. */
   scope?: Scope
   effects: Partial<Effects>
 }
 
-/** What a context inherits: access to any effect throws. */
+/** The prototype of a context, in which access to any effect throws. */
 const NO_EFFECTS = Object.create(
   null,
   Object.fromEntries(

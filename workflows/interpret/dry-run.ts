@@ -13,7 +13,7 @@ import { capped } from './storable.ts'
 
 const MAX_CALLS = 20
 const MAX_MS = 100
-/** Tighter than in a run, because an API request waits for it. */
+/** Lower than in a run, because an API request waits for the rendering. */
 const RENDER_LIMITS = { work: 500_000, milliseconds: 50, characters: 1_000_000 }
 
 /**
@@ -51,21 +51,21 @@ export async function dryRun(
     signal: end.signal,
     effects: effectsFor(type.effects, type.effectClass(config), (name) => dry(ports[name], report)),
   })
-  // If it fails before its first call, its calls are unknown.
+  // The calls of a node that fails before its first call are unknown.
   const ran = Promise.resolve(rendered.config)
     .then((config) => type.run(config, context))
     .then(
       () => true,
       () => log.lines.length > 0,
     )
-  // Calls in parallel are made in the same turn of the event loop as the first.
+  // Parallel calls are made in the same turn of the event loop as the first one.
   const waits = firstCall.then(() => setImmediate(true))
   const isKnown = await Promise.race([ran, waits, setTimeout(MAX_MS, true, { signal: end.signal })])
   end.abort()
   return isKnown ? log.lines.map(({ message }) => message) : undefined
 }
 
-/** A loop makes no calls itself. */
+/** The description of a loop, which makes no calls itself. */
 async function loopOf(
   type: NodeType,
   config: unknown,

@@ -15,7 +15,7 @@ import { capped, measured, requireRoom, storable } from './storable.ts'
 
 /** How one attempt of a node ended. */
 export type Outcome = Ended & {
-  /** Of its input and output as JSON. */
+  /** The characters of its input and output as JSON. */
   characters?: number
 }
 
@@ -32,14 +32,14 @@ type Ended =
   | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop }
   | ({ status: 'failed'; input: unknown } & Failure)
 
-/** What a node waits for: a time, the end of a child run, or an answer. `values`: what its late settings read. */
+/** What a node waits for: a time, the end of a child run, or an answer. `values`: the scope of its late settings. */
 export type Waits = { until: Date } | { child_run_id: string } | { for: WaitFor; values: Scope }
 
 export interface Failure {
   error: RunError
   /** Whether another attempt may succeed. */
   retryable: boolean
-  /** The least delay until it. */
+  /** The least delay until the next attempt. */
   retryAfterMs?: number
 }
 
@@ -47,7 +47,7 @@ export interface ExecuteOptions {
   limits: Limits
   /** Turns an error that is not a NodeError into a failure, or throws it if the whole segment must be repeated. */
   explain(error: unknown): Failure
-  /** Only for nodes that call other services; the outcome holds none of them. */
+  /** Only for nodes that call other services; the outcome is masked. */
   secrets?: NodeSecrets | undefined
 }
 
@@ -105,7 +105,7 @@ async function attempt(
   }
 }
 
-/** The rendered config, and the same as it may be stored: placeholders that read a secret are masked. */
+/** The rendered config, and `shown`, the config to store, with a mask for each placeholder that reads a secret. */
 function renderMasked(
   config: Record<string, unknown>,
   scope: Scope,
@@ -138,11 +138,11 @@ export function typeOf(name: string): NodeType {
   return type
 }
 
-/** The handle of a node that succeeds, unless it chooses another. */
+/** The handle by which a node leaves unless it chooses another. */
 export const firstHandle = (type: NodeType, config: Record<string, unknown>): string =>
   type.handles(config).find(({ name }) => name !== type.body)?.name ?? 'success'
 
-/** What a loop is about to do. */
+/** Describes what a loop is about to do. */
 export const describeLoop = ({ items, concurrency }: NodeLoop): string =>
   `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
 

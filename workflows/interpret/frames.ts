@@ -1,7 +1,7 @@
 import type { RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
 
 /**
- * What runs together: the nodes of the workflow outside of any loop, or those of one iteration of a loop. Only the open
+ * A set of nodes that run together: those outside of any loop, or those of one iteration of a loop. Only the open
  * iterations of a run are loaded.
  */
 export interface Frame {
@@ -9,7 +9,7 @@ export interface Frame {
   path: string
   /** By node id. */
   rows: Map<string, RunNode>
-  /** The iteration that it is. */
+  /** The iteration; absent outside of any loop. */
   iteration?: RunIteration
   loop?: OpenLoop
 }
@@ -33,7 +33,7 @@ export const nodeKey = loopKey
 
 export const iterationPath = ({ loop, index }: Pick<RunIteration, 'loop' | 'index'>) => `${loop}:${index}`
 
-/** The path of the frame that the node of a loop is in, and its id, from its key. */
+/** The path of the frame and the id of a node, from its key. */
 export function splitKey(loop: string): { path: string; id: string } {
   const slash = loop.lastIndexOf('/')
   return { path: loop.slice(0, Math.max(0, slash)), id: loop.slice(slash + 1) }
@@ -56,7 +56,7 @@ export function framesOf(state: Pick<RunState, 'nodes'> & Partial<Pick<RunState,
     const loop = openLoop(iteration.loop)
     if (loop) openFrame(frames, loop, { ...iteration })
   }
-  // Those without an open iteration.
+  // Loops without an open iteration.
   for (const key of states.keys()) openLoop(key)
   for (const row of state.nodes) frames.get(row.path)?.rows.set(row.node_id, { ...row })
   return { frames, loops }

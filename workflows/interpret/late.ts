@@ -4,12 +4,11 @@ import { NodeError } from '../language/node-error.ts'
 import type { Authored, NodeType } from '../nodes/define.ts'
 import { capped } from './storable.ts'
 
-/** Bytes of the values of a run that a late setting may read: they are kept with the wait. */
+/** Bytes of the values that the late settings of a node may read: they are stored with the wait. */
 const MAX_BYTES = 65_536
 
 /**
- * A node's config as it is when the node starts: every placeholder rendered, but for the late settings. Throws
- * NodeError.
+ * The config with which a node starts: every placeholder rendered, except in the late settings. Throws NodeError.
  */
 export function renderConfig(
   type: NodeType,
@@ -22,12 +21,12 @@ export function renderConfig(
 }
 
 /**
- * The settings of a config that are rendered before the node runs, and those that it gets as written, to be rendered
- * later or never; without those of each item of a loop.
+ * Splits a config into the settings that are rendered before the node runs, and those that it gets as written. Leaves out
+ * the settings that a loop renders for each item.
  */
 export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
   const perItem = type.perItem(config)
-  // A loop's are rendered by the interpreter, those of another node by the node.
+  // The interpreter renders the settings `perItem` of a loop; any other node renders its own.
   const isLate = ([name]: [string, unknown]) =>
     Object.hasOwn(type.late, name) ||
     type.verbatim.includes(name) ||
@@ -41,13 +40,13 @@ export function splitLate(type: NodeType, config: Authored): { now: Authored; la
 
 /**
  * The part of `scope` that the late settings of a node read, to render them later. Throws NodeError `placeholder_error`
- * if a value is missing, or the text is no template.
+ * if a value is missing, or a text does not parse.
  */
 export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   const paths = Object.entries(type.late).flatMap(([name, root]) => {
     const text = config[name]
     if (typeof text !== 'string') return []
-    // A test of a node is not validated before.
+    // The config of a node test is not validated before.
     return explained(text, `/${name}`, () => references(text))
       .filter(({ path: [first] }) => first !== root)
       .flatMap(({ path, optional }) => pathTo(scope, path, optional, text))
@@ -63,7 +62,7 @@ export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   return capped(values, MAX_BYTES) as Scope
 }
 
-/** The way through objects to a value, as far as it leads; a list is taken as a whole. */
+/** The value at a path, which ends at a list at the latest. Empty if an optional value is missing. */
 function pathTo(
   scope: Scope,
   path: (string | number)[],
@@ -93,5 +92,5 @@ function place(values: Scope, keys: string[], value: unknown): void {
   Object.defineProperty(at, keys.at(-1)!, { value, ...OWN })
 }
 
-/** Also for a key such as `__proto__`. */
+/** Defines an own property also for a key such as `__proto__`. */
 const OWN = { enumerable: true, writable: true, configurable: true }

@@ -14,11 +14,11 @@ import { scopeOf } from './scope.ts'
 import { isOpen } from './step.ts'
 import { capped } from './storable.ts'
 
-/** What the database has of a loop beyond its open items. */
+/** The rows of a loop that are read on demand: items that are not open, and results. */
 export interface LoopHost {
-  /** Up to `count` items that were not opened yet, from the index `from`. None: all were opened. */
+  /** Up to `count` unopened items from the index `from`; none if all were opened. */
   items(loop: Pick<RunLoop, 'loop' | 'segment'>, from: number, count: number): Promise<LoopItem[]>
-  /** In a retry: the loop with the results that it keeps from the run that was retried. */
+  /** In a retry: the loop, with the results that it keeps from the retried run. */
   kept?(loop: string): Promise<RunLoop | undefined>
   /** The results of the items that ended in earlier segments. */
   results(loop: string): Promise<ItemResult[]>
@@ -36,7 +36,7 @@ export interface LoopDeps {
   wake(frame: Frame): void
 }
 
-/** The loops of a run in one segment: opens their items in order, ends items, and leaves by `done`. */
+/** The loops of a run in one segment: opens items in order, ends items, and leaves loops by `done`. */
 export class Loops {
   private readonly due: Set<OpenLoop>
   /** The next items of each loop. */
@@ -59,7 +59,7 @@ export class Loops {
       row.status = 'waiting'
       row.output = null
       rows.note(row, `${kept.count - kept.succeeded - kept.failed} of ${kept.count} items`)
-      // The list stays: the results that are kept belong to its items.
+      // The list of the retried run stays: the kept results belong to its items.
       this.due.add(rows.resumeLoop(frame, row.node_id, { ...kept, concurrency, on_item_error }))
       return
     }
@@ -78,7 +78,7 @@ export class Loops {
     this.due.add(loop)
   }
 
-  /** Opens items where there is room for them, and ends the loops that are done. */
+  /** Opens items within the limits of concurrency, and ends the loops whose items are done. */
   async advance(): Promise<void> {
     for (const loop of this.due) {
       this.due.delete(loop)
@@ -86,7 +86,7 @@ export class Loops {
     }
   }
 
-  /** Ends an item none of whose nodes is open or ready. */
+  /** Ends an item that has no open and no ready node. */
   endItem(frame: Frame): void {
     const { rows } = this.deps
     let output: unknown
@@ -150,7 +150,7 @@ export class Loops {
     rows.settle(row, 'completed', this.handle(node.id))
   }
 
-  /** In the order of the list; null if they are too large and nothing reads them. */
+  /** The results in the order of the list; null if they are too large and nothing reads them. */
   private async collect(loop: OpenLoop): Promise<ItemResult[] | null> {
     const { host, limits } = this.deps
     if (loop.state.bytes > limits.valueBytes) return null
@@ -171,7 +171,7 @@ export class Loops {
         ? 'completed'
         : frames.flatMap(({ rows }) => rows.get(id) ?? [])[0]?.status
     const scope = scopeOf(facts, frame)
-    // Each member is null or not on its own.
+    // A member that reads a node that did not complete is null; the others keep their values.
     if (isObject(config.output)) return renderOutputs(config.output, statusOf, scope, limits.valueBytes)
     return renderOutputs({ output: config.output }, statusOf, scope, limits.valueBytes).output
   }
@@ -220,7 +220,7 @@ export class Loops {
       if (waits && (row.wait_until || program.nodes[row.node_id]?.effect === 'external'))
         commands.push({ type: 'cancel', ...at(row) })
       if (isOpen(row)) rows.settle(row, 'cancelled', null)
-      // It ended, unknown to the workflow.
+      // It ended, but the workflow was not told.
       else rows.settle(row, row.status, row.handle)
     }
   }

@@ -6,8 +6,8 @@ import { isSecretName, isSecretParameter, MASK } from '../shared/secret-names.ts
 const KEYS = ['api_key']
 
 /**
- * A rendered config as it is stored: in the URL, headers, query parameters and body, values with secret names and texts
- * that look like credentials are masked; settings that are credentials are.
+ * A rendered config for storage. Masks settings that are credentials, and, in URL, headers, query parameters and body,
+ * values with secret names and texts that look like credentials.
  */
 export function masked(config: unknown): unknown {
   if (!isObject(config)) return config

@@ -11,11 +11,11 @@ export interface LogLine {
 const MAX_LINES = 100
 const MAX_LENGTH = 500
 
-/** The log of a tested node; secrets of a known form are redacted. */
+/** The log of a tested node; secrets of known services are redacted. */
 export class NodeLog {
   readonly lines: LogLine[] = []
 
-  /** Drops lines after the hundredth, and cuts a line after 500 characters. */
+  /** Keeps the first 100 lines, and 500 characters of each. */
   add(message: string): void {
     if (this.lines.length === MAX_LINES) return
     this.lines.push({

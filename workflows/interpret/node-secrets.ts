@@ -3,7 +3,7 @@ import { NodeError } from '../language/node-error.ts'
 import { SECRETS } from '../shared/limits.ts'
 import { Redactor } from '../shared/redactor.ts'
 
-/** The secrets of the organization by name; undefined for one that cannot be opened. */
+/** The secrets of the organization by name; undefined for a secret that cannot be decrypted. */
 export type OpenedSecrets = ReadonlyMap<string, string | undefined>
 
 /** The secrets of one attempt of a node that calls other services. */
@@ -39,7 +39,7 @@ export class NodeSecrets {
 const unknown = (name: string) =>
   new NodeError('unknown_secret', `There is no secret ${shown(name)}: it was deleted, or never set.`)
 
-/** Another worker may have the right key, or this one after a restart. */
+/** Retryable: another worker may have the right key, or this one after a restart. */
 const notOpened = (name: string) =>
   new NodeError(
     'secret_not_opened',
@@ -49,7 +49,7 @@ const notOpened = (name: string) =>
 
 const shown = (name: string) => name.slice(0, 100)
 
-/** Throws NodeError `secrets_not_available` if a config reads a secret, for nodes that have none. */
+/** For nodes that cannot read secrets. Throws NodeError `secrets_not_available` if the config reads one. */
 export function refuseSecrets(config: unknown): void {
   if (secretsRead(config).size > 0)
     throw new NodeError(

@@ -14,11 +14,11 @@ export function commandOf(node: ProgramNode, row: RunNode, now: number): Command
   return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry }
 }
 
-/** A row as the workflow names it. */
+/** The node of a row, as workflow messages name it. */
 export const at = ({ node_id, path }: Pick<RunNode, 'node_id' | 'path'>): NodeAt =>
   path === '' ? { node: node_id } : { node: node_id, path }
 
-/** Histories store it, so the message is cut; errors of runs hold no secrets. A cancelled run has no error in Temporal. */
+/** The command that ends a workflow. Its message is cut, because histories store it; errors of runs hold no secrets. */
 export function endCommand(status: EndStatus | 'paused', error: RunError | null): Command & { type: 'end' } {
   if (status === 'completed' || status === 'cancelled' || status === 'paused' || !error)
     return { type: 'end', status }
@@ -26,7 +26,7 @@ export function endCommand(status: EndStatus | 'paused', error: RunError | null)
 }
 
 export interface Reissued {
-  /** What happened while no workflow waited for it. */
+  /** What has happened although no workflow waited for it. */
   happened: Happened[]
   commands: Command[]
   /** The remainder of the run's timeout, if it has one. */
@@ -34,8 +34,8 @@ export interface Reissued {
 }
 
 /**
- * All that a workflow must wait for, from the rows alone: for one that starts in the middle of a run, or that is ahead of
- * a restored database.
+ * The commands for all that a workflow must wait for, from the rows alone: for a workflow that starts in the middle of a
+ * run, or is ahead of a restored database.
  */
 export function reissue(
   program: Program,
@@ -50,9 +50,9 @@ export function reissue(
     if (!node || row.settled_segment !== null) continue
     const command = commandOf(node, row, now)
     if (command) commands.push(command)
-    // For a child run, whose end is read from the database, or for the items of a loop.
+    // It waits for a child run, whose end is read from the database, or for the items of a loop.
     else if (row.status === 'waiting') continue
-    // An external node that ended, but whose end was never reported.
+    // An external node has ended, but its end was never reported.
     else happened.push({ type: 'settled', ...at(row) })
   }
   const { timeout_ms } = program.settings

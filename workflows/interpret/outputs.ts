@@ -4,8 +4,8 @@ import type { NodeStatus } from '../shared/statuses.ts'
 import { capped } from './storable.ts'
 
 /**
- * Renders the outputs of a run. One that reads a node's output is null unless that node completed; one that reads its
- * error is null unless it failed. Throws NodeError.
+ * Renders the outputs of a run. An output that reads the output of a node is null unless the node completed; one that
+ * reads its error is null unless it failed. Throws NodeError.
  */
 export function renderOutputs(
   outputs: Record<string, unknown>,

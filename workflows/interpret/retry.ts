@@ -9,7 +9,7 @@ export type RetriedNode = Pick<RunNode, 'path' | 'node_id' | 'node_type' | 'stat
 export interface PreparedFrame {
   /** The nodes whose outputs are reused, in the order of the program. */
   reused: string[]
-  /** The loops that go on: their items that completed keep their results. */
+  /** The loops that continue: their completed items keep their results. */
   resumed: string[]
 }
 
@@ -24,7 +24,7 @@ export interface RetryStart {
   again?: boolean
 }
 
-/** The node with which a retry starts if none is named: the one that failed the run; null: the first of the workflow. */
+/** The default start of a retry: the node that failed the run; null: the first node of the workflow. */
 export function failedNode(error: RunError | null, rows: RetriedNode[]): string | null {
   const id = error?.node_id
   return id !== undefined && rows.some(({ path, node_id }) => path === '' && node_id === id) ? id : null
@@ -39,8 +39,8 @@ export function loopsAround(program: Program, id: string): string[] {
 }
 
 /**
- * Which nodes outside of any loop a retry reuses that starts with `from`: all that have settled, except for `from` and
- * all that comes after a node that runs again. `program` may be a newer version of the workflow.
+ * Decides which nodes outside of any loop a retry reuses: all settled ones, except for `from` and all nodes downstream of
+ * a node that runs again. `program` may be a newer version of the workflow.
  * @returns the reason if the retry cannot start there.
  */
 export function prepareRetry(
@@ -66,8 +66,8 @@ export function prepareRetry(
 }
 
 /**
- * What a retry does with the nodes of one frame: those outside of any loop, or of one item of `loop`. Nodes in `from`
- * run again. A loop that runs again goes on where it stopped, unless it is `restart`, or its list may change.
+ * Decides what a retry does with the nodes of one frame: those outside of any loop, or of one item of `loop`. Nodes in
+ * `from` run again. A loop that runs again continues where it stopped, unless it is `restart`, or its list may change.
  */
 export function prepareFrame(
   program: Program,
@@ -91,7 +91,7 @@ export function prepareFrame(
 const bodyOf = (program: Program, loop: string | undefined) =>
   Object.keys(program.nodes).filter((id) => program.nodes[id]!.loop === loop)
 
-/** Whether a node needs not run again; without a handle it failed or stopped the run, or was cancelled. */
+/** Whether a node need not run again. A node without a handle failed or stopped the run, or was cancelled. */
 const settledIn = (program: Program, rows: ReadonlyMap<string, RetriedNode>) => (id: string) => {
   const row = rows.get(id)
   return row?.node_type === program.nodes[id]!.type && (row.status === 'skipped' || row.handle !== null)

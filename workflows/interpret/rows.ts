@@ -3,10 +3,10 @@ import { type Frame, framesOf, loopKey, nodeKey, type OpenLoop, openFrame } from
 import type { LoopItem, RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
 import { isOpen, type NodeState, type NodeStates } from './step.ts'
 
-/** A loop to write; `items` only of a new one. */
+/** A loop to write; `items` only for a new one. */
 export type LoopChange = RunLoop & { items?: unknown[]; open: boolean }
 
-/** The rows of a run in one segment, and what the segment changes in them. Copies: the caller's stay as they are. */
+/** The rows of a run in one segment, and the changes of the segment. The rows are copies. */
 export class Rows {
   readonly frames: Map<string, Frame>
   readonly loops: Map<string, OpenLoop>
@@ -15,9 +15,9 @@ export class Rows {
   readonly changed = new Set<RunNode>()
   readonly changedIterations = new Set<RunIteration>()
   readonly changedLoops = new Map<string, LoopChange>()
-  /** What became of nodes, as `node: status`, in order. */
+  /** The nodes that ran, as `node: status`, in order. */
   readonly ran: string[] = []
-  /** Of the inputs, outputs and results that are written. */
+  /** The characters of the inputs, outputs and results to write. */
   characters = 0
   private readonly segment: number
   private readonly clock: () => number
@@ -88,7 +88,7 @@ export class Rows {
     return open
   }
 
-  /** Opens a loop that has results from the run that was retried. */
+  /** Opens a loop that keeps results from the retried run. */
   resumeLoop(frame: Frame, id: string, state: RunLoop): OpenLoop {
     const open: OpenLoop = { state, id, within: frame, open: new Map() }
     this.loops.set(state.loop, open)
@@ -96,13 +96,13 @@ export class Rows {
     return open
   }
 
-  /** No item of the loop is left to open. */
+  /** Marks all items of the loop as opened. */
   endItems(loop: OpenLoop): void {
     loop.state.next = loop.state.count
     this.changeLoop(loop)
   }
 
-  /** Opens an item of a loop, the first one that was not opened yet. */
+  /** Opens the next item of a loop. */
   addIteration(loop: OpenLoop, { index, item, nodes = [] }: LoopItem): Frame {
     const iteration: RunIteration = {
       loop: loop.state.loop,
@@ -153,14 +153,14 @@ export class Rows {
     )
   }
 
-  /** Cancels all that is open. */
+  /** Cancels all open nodes, iterations and loops. */
   cancel(): void {
     for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
     for (const frame of [...this.frames.values()]) this.endIteration(frame, { status: 'cancelled' })
     for (const loop of [...this.loops.values()]) this.endLoop(loop)
   }
 
-  /** The nodes outside of any loop, for people; an open loop says how far it is. */
+  /** The nodes outside of any loop, for display; the status of an open loop is its progress. */
   progress() {
     return [...this.root.rows.values()].map((row) => {
       const loop = this.loops.get(row.node_id)?.state
@@ -172,7 +172,7 @@ export class Rows {
   states(frame: Frame): NodeStates {
     const states = new Map<string, NodeState>(frame.rows)
     for (const row of this.open([frame])) states.set(row.node_id, { status: 'running', handle: null })
-    // Its body begins where it leaves by `item`.
+    // In its own body, a loop counts as completed by the handle `item`.
     if (frame.loop) states.set(frame.loop.id, { status: 'completed', handle: 'item' })
     return states
   }

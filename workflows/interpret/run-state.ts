@@ -3,7 +3,7 @@ import type { ON_ITEM_ERROR } from '../language/definition.ts'
 import type { Answer } from '../nodes/wait-for.ts'
 import type { ITERATION_STATUSES, NodeStatus, RunStatus } from '../shared/statuses.ts'
 
-/** A run as the interpreter sees it, and as the database keeps it. */
+/** A run, as the interpreter reads it and the database stores it. */
 
 /** What starts runs. */
 export const RUN_TRIGGERS = ['api', 'webhook', 'event', 'schedule', 'error', 'run'] as const
@@ -17,7 +17,7 @@ export interface RunTrigger {
 /** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
 export interface RunState extends RunFacts {
   run: RunFacts['run'] & RunControl
-  /** Those outside of any loop, and those of the open iterations. */
+  /** The nodes outside of any loop, and those of the open iterations. */
   nodes: RunNode[]
   /** The open loops, and their open iterations. */
   loops: RunLoop[]
@@ -27,14 +27,14 @@ export interface RunState extends RunFacts {
   follows: boolean
 }
 
-/** Something that a node of a run created, the nth from 0. `object` is the kind of the record, or `event`. */
+/** The nth object (from 0) that a node of a run created. `object` is the kind of the record, or `event`. */
 export interface CreatedObject {
   path: string
   node_id: string
   n: number
   object: string
   object_id: string
-  /** Of an object that cannot be read again. */
+  /** The result of the creation, if the object cannot be read again. */
   result?: unknown
 }
 
@@ -48,19 +48,19 @@ export interface ChildEnd {
   error: RunError | null
 }
 
-/** The answer that a waiting node has got, or that its wait has expired. */
+/** The answer to a waiting node, or the expiry of its wait. */
 export interface AnsweredNode extends Answer {
   path: string
   node_id: string
 }
 
-/** The columns of a run that the engine itself reads. */
+/** The columns of a run that control its execution. */
 export interface RunControl {
   /** Whether a reset has taken it over: its nodes may find what they created before. */
   reopened: boolean
   engine: number
   resumes: number
-  /** How many runs led to it. */
+  /** The number of runs that led to it, each started by the one before. */
   depth: number
   /** The run whose node started it. */
   parent_run_id: string | null
@@ -85,15 +85,15 @@ export interface RunFacts {
     temporal_run_id: string | null
     created_at: string
     started_at: string | null
-    /** Of a retry: the first run, whose idempotency keys it keeps. */
+    /** In a retry: the first run, whose idempotency keys it keeps. */
     retry_of?: string | null
-    /** Of the request that led to it, a UUID. */
+    /** The trace of the request that led to the run, a UUID. */
     trace_id?: string
-    /** The time of its pauses. */
+    /** The total time of its pauses. */
     paused_ms?: number
   }
   organization: { id: string; name: string; currency: string; timezone: string }
-  /** The settings of the organization for its workflows, by name. */
+  /** The `env` settings of the organization, by name. */
   env: Record<string, unknown>
 }
 
@@ -114,14 +114,14 @@ export interface RunError {
 
 /** A row of `run_nodes`: one node of one run. Times are ISO 8601. */
 export interface RunNode {
-  /** The iteration that it is in (see `Frame`): '' outside of any loop. */
+  /** The path of its frame: '' outside of any loop. */
   path: string
   node_id: string
   node_type: string
   title: string
   status: NodeStatus
   attempt: number
-  /** Of an external node: names the attempt in progress. The segment only reads it. */
+  /** Only for external nodes: the token of the attempt in progress. Segments never write it. */
   attempt_token?: string | null
   input: unknown
   output: unknown
@@ -135,17 +135,17 @@ export interface RunNode {
   ended_at: string | null
 }
 
-/** A row of `run_loops`: how far a loop of a run is. Its items stay in the database. */
+/** A row of `run_loops`: the progress of a loop. Its items stay in the database. */
 export interface RunLoop {
-  /** Its key in the run: `each`; in a body, `outer:1/inner`. */
+  /** Its key in the run: `each`, or `outer:1/inner` in the body of `outer`. */
   loop: string
-  /** The number of its items. */
+  /** The number of items. */
   count: number
-  /** The index of the next item to open: all before it were opened. */
+  /** The index of the next item to open. */
   next: number
   succeeded: number
   failed: number
-  /** Of the results so far, as JSON. */
+  /** The bytes of the results so far as JSON. */
   bytes: number
   concurrency: number
   on_item_error: (typeof ON_ITEM_ERROR)[number]
@@ -168,10 +168,10 @@ export interface RunIteration {
   ended_at: string | null
 }
 
-/** How an item ended, as the output of its loop shows it. */
+/** The end of an item, as the output of its loop shows it. */
 export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & { error?: RunError }
 
-/** An item to open. `nodes`: in a retry, those of its body whose outputs are reused. */
+/** An item to open. `nodes`: in a retry, the nodes of its body whose outputs are reused. */
 export interface LoopItem {
   index: number
   item: unknown

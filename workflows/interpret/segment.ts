@@ -43,7 +43,7 @@ export interface SegmentHost {
   children?: ReadonlyMap<string, ChildEnd>
   /** The answers that waiting nodes have got, and the waits that have expired. */
   answers?: readonly AnsweredNode[]
-  /** Runs one pure, read or write node of an iteration, '' outside of any loop. */
+  /** Runs one pure, read or write node. `path` is that of its frame. */
   runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome>
   loops: LoopHost
   /** The time, in milliseconds since the epoch. */
@@ -59,13 +59,13 @@ export interface SegmentResult {
   nodes: RunNode[]
   loops: LoopChange[]
   iterations: RunIteration[]
-  /** What nodes have begun to wait for in this segment, but for times. */
+  /** The waits that nodes began in this segment, except for times. */
   waits: NewWait[]
   /** How the run ended, if it did. */
   end: End | undefined
   /** Whether it is paused: the workflow ends. */
   paused: boolean
-  /** Until when the run only waits (ISO 8601; `infinity` without a time); null if a node runs or is ready. */
+  /** The end of the first timed wait (ISO 8601; `infinity` without one); null if a node runs or is ready. */
   sleepsUntil: string | null
 }
 
@@ -161,14 +161,14 @@ class Segment {
 
   /** The next node of a frame that is ready. */
   private next(frame: Frame): ProgramNode | undefined {
-    // It may have ended since.
+    // The frame may have ended since it was awakened.
     if (!this.rows.frames.has(frame.path)) return undefined
     const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
     for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
     return ready[0] === undefined ? undefined : this.program.nodes[ready[0]]
   }
 
-  /** No node of the frame is ready: it waits for those that are open, or has ended. */
+  /** Puts a frame without a ready node to sleep, and ends it if it has no open node either. */
   private pause(frame: Frame): void {
     this.awake.delete(frame)
     if (!this.rows.frames.has(frame.path) || this.rows.open([frame]).length > 0) return
@@ -203,7 +203,7 @@ class Segment {
     }
   }
 
-  /** Whether the run waits for a person, where that has changed or the workflow may not know it. */
+  /** Whether the run waits for a person, if that has changed or the workflow may not know it. */
   private personState(): Pick<SegmentAnswer, 'state'> {
     const asks = (row: RunNode) => row.status === 'waiting' && findNodeType(row.node_type)?.asksPerson
     const before = this.state.nodes.some(asks)
@@ -246,7 +246,7 @@ class Segment {
     if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
     else if (one.type === 'settled' && row.status === 'running') {
-      // The activity wrote its result before it ended: the database was restored to a moment before. It runs again.
+      // The activity wrote its result before it ended, so the database was restored to an earlier moment: it runs again.
       if (!this.host.reissue) this.wait(row, node)
     } else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }

@@ -2,12 +2,12 @@ import type { Program, ProgramNode } from '../language/definition.ts'
 import { type NodeStatus, OPEN_NODE_STATUSES } from '../shared/statuses.ts'
 
 /**
- * The rules of the graph, pure. An edge is open until the node it comes from has settled, then it is taken (the node
- * left by its handle) or dead. A node starts when its edges allow it and is skipped when all of them are dead, which
+ * The rules of the graph, without side effects. An edge is open until its source node has settled; then it is taken (the
+ * node left by its handle) or dead. A node starts as its `join` says, and is skipped when all its edges are dead, which
  * makes its own edges dead (dead-path elimination).
  */
 
-/** `handle` is the one by which a settled node left; null: none, so all its edges are dead. */
+/** `handle` is the handle by which a settled node left; null: all its edges are dead. */
 export interface NodeState {
   status: NodeStatus
   handle: string | null
@@ -31,7 +31,7 @@ export function step(program: Program, states: NodeStates, loop?: string): Step 
   const known = new Map(states)
   const skipped: string[] = []
   const unreached = Object.values(program.nodes).filter((node) => node.loop === loop && !known.has(node.id))
-  // A skipped node can skip nodes earlier in the order too: repeat until nothing changes.
+  // A skipped node can cause earlier nodes in the order to be skipped: repeat until nothing changes.
   for (;;) {
     const ready: string[] = []
     const before = skipped.length

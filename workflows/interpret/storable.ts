@@ -10,9 +10,9 @@ import { toStorable } from '../shared/storable-text.ts'
  */
 export const capped = (value: unknown, maxBytes: number): unknown => measured(value, maxBytes).value
 
-/** The same, and its characters as JSON. */
+/** The same value, and its characters as JSON. */
 export function measured(value: unknown, maxBytes: number): { value: unknown; characters: number } {
-  // A large value that is referenced many times is small in memory: check before it is written as JSON.
+  // A large value that is referenced many times is small in memory: its size is checked before it becomes JSON.
   if (charactersWithin(value, maxBytes, VALUE_DEPTH) < 0) throw tooLarge(maxBytes)
   const json = JSON.stringify(value ?? null)
   // A UTF-16 unit takes at most 3 bytes of UTF-8.
@@ -43,11 +43,11 @@ function charactersWithin(value: unknown, budget: number, levels: number): numbe
   return left
 }
 
-/** Throws NodeError `run_too_large` if the outputs of a run's nodes, by id, leave no room for one more. */
+/** Throws NodeError `run_too_large` if the outputs of a run's nodes leave no room for another one. */
 export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 'runBytes'>): void {
   if (typeof nodes !== 'object' || nodes === null) return
   const outputs = Object.values(nodes)
-  // Each is within its own limit: so few of them cannot exceed the total.
+  // Each output is within its own limit, so these few cannot exceed the total.
   if (outputs.length * limits.valueBytes <= limits.runBytes) return
   let left = limits.runBytes
   for (const result of outputs)
@@ -60,8 +60,8 @@ export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 
 }
 
 /**
- * By output, which never changes: with 2,000 nodes, to write all of them as JSON for each node is a fifth of the work of
- * a run.
+ * The size of each output, which never changes. With 2,000 nodes, computing all sizes for each node takes a fifth of the
+ * work of a run.
  */
 const sizes = new WeakMap<object, number>()
 

@@ -2,8 +2,8 @@ import { type RenderLimits, render, type Scope } from '../language/expressions/l
 import { NodeError } from '../language/node-error.ts'
 
 /**
- * Whether the `when` of a node, a trigger, a wait or an endpoint holds: false, null, an empty text and the text `false` do
- * not. The NodeError `placeholder_error` if it cannot be rendered: who evaluates many goes on with the others.
+ * Whether the `when` of a node, a trigger, a wait or an endpoint holds: false, null, an empty text and the text `false`
+ * do not. Returns NodeError `placeholder_error` if it cannot be rendered, so that callers can continue with others.
  */
 export function evaluateWhen(
   when: string,

@@ -4,12 +4,12 @@ import { hasPlaceholder } from './expressions/template.ts'
 import { nearestName, type Problem, write, writeInstead } from './problems.ts'
 import { flowText } from './repair.ts'
 
-/** A problem of a part of a value; `path` leads to it. */
+/** A problem in a part of a value; `path` leads to the part. */
 type PartProblem = Pick<Problem, 'code' | 'message' | 'hint'> & { path: PropertyKey[] }
 
 const NAMES = EVENTS.map((event) => event.name)
 
-/** Checks the names of events, one or a list; one with a placeholder is not known yet. */
+/** Checks the names of events, one or a list, except for names with placeholders. */
 export function checkEventNames(names: unknown): PartProblem[] {
   if (Array.isArray(names))
     return names.flatMap((name, index) =>
@@ -64,7 +64,7 @@ export const alwaysHolds = (when: string) => ({
   hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
 })
 
-/** Checks the filter of a wait, apart from the values of the run that it reads. `members`: those of `event`. */
+/** Checks the filter of a wait, except for the values of the run that it reads. `members`: the members of `event`. */
 export function checkEventWhen(when: string, members: readonly string[]): Omit<PartProblem, 'path'>[] {
   if (!hasPlaceholder(when)) return [alwaysHolds(when)]
   try {

@@ -7,9 +7,9 @@ export interface ConfigIssue {
   path: PropertyKey[]
   message: string
   code: string
-  /** Of `unrecognized_keys`. */
+  /** The keys of an issue `unrecognized_keys`. */
   keys?: string[]
-  /** The allowed values, where it is one of a list. */
+  /** The allowed values, if there is a list of them. */
   allowed?: string[]
 }
 
@@ -22,7 +22,7 @@ export function checkConfig(schema: z.ZodType, value: unknown): ConfigIssue[] {
   return parsed.success ? [] : real(parsed.error.issues, value, hasPlaceholder)
 }
 
-/** Checks a value that is already rendered or never rendered: a placeholder is plain text in it. */
+/** Checks a value that is already rendered, or never is: `{{` is plain text in it. */
 export function checkShape(schema: z.ZodType, value: unknown): ConfigIssue[] {
   const parsed = schema.safeParse(value)
   return parsed.success ? [] : real(parsed.error.issues, value, () => false)
@@ -42,7 +42,7 @@ export function describeIssue(issue: ConfigIssue, type: string, prefix: string[]
 type Issue = z.core.$ZodIssue
 
 function real(issues: readonly Issue[], value: unknown, isUnknown: (text: string) => boolean): ConfigIssue[] {
-  // zod measures the length of a text where it wants a list, too.
+  // Where zod expects a list, it reports the length of a text too.
   const mistyped = new Set(
     issues.flatMap(({ code, path }) => (code === 'invalid_type' ? path.join('/') : [])),
   )
@@ -79,7 +79,7 @@ function allowedBy(issue: Issue): string[] | undefined {
     : undefined
 }
 
-/** The issues of the only option whose outermost type fits: more specific than "invalid input". */
+/** The issues of the only option whose outermost type fits; more specific than "invalid input". */
 function closest(options: ConfigIssue[][], at: unknown): ConfigIssue[] | undefined {
   // An object is never a value of an enum.
   const outermost =
@@ -97,7 +97,7 @@ function explain(issue: Issue, at: unknown): string {
   if (names) return `must be one of ${names.join(', ')}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
   if (issue.code === 'invalid_key') return issue.issues.map(({ message }) => message).join(', ')
-  // Of a union without a message of its own.
+  // The message of a union that has no own one.
   if (issue.message === 'Invalid input') return `cannot be ${kindOf(at)}`
   const wanted = issue.code === 'invalid_type' ? KINDS[issue.expected] : undefined
   return wanted === undefined

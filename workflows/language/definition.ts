@@ -1,11 +1,11 @@
 import type { FindingCode } from './finding-codes.ts'
 
 /**
- * The stages of a workflow: a YAML authoring spec is parsed and compiled to a `Definition` (the "raw definition" on the
- * wire), and a definition to a `Program`, the compiled definition, which is all that a run needs.
+ * The stages of a workflow: a YAML authoring spec is parsed into a `Definition` (the "raw definition" on the wire), and
+ * a definition is compiled into a `Program` (the compiled definition), which is all that a run needs.
  */
 
-/** Milliseconds, wherever a name ends in `_ms`. */
+/** Names that end in `_ms` are milliseconds. */
 export interface RetryPolicy {
   max_attempts: number
   initial_interval_ms: number
@@ -41,7 +41,7 @@ export interface NodeSpec {
   type: string
   title?: string
   config: Record<string, unknown>
-  /** `external` nodes only, as is `timeout`. */
+  /** Only `external` nodes have `retry` and `timeout`. */
   retry?: RetrySpec
   /** The time limit of one attempt: a duration such as `30s`, `5m`. */
   timeout?: string
@@ -67,7 +67,7 @@ export interface Definition {
   description?: string
   trigger: Trigger
   inputs: Record<string, InputSpec>
-  /** In order; a run starts at the first. */
+  /** A run starts at the first node. */
   nodes: NodeSpec[]
   edges: Edge[]
   /** The outputs of the run; values are placeholders. */
@@ -79,7 +79,7 @@ export interface Definition {
 /** What one loop does after an item failed. */
 export const ON_ITEM_ERROR = ['stop', 'continue'] as const
 
-/** What becomes of a run above the limit of its workflow. */
+/** What happens to a run above the concurrency limit of its workflow. */
 export const CONCURRENCY_POLICIES = ['queue', 'skip', 'cancel_running', 'allow'] as const
 
 export interface ConcurrencySpec {
@@ -102,23 +102,26 @@ export interface ProgramNode {
   join: 'all' | 'any'
   on_error: OnError
   retry: RetryPolicy
-  /** Of one attempt. */
+  /** The time limit of one attempt. */
   timeout_ms: number
   /** The handles that have edges, with the nodes they lead to. */
   next: Record<string, string[]>
   /** The edges that lead here, as `from:handle`. */
   incoming: string[]
-  /** The loop whose body it is in, the innermost; absent outside of any. */
+  /** The innermost loop whose body it is in; absent outside of any loop. */
   loop?: string
-  /** Of a loop: whether some placeholder reads the results of its items. */
+  /** For a loop: whether some placeholder reads the results of its items. */
   collects?: boolean
 }
 
-/** The version of the interpreter, which only increases. A program says which one it needs. */
-export const ENGINE = 6
+/**
+ * The engine that every program needs, whatever its node types. A change of the language that older workers cannot run
+ * (a new join, a new filter) raises it to one more than the greatest released engine.
+ */
+export const LANGUAGE_ENGINE = 1
 
 export interface Program {
-  /** At most `ENGINE`. */
+  /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */
   engine: number
   start: string
   nodes: Record<string, ProgramNode>
@@ -127,14 +130,14 @@ export interface Program {
   settings: {
     /** The limit of runs in progress. */
     concurrency?: number
-    /** What becomes of a run above it; absent: it waits. */
+    /** What happens to a run above the limit; absent: it waits. */
     on_limit?: 'skip' | 'cancel_running'
     timeout_ms?: number
     error_workflow?: string
   }
 }
 
-/** One finding of validation. `line` and `column` (from 1) only for YAML. */
+/** One finding of validation. Only findings in YAML have `line` and `column`, from 1. */
 export interface Finding {
   code: FindingCode
   message: string
@@ -147,7 +150,7 @@ export interface Finding {
   source?: 'spec' | 'definition'
 }
 
-/** A place that names another workflow, by its name or id. Whether it exists only the database knows. */
+/** A place that names another workflow, by its name or id. The database decides whether it exists. */
 export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
   workflow: string
 }
@@ -158,7 +161,7 @@ export interface SettingReference extends Pick<Finding, 'path' | 'line' | 'colum
   name: string
 }
 
-/** What a definition names that only the database knows. */
+/** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
   settings: SettingReference[]

@@ -1,21 +1,21 @@
 /**
- * Every code that a finding of validation can have: the types, the severity and the page /docs/findings are made of
- * this table. The code of an error refuses a workflow, that of a warning does not. A test validates the examples.
+ * Every code that a finding of validation can have: the source of the types, the severities and the page /docs/findings.
+ * An error refuses a workflow, a warning does not. A test validates the examples.
  */
 export interface CodeEntry {
   severity: 'error' | 'warning'
   meaning: string
   mend: string
   /**
-   * Whole specs: one with the finding, and the same without it. Absent where the finding depends on the organization or
-   * on size.
+   * Two specs: one with the finding, and the same one corrected. Absent if the finding depends on the organization or on
+   * size.
    */
   example?: { wrong: string; right: string }
 }
 
 const spec = (text: string) => `name: Example\n${text}\n`
 const both = (wrong: string, right: string) => ({ wrong: spec(wrong), right: spec(right) })
-/** Two writings of one node. */
+/** Two forms of one node. */
 const node = (wrong: string, right: string) => both(`nodes: {a: ${wrong}}`, `nodes: {a: ${right}}`)
 const STOP = 'nodes: {a: {type: stop}}'
 const CONDITION =

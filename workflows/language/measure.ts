@@ -1,4 +1,4 @@
-/** Scalars, lists and objects of a value together; stops beyond `most`. */
+/** The number of scalars, lists and objects in a value; stops counting beyond `most`. */
 export function countValues(value: unknown, most = Number.POSITIVE_INFINITY): number {
   let count = 1
   if (typeof value === 'object' && value !== null)

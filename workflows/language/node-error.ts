@@ -3,7 +3,7 @@ export class NodeError extends Error {
   readonly code: string
   readonly retryable: boolean
   readonly details: Record<string, unknown>
-  /** The least delay until the next attempt, which a server asked for. */
+  /** The least delay until the next attempt, as a server asked. */
   readonly retryAfterMs: number
 
   constructor(

@@ -4,7 +4,7 @@ import { synonymOf } from './synonyms.ts'
 
 /** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'line' | 'column' | 'source' | 'hint'> {
-  /** A function where the text takes time to find: it is called for findings that are reported. */
+  /** A function if the hint takes time to compute: it is called only for findings that are reported. */
   hint?: string | (() => string | undefined)
   /** Points at the key rather than at its value. */
   atKey?: boolean
@@ -14,12 +14,12 @@ export interface Problem extends Omit<Finding, 'line' | 'column' | 'source' | 'h
 export const pointer = (...segments: PropertyKey[]): string =>
   segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The same for a problem, found when it is reported: names can be thousands, and problems too. */
+/** The hint `didYouMean`, computed only if the problem is reported: there can be thousands of names and problems. */
 export const nearestName = (written: string, names: readonly string[]) => ({
   hint: () => didYouMean(written, names).hint,
 })
 
-/** The allowed name that was most likely meant: a common synonym, or else the nearest one. */
+/** The allowed name that was most likely meant: a synonym, or else the nearest name. */
 export const meantBy = (written: string, names: readonly string[]): string | undefined =>
   synonymOf(written, names) ?? nearest(written, names)
 
@@ -30,9 +30,9 @@ export function didYouMean(written: string, names: readonly string[]): { hint?: 
 }
 
 /**
- * The wording of hints that a program can apply. `did you mean X?`: X in place of the name at the finding's position.
- * `write `X``: X in place of the value at its path. `write `X` instead of `Y``: within the text at its path.
- * `add `X``: a line of the mapping at its path. `remove it`: the key and its value.
+ * The wording of hints that a program can apply. `did you mean X?`: replace the name at the finding's position by X.
+ * `write `X``: replace the value at its path. `write `X` instead of `Y``: replace Y within the text at its path.
+ * `add `X``: add a line to the mapping at its path. `remove it`: remove the key and its value.
  */
 export const write = (text: string) => `write \`${text}\``
 export const writeInstead = (text: string, written: string) => `write \`${text}\` instead of \`${written}\``

@@ -17,11 +17,11 @@ const pathText = ([root, ...rest]: Path): string =>
     String(root),
   )
 
-/** The hint to write another path; of one with computed segments, its start. */
+/** The hint to write another path; for a path with computed segments, to write another start. */
 const instead = ({ path }: Pick<Reference, 'path'>, better: Path): string =>
   writeInstead(pathText(better), pathText(path))
 
-/** For a root that is none: a node or an input that was meant, or the nearest root. */
+/** For an unknown root: the node or input that was meant, or the nearest root. */
 export function rootHint(
   reference: Reference,
   { roots, nodes, inputs }: { roots: readonly string[]; nodes: readonly string[]; inputs: readonly string[] },
@@ -38,7 +38,7 @@ export function rootHint(
     : instead(reference, ['inputs', near, ...rest])
 }
 
-/** `outputs.x`, `x` and nothing as a path from a node. */
+/** The path from a node that `outputs.x`, `x` or an empty path most likely means. */
 function throughOutput(path: Path): Path {
   const [member, ...rest] = path
   if (member === undefined) return ['output']
@@ -46,7 +46,7 @@ function throughOutput(path: Path): Path {
   return near === undefined ? ['output', ...path] : [near, ...rest]
 }
 
-/** For `nodes.<id>.<member>` with a member that is none. */
+/** For `nodes.<id>.<member>` with an unknown member. */
 export function memberHint(reference: Reference): string {
   const [root, id, ...rest] = reference.path
   return instead(reference, [root!, id!, ...throughOutput(rest)])

@@ -10,8 +10,8 @@ import { cronProblems } from './schedule.ts'
 import { keysAt, memberOf, type Shape, shapeOf, shapesAt } from './shapes.ts'
 
 /**
- * The hint for an issue of a value: the text to write instead. What is proposed in place of a value was checked with the
- * schema, so that no hint leads to another error at the same place. `example`: a valid value, for what is missing.
+ * The hint for an issue of a value: the text to write instead. The proposed value is checked with the schema, so that no
+ * hint leads to another error at the same place. `example`: a valid value, for missing ones.
  */
 export function repairHint(
   schema: z.ZodType,
@@ -41,7 +41,7 @@ export function repairHint(
   return allowed && allowed.length <= MAX_ALLOWED ? `one of ${allowed.join(', ')}` : undefined
 }
 
-/** The value to write for one that does not fit; its parts are corrected too. Undefined if none is known. */
+/** A valid value to write instead, with corrected parts; undefined if none is known. */
 function betterValue(schema: z.ZodType, value: unknown, { path }: ConfigIssue, depth = 0): unknown {
   if (countValues(value, MAX_VALUES) > MAX_VALUES) return undefined
   const possible = candidates(valueAt(value, path), path.at(-1), shapesAt(shapeOf(schema), value, path))
@@ -58,7 +58,7 @@ function betterValue(schema: z.ZodType, value: unknown, { path }: ConfigIssue, d
     const better = meant ?? betterValue(schema, rest, inner, depth + 1)
     if (better !== undefined) rest = replaced(rest, inner.path, better)
   }
-  // In a list of one, a text that does not fit is still wrong.
+  // Wrapping an invalid text in a list does not correct it.
   const isWrapped = Array.isArray(form) && typeof valueAt(value, path) === 'string'
   return isWrapped && !accepts(schema, rest, path) ? undefined : valueAt(rest, path)
 }
@@ -68,7 +68,7 @@ const within = (path: readonly PropertyKey[], outer: readonly PropertyKey[]) =>
   path.every((key, index) => index >= outer.length || key === outer[index])
 
 const MAX_TEXT = 2_000
-/** Of a value with a part that is corrected: the whole of it is checked with each candidate, for each of 200 findings. */
+/** Values in a value that is corrected: it is checked whole with each candidate, for each of up to 200 findings. */
 const MAX_VALUES = 300
 const MAX_ALLOWED = 30
 
@@ -92,7 +92,7 @@ function missingHint(
     : undefined
 }
 
-/** What the author may have meant by a value that does not fit, most likely first. */
+/** What the author may have meant by an invalid value, the most likely first. */
 function candidates(value: unknown, key: PropertyKey | undefined, shapes: Shape[]): unknown[] {
   const first = shapes.flatMap(({ properties = {} }) => Object.keys(properties).slice(0, 1))
   const inMapping = typeof value === 'object' ? [] : [...new Set(first)].map((name) => ({ [name]: value }))
@@ -156,7 +156,7 @@ function durationOf(text: string): string | undefined {
   return parseDuration(`${count}${short}`) === undefined ? undefined : `${Number(count)}${short}`
 }
 
-/** A list where a mapping belongs: of mappings with an id, of mappings with one key, of names; or one item too many. */
+/** Mappings for a list in place of one: a list of mappings with an id or with one key, of names, or of one item. */
 function ofList(list: unknown[]): unknown[] {
   const found: unknown[] = list.length === 1 ? [list[0]] : []
   if (list.length === 0) return [{}]
@@ -197,7 +197,7 @@ function triggers(value: unknown): unknown[] {
   return []
 }
 
-/** Whether a schema has nothing against the value at a path, or at least against its form. */
+/** Whether a schema accepts the value at a path, or at least its form. */
 function accepts(
   schema: z.ZodType,
   value: unknown,

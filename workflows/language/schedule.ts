@@ -1,7 +1,7 @@
 /**
- * The cron expressions and time zones of schedule triggers. The grammar is the five-field one of Temporal, which fires
- * the schedules; a test compares the two. cron libraries read other dialects: croner 11 and cron-parser 5 take `L`, which
- * Temporal refuses, and match a date that fits either day field, where Temporal requires both.
+ * The cron expressions and time zones of schedule triggers. The grammar is Temporal's five-field one, because Temporal
+ * fires the schedules; a test compares the two. Libraries accept other dialects: croner 11 and cron-parser 5 accept `L`,
+ * which Temporal refuses, and match a date that fits either day field, where Temporal requires both.
  */
 
 interface Field {
@@ -37,7 +37,7 @@ export function cronProblems(cron: string): string[] {
 /** The most days that each month has. */
 const DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Whether a valid cron expression names only days of months that do not exist, such as 30 February. */
+/** Whether a valid cron expression names only dates that do not exist, such as 30 February. */
 export function neverFires(cron: string): boolean {
   const [, , days = '', months = ''] = cron.trim().split(/\s+/)
   const first = Math.min(...valuesOf(days, FIELDS[2]!))
@@ -54,7 +54,7 @@ function valuesOf(part: string, field: Field): number[] {
   })
 }
 
-/** `5` is one value, `5/10` goes from it to the end. */
+/** The first and the last value of `5`, `5-10`, `*`, or `5/10`, which goes from 5 to the end. */
 function rangeOf(range: string, stepped: boolean, field: Field): [number, number] {
   const [from = '', to] = range.split('-')
   const first = numberOf(from, field)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The JSON Schema of a value, as far as hints read it. */
+/** The part of JSON Schema that hints read. */
 export interface Shape {
   type?: string
   const?: unknown
@@ -18,7 +18,7 @@ export interface Shape {
   allOf?: Shape[]
 }
 
-/** Schemas never change, and take a millisecond to write out. */
+/** Kept: schemas never change, and their conversion takes a millisecond. */
 const known = new WeakMap<z.ZodType, Shape>()
 
 /** The JSON Schema of the values that a schema accepts. */
@@ -38,7 +38,7 @@ export function shapeOf(schema: z.ZodType): Shape {
   return shape
 }
 
-/** The shapes that the value at a path may have: of a union, those whose constants the value around it has. */
+/** The shapes that the value at a path may have; in a union, those of the options whose constants match. */
 export function shapesAt(shape: Shape, value: unknown, path: readonly PropertyKey[]): Shape[] {
   let shapes = optionsOf(shape, value)
   let at = value

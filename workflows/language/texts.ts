@@ -24,14 +24,14 @@ function collect(value: unknown, path: PropertyKey[], found: PlacedText[]): void
 }
 
 /**
- * The texts of one definition and what their placeholders read, for all checks of it: to find and to parse them once
- * instead of five times halves the time of a validation (`npm run bench -- validate`).
+ * The texts of one definition and the references in them, shared by all checks: finding and parsing them once instead of
+ * five times halves the time of a validation (`npm run bench -- validate`).
  */
 export class Texts {
   private readonly found = new Map<object, readonly PlacedText[]>()
   private readonly parsed = new Map<string, Reference[] | { error: unknown }>()
 
-  /** Of a config or of the outputs. */
+  /** The texts of a config or of the outputs. */
   of(value: object): readonly PlacedText[] {
     const known = this.found.get(value)
     if (known) return known
@@ -48,7 +48,7 @@ export class Texts {
     return parsed
   }
 
-  /** The same, without those of a text that does not parse: `checkReferences` reports it. */
+  /** The same; none for a text that does not parse, which `checkReferences` reports. */
   readable(text: string): readonly Reference[] {
     if (!hasPlaceholder(text)) return []
     const parsed = this.parsed.get(text) ?? this.parse(text)

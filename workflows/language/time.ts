@@ -2,8 +2,8 @@
 const TIME = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?([Zz]|[+-]\d\d:?\d\d)?)?$/
 
 /**
- * The moment that a text names. A date is its midnight; a text without an offset is local time in `timezone`, an IANA
- * name. A local time that a change of clocks skips is moved behind the gap. Undefined if the text is no time.
+ * The moment that a text names. A date is its midnight; a text without an offset is local time in `timezone` (IANA). A
+ * local time that a change of clocks skips is moved behind the gap. Undefined if the text is not a time.
  */
 export function parseTime(text: string, timezone = 'UTC'): Date | undefined {
   const [, date, time = '00:00', offset] = TIME.exec(text.trim()) ?? []
@@ -25,7 +25,7 @@ function minutesOf(offset: string): number | undefined {
 /** The milliseconds by which the clocks of a time zone are ahead of UTC at a moment. */
 const offsetAt = (moment: number, timezone: string): number => offsetsOf(timezone)(moment)
 
-/** The same as a function of the moment, for many moments: making the format takes most of the time. */
+/** The same for many moments: creating the format takes most of the time. */
 export function offsetsOf(timezone: string): (moment: number) => number {
   if (timezone === 'UTC') return () => 0
   const format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' })
@@ -37,7 +37,7 @@ export function offsetsOf(timezone: string): (moment: number) => number {
 
 const ORDERS = { ymd: [0, 1, 2], dmy: [2, 1, 0], mdy: [2, 0, 1] } as const
 
-/** A day as people write it, such as `1.3.2026`, in the form `2026-03-01`; undefined if the text is none. */
+/** A day as people write it, such as `1.3.2026`, in the form `2026-03-01`; undefined if the text is not a day. */
 export function parseDay(text: string, order: keyof typeof ORDERS): string | undefined {
   const found = /^\s*(\d{1,4})[-./ ](\d{1,2})[-./ ](\d{1,4})\s*$/.exec(text)
   if (!found) return undefined
@@ -58,8 +58,8 @@ export interface TimeSpan {
 }
 
 /**
- * A moment and a span: years to days by the calendar of a time zone, so that the local time stays, hours and minutes by
- * the clock. A day that a month does not have is its last. Undefined outside of the years 1 to 9999.
+ * Adds a span to a moment: years to days in the calendar of a time zone, so that the local time stays, hours and minutes
+ * as elapsed time. A day that a month does not have becomes its last one. Undefined outside of the years 1 to 9999.
  */
 export function addTime(moment: Date, span: TimeSpan, timezone: string): Date | undefined {
   const { years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0 } = span
@@ -78,7 +78,7 @@ export function addTime(moment: Date, span: TimeSpan, timezone: string): Date | 
 const daysOf = (month: Date) =>
   new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 0)).getUTCDate()
 
-/** Whether a moment is in the years 1 to 9999, which have four digits, with a day of room for time zones. */
+/** Whether a moment is in the years 1 to 9999, which are written with four digits, in every time zone. */
 export const isWritable = (moment: Date): boolean =>
   moment.getTime() >= FIRST_MS && moment.getTime() < LAST_MS
 

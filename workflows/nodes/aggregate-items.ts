@@ -30,6 +30,7 @@ const measure = z
 
 export const aggregateItems = defineNode({
   type: 'aggregate_items',
+  engine: 4,
   category: 'data',
   title: 'Aggregate items',
   alsoCalled: [
@@ -42,7 +43,6 @@ export const aggregateItems = defineNode({
     'count_items',
     'pivot',
   ],
-  engine: () => 4,
   description:
     'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: of numbers a number, of money (text such as `1250.00`) a text with as many decimals; averages of money are rounded to two decimals.',
   effect: 'pure',
@@ -121,7 +121,7 @@ export const aggregateItems = defineNode({
 
 interface Member {
   item: unknown
-  /** Its place in the list, for errors. */
+  /** Its index in the list, for errors. */
   index: number
 }
 
@@ -139,7 +139,7 @@ function grouped(all: Member[], fields: string[]): { group: Record<string, unkno
   return [...groups.values()]
 }
 
-/** What is the same for equal values, as `eq` compares them. */
+/** A key that is the same for values that `eq` compares as equal. */
 function identity(value: unknown): unknown {
   const key = sortKey(value)
   if (key === undefined) return null
@@ -180,7 +180,7 @@ function compute(fn: FunctionName, field: string | undefined, members: Member[])
   }
 }
 
-/** Of several equal values the first. */
+/** The least or the greatest value; the first one of equal values. */
 function extreme(present: Present[], sign: 1 | -1): unknown {
   const found = present.reduce<Present | undefined>(
     (best, one) => (best && sign * compareKeys(one.key, best.key) <= 0 ? best : one),

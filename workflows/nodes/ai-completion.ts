@@ -8,7 +8,7 @@ import { type AskedCall, functionsOf } from './ai-tools.ts'
 import { isStrict, mismatchOf } from './output-schema.ts'
 import { isTransientStatus, retryAfterMs } from './retry-after.ts'
 
-/** The chat completions protocol of OpenAI: what is sent to an endpoint, and what its answers mean. */
+/** OpenAI's chat completions protocol: requests to an endpoint, and the meaning of its answers. */
 
 export const OPENAI = 'https://api.openai.com/v1'
 
@@ -44,7 +44,7 @@ export function requestOf(
   const { base_url, api_key, model, output_schema, tools, temperature, max_tokens } = config
   const limit = base_url === OPENAI ? 'max_completion_tokens' : 'max_tokens'
   const isFirst = !messages.some(({ role }) => role === 'tool')
-  // Another conversation is another request: what the model has called may differ in another attempt.
+  // The key depends on the conversation, because the calls of the model may differ in another attempt.
   const conversation = createHash('sha256').update(JSON.stringify(messages)).digest('base64url')
   return {
     method: 'POST',
@@ -61,7 +61,7 @@ export function requestOf(
       ...(output_schema ? { response_format: formatOf(output_schema) } : {}),
       ...(tools.length > 0 ? { tools: functionsOf(tools), tool_choice: last ? 'none' : 'auto' } : {}),
     },
-    // The key is for this endpoint only.
+    // The API key is for this endpoint only.
     follow_redirects: false,
   }
 }
@@ -77,14 +77,14 @@ const formatOf = (schema: Record<string, unknown>) => ({
   json_schema: { name: 'answer', schema, strict: isStrict(schema) },
 })
 
-/** The error of an endpoint, with its own words. */
+/** The error of an endpoint, with the endpoint's message. */
 export function refused({ status, headers, body }: HttpResponse): NodeError {
   const error = isObject(body) && isObject(body.error) ? body.error : {}
   const said = typeof error.message === 'string' ? `: ${error.message.slice(0, 500)}` : ''
   const details = { status, ...(typeof error.code === 'string' ? { code: error.code.slice(0, 100) } : {}) }
   if (status === 401 || status === 403)
     return new NodeError('ai_unauthorized', `The endpoint refused the key (${status})${said}`, { details })
-  // The account has no money left: to wait does not help.
+  // The account has no credit left: waiting does not help.
   const retryable = isTransientStatus(status) && error.code !== 'insufficient_quota'
   return new NodeError('ai_failed', `The endpoint answered ${status}${said}`, {
     retryable,
@@ -93,7 +93,7 @@ export function refused({ status, headers, body }: HttpResponse): NodeError {
   })
 }
 
-/** What endpoints answer; only the content is there in all of them. */
+/** The answer of an endpoint; only the content is required. */
 const completion = z.object({
   model: z.string().optional(),
   choices: z
@@ -145,7 +145,7 @@ export function read({ body }: HttpResponse, wanted: string): Answer & { asked: 
   }
 }
 
-/** Endpoints without structured output put the JSON into a fence. */
+/** Endpoints without structured output return JSON in a Markdown code fence. */
 const FENCE = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/
 
 export function dataOf(
@@ -165,7 +165,7 @@ export function dataOf(
   return data as Record<string, unknown>
 }
 
-/** The model may do better in another attempt. */
+/** Retryable: another attempt may get a valid answer. */
 const unfit = (why: string, text: string) =>
   new NodeError('ai_output_invalid', `The answer does not fit output_schema: ${why.slice(0, 500)}`, {
     retryable: true,

@@ -28,6 +28,8 @@ const text = z.string().min(1).max(MAX_TEXT)
 
 export const aiPrompt = defineNode({
   type: 'ai_prompt',
+  engine: 1,
+  laterUses: [{ engine: 5, isUsed: ({ tools }) => tools !== undefined }],
   category: 'integration',
   title: 'AI prompt',
   alsoCalled: ['ai', 'llm', 'openai', 'chatgpt', 'gpt', 'claude', 'ai_agent', 'chat_completion', 'prompt'],
@@ -35,7 +37,6 @@ export const aiPrompt = defineNode({
     'Asks a language model at any endpoint that has the chat completions API of OpenAI: OpenAI, Azure, Mistral, Groq, OpenRouter, Ollama, vLLM and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, and another attempt may do better. With `tools` the model may read records of the organization before it answers.',
   effect: 'external',
   effects: ['http', 'lookups'],
-  engine: ({ tools }) => (tools === undefined ? 1 : 5),
   scopes: ({ tools }, catalogue) => toolScopes(tools, catalogue),
   config: z.strictObject({
     base_url: z

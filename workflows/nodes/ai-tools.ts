@@ -11,8 +11,8 @@ import type { Catalogue } from './catalogue.ts'
 import type { ConfigProblem } from './define.ts'
 
 /**
- * What a language model may call while it answers: reads of the organization's records, each only for the kinds that the
- * node names. Nothing is allowed by default, and there is no tool that writes, so that an attempt can be repeated.
+ * The tools that a language model may call while it answers: reads of the organization's records, of the kinds that the
+ * node names. Nothing is allowed by default. No tool writes, so that an attempt can be repeated.
  */
 
 const limit = z.int().min(1).max(AI_TOOLS.records).optional()
@@ -81,7 +81,7 @@ export const toolsSetting = z
     `What the model may call while it answers, such as \`[{tool: search_records, entities: [contacts]}]\`; default: nothing. The tools ${TOOL_NAMES.join(', ')} read records of the organization, at most ${AI_TOOLS.records} at once; there is none that writes. The endpoint sees what they read. Without placeholders.`,
   )
 
-/** The kinds are known, and are written plainly: what the model may read is not up to the data of a run. */
+/** Checks that the kinds exist and have no placeholders: the data of a run must not decide what the model may read. */
 export function toolProblems(tools: unknown, { entities }: Catalogue): ConfigProblem[] {
   const computed = textsIn(tools, ['tools']).filter(({ text }) => hasPlaceholder(text))
   if (computed.length > 0)
@@ -114,7 +114,7 @@ export function toolScopes(tools: unknown, { entities }: Catalogue): string[] {
   return read.map((kind) => `${kind}:read`)
 }
 
-/** The tools as the endpoint is told of them. */
+/** The tools in the form of the request. */
 export const functionsOf = (grants: Grant[]) =>
   grants.map(({ tool, entities }) => {
     const { args, description, kinds } = TOOLS[tool]!
@@ -131,21 +131,21 @@ export const functionsOf = (grants: Grant[]) =>
     }
   })
 
-/** A call as the model has asked for it. */
+/** A call that the model requested. */
 export interface AskedCall {
   id: string
   function: { name: string; arguments: string }
 }
 
-/** What became of a call, for the output of the node. */
+/** The outcome of a call, for the output of the node. */
 export interface MadeCall {
   tool: string
   arguments: Record<string, unknown> | null
-  /** Null if it was made. */
+  /** Null if the call was made. */
   error: string | null
 }
 
-/** Makes a call if the node allows it; the model is told why it was not. @returns the text for the model. */
+/** Makes a call if the node allows it. @returns the text for the model: the result, or the reason of the refusal. */
 export async function answerCall(
   lookups: Lookups,
   grants: Grant[],
@@ -185,7 +185,7 @@ function argumentsOf({ arguments: text }: AskedCall['function']): Record<string,
   }
 }
 
-/** With as many of the records as there is room for. */
+/** The result as JSON, with as many records as fit. */
 function textOf(result: unknown): string {
   const text = JSON.stringify(result)
   if (text.length <= AI_TOOLS.resultCharacters) return text

@@ -4,10 +4,10 @@ import { defineNode } from './define.ts'
 
 export const analyticsQueryNode = defineNode({
   type: 'analytics_query',
+  engine: 6,
   category: 'records',
   title: 'Query analytics',
   alsoCalled: ['analytics', 'metric', 'metrics', 'query_analytics', 'report', 'statistics', 'stats', 'kpi'],
-  engine: () => 6,
   description:
     'Computes a metric, such as `deals.won_value`, one of those under Metrics. The output has `total`, the value of the period, and `rows`, one for each group and bucket: `{bucket, group, value}`. Deleted records are not counted.',
   effect: 'read',

@@ -8,6 +8,7 @@ const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
 export const apiRequest = defineNode({
   type: 'api_request',
+  engine: 1,
   category: 'integration',
   title: 'API request',
   alsoCalled: [

@@ -11,13 +11,13 @@ const span = duration('1s', '365d')
 
 export const approval = defineNode({
   type: 'approval',
+  engine: 3,
   category: 'flow',
   title: 'Approval',
   alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
     'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide; only with a `timeout` can it leave by `expired`. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',
-  engine: () => 3,
   asksPerson: true,
   config: z.strictObject({
     title: z.string().min(1).max(200).describe('What is to be decided, in a few words.'),
@@ -162,11 +162,11 @@ export const approval = defineNode({
 
 const UNDECIDED = { decision: null, comment: null, answered_by: null, answered_at: null }
 
-/** The times of the reminders at an interval. */
+/** The times of repeated reminders. */
 const repeated = (interval: string | undefined, at: (interval: string, times: number) => Date): Date[] =>
   interval === undefined ? [] : Array.from({ length: MAX_REMINDERS }, (_, index) => at(interval, index + 1))
 
-/** An address, or a placeholder. */
+/** Whether a value is an email address, or has a placeholder. */
 const mayBeAddress = (value: unknown) => typeof value === 'string' && /[@{]/.test(value)
 
 const milliseconds = (value: unknown) => (typeof value === 'string' ? parseDuration(value) : undefined)

@@ -4,9 +4,7 @@ import type { MetricInfo } from '../shared/analytics.ts'
 /** The organization's data model, for node types and validation; passed as an argument. */
 export interface Catalogue {
   metrics: readonly MetricInfo[]
-  /**
-   * The problems of a query of analytics that its schema does not find. `isUnknown`: a value that is not known yet.
-   */
+  /** The problems of an analytics query that its schema does not find. `isUnknown`: a value that is not known yet. */
   checkAnalytics(query: Record<string, unknown>, isUnknown: (value: unknown) => boolean): AnalyticsIssue[]
   /** The kinds of records, by plural name. */
   entities: Readonly<Record<string, RecordKind>>
@@ -34,7 +32,7 @@ export interface RecordKind {
 export interface AnalyticsIssue {
   path: string[]
   message: string
-  /** Whether a name is unknown: of a metric or a dimension. */
+  /** Whether the issue is an unknown name of a metric or a dimension. */
   isName: boolean
   hint?: string | undefined
 }

@@ -7,6 +7,7 @@ const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
 export const code = defineNode({
   type: 'code',
+  engine: 1,
   category: 'data',
   title: 'Code',
   alsoCalled: ['javascript', 'js', 'script', 'function', 'run_code', 'execute_code', 'run_javascript'],
@@ -48,7 +49,7 @@ export const code = defineNode({
   }),
 })
 
-/** A placeholder: in JavaScript a mistake wherever it is not in a text. */
+/** A placeholder; outside of a string literal it is a mistake in JavaScript. */
 const PLACEHOLDER = /\{\{\s*((?:inputs|nodes|trigger|item|index|run|org|env|secrets)\b[^{}]*?)\s*\}\}/
 
 function problemsOf(code: string): ConfigProblem[] {

@@ -1,7 +1,7 @@
 import { type ConditionOperator, negatedBy, type PositiveCondition } from '../shared/operators.ts'
 
 /**
- * Compares as record filters do: text ignores case; numbers, also numeric text such as money, compare by value; times
+ * Compares like record filters: text ignores case; numbers, also numeric text such as money, compare by value; times
  * compare as times. No value is greater or less than an empty one.
  */
 export function compare(left: unknown, operator: ConditionOperator, right: unknown): boolean {
@@ -31,7 +31,7 @@ export function compare(left: unknown, operator: ConditionOperator, right: unkno
   }
 }
 
-/** The same as `compare` for many values on the left: a list on the right is searched in constant time. */
+/** `compare` for many values on the left: a list on the right is searched in constant time. */
 export function comparison(operator: ConditionOperator, right: unknown): (left: unknown) => boolean {
   const negated = negatedBy(operator)
   if (negated) {
@@ -49,7 +49,7 @@ export function comparison(operator: ConditionOperator, right: unknown): (left: 
   }
 }
 
-/** Equality of `eq`, `in` and of a switch's cases. */
+/** The equality of `eq`, `in` and the cases of a switch. */
 export function equal(left: unknown, right: unknown): boolean {
   if (isNothing(left) || isNothing(right)) return isNothing(left) && isNothing(right)
   if (typeof left === 'object' || typeof right === 'object') return canonical(left) === canonical(right)

@@ -17,6 +17,7 @@ const test = z
 
 export const condition = defineNode({
   type: 'condition',
+  engine: 1,
   category: 'flow',
   title: 'Condition',
   alsoCalled: ['if', 'if_else', 'branch', 'filter', 'decision', 'check', 'gateway'],

@@ -6,7 +6,7 @@ import { DECIMAL, fraction, over, ROUNDINGS, rounded, times } from './decimal.ts
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 
-/** Units for one euro, fixed by law or treaty: they are valid without a source, and where it does not list them. */
+/** Units for one euro that are fixed by law or treaty: valid without a source of rates, or if it does not list them. */
 const FIXED: Readonly<Record<string, string>> = {
   EUR: '1',
   BAM: '1.95583',
@@ -29,6 +29,7 @@ const currency = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code in upp
 
 export const convertCurrency = defineNode({
   type: 'convert_currency',
+  engine: 1,
   category: 'data',
   title: 'Convert currency',
   alsoCalled: ['currency', 'exchange_rate', 'currency_converter', 'convert_money', 'forex'],
@@ -106,7 +107,7 @@ function requireFresh({ date }: RateTable, max_age: string, now: Date): void {
   })
 }
 
-/** Those of ISO 4217. */
+/** The decimals of a currency, by ISO 4217. */
 const decimalsOf = (code: string) =>
   new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
     .maximumFractionDigits ?? 2

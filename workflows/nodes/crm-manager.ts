@@ -58,6 +58,7 @@ const operations = z.discriminatedUnion('operation', [
 
 export const crmManager = defineNode({
   type: 'crm_manager',
+  engine: 1,
   category: 'records',
   title: 'CRM records',
   alsoCalled: [

@@ -8,8 +8,8 @@ import type { Catalogue, RecordKind } from './catalogue.ts'
 import type { Authored, ConfigProblem } from './define.ts'
 
 /**
- * Checks what a node of records is told in plain values, with the schemas that will check it in a run: kinds, fields and
- * their values, filters, sorts, keys of upserts. Values of placeholders are not known yet.
+ * Checks the plain values in the config of a record node with the schemas that a run uses: kinds, fields and their
+ * values, filters, sorts, keys of upserts. Values of placeholders are not known yet.
  */
 export function checkValues(config: Authored, { entities }: Catalogue): ConfigProblem[] {
   const { operation, entity, fields, filters, sort, by } = config
@@ -42,7 +42,7 @@ function kindProblems(member: string, name: unknown, entities: Catalogue['entiti
   ]
 }
 
-/** The kind of that name, or else the one that was meant: the rest of the config is checked in the same round. */
+/** The kind of that name, or else the kind that was meant, to check the rest of the config in the same validation. */
 function meantKind(name: string, entities: Catalogue['entities']): string | undefined {
   if (Object.hasOwn(entities, name)) return name
   const singular = Object.keys(entities).find((one) => entities[one]!.object === name.toLowerCase())
@@ -71,7 +71,7 @@ function fieldProblems(
     )
   const schema = operation === 'update' ? kind.schemas.update : kind.schemas.create
   const written = Object.fromEntries(known)
-  // With a field that is not known, another one may only seem to be missing.
+  // An unknown field may be a misspelt one: then no field is missing.
   const issues = checkConfig(schema, written).filter(
     ({ path: [name] }) => unknown.length === 0 || Object.hasOwn(written, String(name)),
   )
@@ -124,7 +124,7 @@ function filterProblems(kind: RecordKind, parameter: string, value: unknown): Co
   ]
 }
 
-/** The value that was meant, or all. */
+/** The hint with the value that was meant, or with all allowed values. */
 function choice(value: unknown, allowed: readonly string[]): { hint?: string } {
   if (allowed.length === 0) return {}
   const meant = typeof value === 'string' ? meantBy(value, allowed) : undefined
@@ -144,7 +144,7 @@ function sortProblems(kind: RecordKind, sort: unknown): ConfigProblem[] {
   ]
 }
 
-/** Without a value of its key, each run of an upsert would create another record. */
+/** An upsert without a value of its key would create another record in each run. */
 function keyProblems(kind: RecordKind, by: unknown, fields: Authored | undefined): ConfigProblem[] {
   if (typeof by !== 'string' || hasPlaceholder(by)) return []
   const [root, custom] = by.split('.')

@@ -5,7 +5,7 @@ export interface Fraction {
   below: bigint
 }
 
-/** With as many digits as money and rates have at most. */
+/** A decimal with at most as many digits as money and rates have. */
 export const DECIMAL = /^-?\d{1,20}(\.\d{1,12})?$/
 
 /** The number that a text like `-12.50` stands for. The text must match DECIMAL. */
@@ -25,7 +25,7 @@ export const over = (a: Fraction, b: Fraction): Fraction => times(a, { above: b.
 export const ROUNDINGS = ['half_up', 'half_even', 'up', 'down'] as const
 export type Rounding = (typeof ROUNDINGS)[number]
 
-/** A number with so many decimals. `up` is away from zero, `down` towards zero; halves are away from it, or to even. */
+/** A number with `decimals` places. `up` is away from zero, `down` towards zero; halves round away from it, or to even. */
 export function rounded({ above, below }: Fraction, decimals: number, rounding: Rounding): string {
   const size = (above < 0n ? -above : above) * 10n ** BigInt(decimals)
   const [floor, rest] = [size / below, size % below]

@@ -5,7 +5,7 @@ import type { Problem } from '../language/problems.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { Answer, WaitFor } from './wait-for.ts'
 
-/** A node's config as its author wrote it: any value may hold placeholders. */
+/** A node's config as written: any value may hold placeholders. */
 export type Authored = Record<string, unknown>
 
 /**
@@ -15,35 +15,41 @@ export type Authored = Record<string, unknown>
 export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The `type` of the spec, `node_type` on the wire. */
   type: string
-  /** Its group in the catalogue; it has no other effect. */
+  /**
+   * The engine (see engine.ts) that introduced the type. A new type names one more than the greatest released engine,
+   * so that older workers leave its runs to newer ones.
+   */
+  engine: number
+  /** The uses of the type that a later engine introduced: default none. */
+  laterUses?: readonly { engine: number; isUsed: (config: Authored) => boolean }[]
+  /** The group in the catalogue. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
-  /** What people call it elsewhere: hints lead from these names to the type. */
+  /** The names of similar nodes in other products: hints lead from these to the type. */
   alsoCalled?: readonly string[]
-  /** The handles that the author named: each must lead somewhere. Default none. */
+  /** The handles that the author names: each must lead somewhere. Default none. */
   cases?: (config: Authored) => string[]
-  /** Settings that are compared: no value is as good as any there, and a plain reference in one is a mistake. */
+  /** Whether the settings are only compared: a missing value is no problem. */
   compared?: true
   /** One or two sentences: what it does and when to use it. */
   description: string
   /**
-   * `pure`, `read` and `write` nodes run inside a segment's transaction (their effects happen exactly once);
-   * `external` ones as an activity of their own, at least once, with a stable idempotency key. A function if it depends
-   * on the config.
+   * `pure`, `read` and `write` nodes run in the transaction of a segment: their effects happen exactly once. `external`
+   * nodes run as activities, at least once, with a stable idempotency key. A function if it depends on the config.
    */
   effect: EffectClass | ((config: Authored) => EffectClass)
   /** The effects in the context of `run`; each is present only in the effect classes that its port allows. */
   effects?: readonly Used[]
-  /** Config as authored; every string in it may hold placeholders. Parsed again after rendering. */
+  /** The schema of the config. Strings with placeholders are checked only after rendering. */
   config: z.ZodType<Config>
   output: z.ZodType<Output>
   /** Output handles by config, the default one first; `error` is added for every type but those with `fallible: false`. */
   handles: (config: Authored) => Handle[]
-  /** Of a loop: the handle that leads to its body, which runs once for each item. */
+  /** Only for loops: the handle that leads to the body, which runs once for each item. */
   body?: string
   /**
-   * The settings that are rendered for each item of a list, which they read as `item` and `index`: of a loop in the scope
-   * of its body; of another node by `renderItems`: `run` gets the text as authored.
+   * The settings that are rendered for each item of a list, which they read as `item` and `index`. The interpreter renders
+   * those of a loop in the scope of its body; other nodes get the text as written, and call `renderItems`.
    */
   perItem?: readonly string[] | ((config: Authored) => readonly string[])
   /** Whether it can fail at run time; default true. */
@@ -58,34 +64,32 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The fields that the output can have, if they depend on the config; default: those of `output`. */
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
   /**
-   * Whether the output is its only result: an unused one is then a likely mistake. Default: `read` nodes only. An
-   * external node of this kind sends nothing to others, so it reads no secrets.
+   * Whether the output is the only result: an unused output is then a likely mistake. Default: only for `read` nodes. An
+   * external node with `outputOnly` sends nothing to other services, so it cannot read secrets.
    */
   outputOnly?: boolean
-  /** The workflows that a config names, each with the path to its name; default none. Placeholders are left out. */
+  /** The workflows that a config names, each with the path to its name; default none. */
   workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
-  /** The least version of the interpreter that knows the type, and this use of it; default 1. See `ENGINE`. */
-  engine?: (config: Authored) => number
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
-   * Settings that are rendered while the node waits, by name, each with the root that only it can read: `run` gets the
-   * text as authored.
+   * Settings that are rendered while the node waits, each with the root that only it can read. `run` gets the text as
+   * written.
    */
   late?: Readonly<Record<string, string>>
   /** Settings that are passed as written: `{{` in them is plain text. */
   verbatim?: readonly string[]
-  /** How a node ends that has returned `wait_for`. */
+  /** The end of a node that returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
-  /** The settings of the service without which it does less, and what it does not do then. */
+  /** The settings of the service without which the node does less. */
   optionalSettings?: OptionalSettings
-  /** Whether it waits for a person, which Temporal's search attribute `AgxState` says. */
+  /** Whether it waits for a person: the search attribute `AgxState` in Temporal shows it. */
   asksPerson?: true
   example: NodeExample
   run: (config: Config, ctx: NodeContext<Used>) => Promise<NodeResult<Output>> | NodeResult<Output>
 }
 
-/** A complete node type, as all code outside of its file reads it; the types of config and output are unknown. */
+/** A node type with all defaults, for code outside of its file; the types of config and output are unknown. */
 export interface NodeType
   extends Pick<
     NodeDefinition<unknown, unknown, never>,
@@ -116,7 +120,10 @@ export interface NodeType
   /** Whether it sends something to other services, or changes something there. */
   reachesOutside(config: Authored): boolean
   verbatim: readonly string[]
+  /** The engine that this use of the type needs. */
   engine(config: Authored): number
+  /** The engine of the type, then those of its later uses. */
+  engines: readonly number[]
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
@@ -135,7 +142,7 @@ export interface OptionalSettings {
 export interface NodeExample {
   config: Authored
   inputs?: Record<string, unknown>
-  /** Of a node that waits for an answer: the one from which its output is made. */
+  /** Only for nodes that wait for an answer: the answer that leads to `output`. */
   answer?: Answer
   output: unknown
   handle?: string
@@ -152,10 +159,13 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
 }
 
 /**
- * How a node ended: with its output, leaving by `handle` (default: its first); or it must wait until a time, after
- * which it succeeds with `output`; or for the end of a child run, whose outputs are added to it; or for an answer, from
- * which `answered` makes its output; or it ends the whole
- * run, with the outputs of the workflow or its own; or it runs its body for each item, and leaves when all are done.
+ * The result of `run`:
+ * - `output`: the node ended, and leaves by `handle` (default: its first).
+ * - `wait_until`: it succeeds with `output` at a time.
+ * - `wait_for_run`: it waits for a child run, whose outputs are added to `output`.
+ * - `wait_for`: it waits for an answer, from which `answered` makes its output.
+ * - `end`: it ends the whole run, with its own outputs or those of the workflow.
+ * - `loop`: its body runs for each item; it leaves by `handle` when all are done.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
@@ -181,14 +191,12 @@ export interface NodeLoop {
 export type NodeContext<Used extends EffectName = never> = NodeFacts & Pick<Effects, Used>
 
 export interface NodeFacts {
-  /**
-   * The time of the segment, not of the call: the same for all nodes of it, and for all attempts of an external node.
-   */
+  /** The time of the segment: the same for all its nodes, and for all attempts of an external node. */
   now: Date
   run: { id: string; workflow_id: string | null; workflow_name: string }
   organization: { id: string; currency: string; timezone: string }
   node: { id: string; attempt: number }
-  /** The same for every attempt of this node in this run, and iteration of a loop; `external` nodes send it. */
+  /** The same for every attempt of the node in one run and iteration; `external` nodes send it. */
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
@@ -205,7 +213,7 @@ const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see
 export function defineNode<Config, Output, Used extends EffectName = never>(
   node: NodeDefinition<Config, Output, Used>,
 ): NodeType {
-  const { effect, handles, fallible = true, outputOnly, perItem = [] } = node
+  const { engine, laterUses = [], effect, handles, fallible = true, outputOnly, perItem = [] } = node
   const effectClass = typeof effect === 'function' ? effect : () => effect
   const effects = node.effects ?? []
   if (!node.scopes && effects.some((name) => ports[name].scoped))
@@ -224,7 +232,9 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
     verbatim: node.verbatim ?? [],
-    engine: node.engine ?? (() => 1),
+    engine: (config) =>
+      Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
+    engines: [engine, ...laterUses.map((use) => use.engine)],
     workflows: node.workflows ?? (() => []),
     retry: node.retry ?? {},
     late: node.late ?? {},
@@ -233,7 +243,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
   }
 }
 
-/** A schema never changes, and takes half a millisecond to write out. */
+/** Keeps the result: a schema never changes, and its conversion takes half a millisecond. */
 function computedOnce<T>(compute: () => T): () => T {
   let known: { value: T } | undefined
   return () => {

@@ -5,6 +5,7 @@ import { duration } from './fields.ts'
 
 export const delay = defineNode({
   type: 'delay',
+  engine: 1,
   category: 'time',
   title: 'Delay',
   alsoCalled: ['wait', 'sleep', 'pause', 'timer'],

@@ -4,6 +4,7 @@ import { defineNode } from './define.ts'
 
 export const emitEvent = defineNode({
   type: 'emit_event',
+  engine: 1,
   category: 'events',
   title: 'Emit event',
   alsoCalled: ['event', 'publish', 'publish_event', 'raise_event', 'trigger_event'],

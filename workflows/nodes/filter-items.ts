@@ -30,10 +30,10 @@ const condition = z
 
 export const filterItems = defineNode({
   type: 'filter_items',
+  engine: 4,
   category: 'data',
   title: 'Filter items',
   alsoCalled: ['filter_list', 'filter_array', 'where', 'select_items', 'find_items', 'list_filter'],
-  engine: () => 4,
   compared: true,
   description:
     'Keeps the items of a list for which all (or any, see `match`) of the conditions hold, in their order. It compares as a condition does: text ignores case, numeric text compares as a number, times as times.',

@@ -6,13 +6,13 @@ import { defineNode } from './define.ts'
 
 export const forEach = defineNode({
   type: 'for_each',
+  engine: 3,
   category: 'flow',
   title: 'For each',
   alsoCalled: ['loop', 'foreach', 'each', 'iterate', 'iterator', 'loop_items', 'split_in_batches'],
   description:
     'Runs its body, the nodes that `item` leads to, once for each item of a list, then leaves by `done`. In the body, `item` and `index` are the current ones; those of a loop around it are `nodes.<loop>.output.item` and `.index`. The body ends where no node follows, and is entered only through `item`. A node in it reads nodes of the same item; after `done`, only the results of the loop: `nodes.<loop>.output.items`, in the order of the list.',
   effect: 'pure',
-  engine: () => 3,
   body: 'item',
   perItem: ['output'],
   config: z.strictObject({

@@ -13,7 +13,7 @@ type Reading = (typeof READINGS)[number]
 /** `%Y`, also with flags and a width: `%-d`, `%3N`. */
 const DIRECTIVE = /%[-_0^#:]*\d*[a-z]/i
 
-/** All directives of the filter `date`, which passes on unknown ones as text. */
+/** All directives of the filter `date`, which leaves unknown ones as text. */
 const KNOWN = 'aAbBcCdeHIjklLmMNpPqsSuUwWxXyYzZtnh%'
 
 /** The first directive that does not exist, as it is written. */
@@ -27,10 +27,10 @@ const amount = (most: number) => z.int().min(-most).max(most).optional()
 
 export const formatDate = defineNode({
   type: 'format_date',
+  engine: 4,
   category: 'data',
   title: 'Format date',
   alsoCalled: ['date', 'date_time', 'datetime', 'parse_date', 'add_time', 'date_add', 'format_time', 'now'],
-  engine: () => 4,
   description:
     'Reads a date or a time in many forms, adds to it if wanted, and writes it in a chosen form and time zone. Use it for due dates, and for dates in messages.',
   effect: 'pure',
@@ -67,7 +67,7 @@ export const formatDate = defineNode({
       .string()
       .min(1)
       .max(EXPRESSION.dateFormat)
-      // DD.MM.YYYY of other tools would become the text of every date.
+      // Without directives, every date would become the same text, such as DD.MM.YYYY.
       .refine((format) => DIRECTIVE.test(format), 'must have directives, such as %d.%m.%Y for DD.MM.YYYY')
       .superRefine((format, { addIssue }) => {
         const unknown = hasPlaceholder(format) ? undefined : unknownDirective(format)

@@ -12,10 +12,10 @@ const formats = Object.keys(FORMATS) as (keyof typeof FORMATS)[]
 
 export const formatPhone = defineNode({
   type: 'format_phone',
+  engine: 4,
   category: 'data',
   title: 'Format phone number',
   alsoCalled: ['phone', 'phone_number', 'parse_phone', 'normalize_phone', 'validate_phone', 'phone_format'],
-  engine: () => 4,
   description:
     'Writes a phone number in one form, and tells whether it is valid and of which country. A number that is not valid stays as it is, with `valid: false`.',
   effect: 'pure',

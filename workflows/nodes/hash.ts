@@ -9,10 +9,10 @@ const ENCODINGS = ['hex', 'base64', 'base64url'] as const
 
 export const hash = defineNode({
   type: 'hash',
+  engine: 4,
   category: 'data',
   title: 'Hash',
   alsoCalled: ['crypto', 'digest', 'checksum', 'sha256', 'md5', 'fingerprint', 'hash_text'],
-  engine: () => 4,
   description:
     'Computes a hash of a value, such as a key that finds duplicates, or an email as advertising services take it. Equal values have equal hashes. A hash hides no value that can be guessed.',
   effect: 'pure',

@@ -9,7 +9,7 @@ export const httpUrl = z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or
 
 export const scalar = z.union([z.string(), z.number(), z.boolean()])
 
-/** Headers of the connection, not of the request. */
+/** Headers that belong to the connection, which the client sets. */
 const CONNECTION = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
   ...['expect', 'host', 'content-length'],
@@ -23,7 +23,7 @@ export const headerName = z
 export const texts = (values: Record<string, string | number | boolean>) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 
-/** Keeps only the start of the body, because errors are stored and shown. */
+/** The error for an unexpected status, with the start of the body: errors are stored and shown. */
 export function unexpectedStatus(
   { status, headers, body, body_error }: HttpResponse,
   retryable = isTransientStatus(status),

@@ -79,7 +79,7 @@ export const LOOP_TYPES = Object.values(nodeTypes)
   .map(({ type }) => type)
   .join(' or ')
 
-/** The external types that are given no secrets, for messages. */
+/** The external types that cannot read secrets, for messages. */
 export const WITHOUT_SECRETS = Object.values(nodeTypes)
   .filter(
     ({ example, ...type }) =>
@@ -88,7 +88,7 @@ export const WITHOUT_SECRETS = Object.values(nodeTypes)
   .map(({ type }) => `\`${type}\``)
   .join(' and ')
 
-/** The node type of that name; undefined for names such as `constructor`, too. */
+/** The node type of that name; undefined also for names such as `constructor`. */
 export function findNodeType(type: string): NodeType | undefined {
   return Object.hasOwn(nodeTypes, type) ? nodeTypes[type] : undefined
 }
@@ -105,7 +105,7 @@ const otherNames = new Map(
   ),
 )
 
-/** The node type that was meant by a name: its own, what it is called elsewhere, or the nearest one. */
+/** The node type that a name means: its own name, its name in other products, or the nearest name. */
 export function meantType(name: string): NodeType | undefined {
   const type = otherNames.get(key(name)) ?? nearest(name, Object.keys(nodeTypes))
   return findNodeType(name) ?? (type === undefined ? undefined : nodeTypes[type])

@@ -69,6 +69,7 @@ const FIELDS: Record<string, string[]> = {
 
 export const keyValue = defineNode({
   type: 'key_value',
+  engine: 4,
   category: 'data',
   title: 'Key-value store',
   alsoCalled: [
@@ -82,7 +83,6 @@ export const keyValue = defineNode({
     'static_data',
     'redis',
   ],
-  engine: () => 4,
   description:
     'Keeps values between runs: counters, what was handled already, the time of the last run. Each write happens once per run, node and item, in retries of the run too; there, another key or value is another write. `increment` is atomic; of concurrent runs that `set` with `only_if_absent`, one stores its value. The output of get is `{key, value, found}`, of set `{key, value, stored}`, of increment `{key, value}`, of delete `{key, deleted}`, of list `{data, has_more}`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),

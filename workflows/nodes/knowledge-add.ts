@@ -4,13 +4,13 @@ import { defineNode } from './define.ts'
 
 export const knowledgeAdd = defineNode({
   type: 'knowledge_add',
+  engine: 6,
   category: 'data',
   title: 'Add to the knowledge base',
   alsoCalled: [
     ...['add_knowledge', 'add_document', 'create_document', 'knowledge_create', 'knowledge_upsert', 'kb_add'],
     ...['index_document', 'upsert_document', 'vector_upsert', 'embed'],
   ],
-  engine: () => 6,
   description:
     'Adds a document to a collection of the knowledge base, where knowledge_search and the API find it at once. A document is added once per run, node and item, in retries of the run too, which replace it. With `external_id` it replaces the document of the collection that has the same, in every run.',
   effect: 'write',

@@ -6,13 +6,13 @@ import { defineNode } from './define.ts'
 
 export const knowledgeSearch = defineNode({
   type: 'knowledge_search',
+  engine: 6,
   category: 'data',
   title: 'Search the knowledge base',
   alsoCalled: [
     ...['knowledge', 'search_knowledge', 'knowledge_base', 'kb', 'kb_search', 'rag', 'retrieval', 'retrieve'],
     ...['vector_search', 'vector_store', 'semantic_search', 'document_search', 'search_documents', 'faq'],
   ],
-  engine: () => 6,
   description:
     'Finds the passages of the knowledge base that fit a question or words, best first; `output.text`, with their titles and sources, is context for the prompt of an ai_prompt. Nothing found, or no word to look for, is no error: `count` is 0 and `text` is empty.',
   effect: 'read',

@@ -3,7 +3,7 @@ import { checkShape } from '../language/config.ts'
 import { isObject } from '../shared/is-object.ts'
 import type { ConfigProblem } from './define.ts'
 
-/** The JSON Schema of what a language model is to answer, in the part of JSON Schema that these take. */
+/** The JSON Schema of a language model's answer, in the subset that models support. */
 
 const KEYWORDS = [
   ...['type', 'title', 'description', 'default', 'examples', 'enum', 'const', 'anyOf'],
@@ -16,7 +16,7 @@ const MAX_CHARACTERS = 32_768
 
 type Place = Pick<ConfigProblem, 'path' | 'message' | 'hint' | 'atKey'>
 
-/** What is wrong with a schema; its patterns are refused, because a long answer could hold up the process. */
+/** The problems of a schema. Patterns are refused: on a long answer they could block the process. */
 export function schemaProblems(schema: unknown): Place[] {
   if (!isObject(schema)) return []
   if (schema.type !== 'object')
@@ -67,7 +67,7 @@ export function mismatchOf(schema: object, value: unknown): string | undefined {
     .join('; ')
 }
 
-/** Whether every object lists all its members as required: what endpoints with a strict mode ask for. */
+/** Whether every object lists all its members as required, as the strict mode of endpoints demands. */
 export function isStrict(schema: unknown): boolean {
   if (!isObject(schema)) return true
   const { type, properties = {}, required = [], additionalProperties, items, anyOf = [] } = schema

@@ -7,10 +7,10 @@ import { defineNode } from './define.ts'
 
 export const parseCsv = defineNode({
   type: 'parse_csv',
+  engine: 4,
   category: 'data',
   title: 'Parse CSV',
   alsoCalled: ['csv', 'csv_parse', 'read_csv', 'from_csv', 'csv_to_json', 'spreadsheet'],
-  engine: () => 4,
   description:
     'Reads a CSV text into a list of rows. With a header each row is a mapping from column to text, otherwise a list of texts. All cells are texts. To write many records, use an import instead.',
   effect: 'pure',
@@ -78,7 +78,7 @@ export const parseCsv = defineNode({
   },
 })
 
-/** Names for the columns of a header, each once. Throws NodeError `invalid_csv`. */
+/** The unique names of the columns. Throws NodeError `invalid_csv`. */
 function columnsOf(cells: string[]): string[] {
   if (cells.length > CSV.columns)
     throw new NodeError('invalid_csv', `The header has more than ${CSV.columns} columns.`)

@@ -6,10 +6,10 @@ import { defineNode } from './define.ts'
 
 export const parseJson = defineNode({
   type: 'parse_json',
+  engine: 4,
   category: 'data',
   title: 'Parse JSON',
   alsoCalled: ['json', 'json_parse', 'from_json', 'decode_json', 'parse', 'json_to_object'],
-  engine: () => 4,
   description:
     'Reads a JSON text, such as a custom field or the answer of a language model, into a value whose fields later nodes read. A ``` fence around the text is ignored; a value that is no text is passed on. An integer beyond 9007199254740991, such as a long id, is kept as a text, since a JSON number would be rounded. An error names line and column.',
   effect: 'pure',
@@ -37,7 +37,7 @@ export const parseJson = defineNode({
   run: ({ text }) => ({ output: { data: typeof text === 'string' ? parsed(text) : text } }),
 })
 
-/** What language models write around JSON. */
+/** The code fence that language models write around JSON. */
 const FENCE = /^\s*```[a-z]*[ \t]*\r?\n(.*?)\r?\n?```\s*$/is
 
 /** Throws NodeError `invalid_json`. */
@@ -75,10 +75,10 @@ function requireDepth(json: string): void {
 /** A number with 16 digits or more, or with an exponent. */
 const MAYBE_INEXACT = /\d{16}|\d[eE][+-]?\d{3}/
 
-/** Of jsonc-parser's SyntaxKind, which exists in its types only. */
+/** Values of jsonc-parser's SyntaxKind, a `const enum` without a value at run time. */
 const [NUMBER, END] = [11, 17]
 
-/** The same, with a text for each integer that a JSON number would round, and for each number that is too large. */
+/** The same JSON, with a text in place of each integer that would be rounded, and of each number that is too large. */
 function withExactNumbers(json: string): string {
   const scanner = createScanner(json, true)
   let exact = ''
@@ -101,7 +101,7 @@ function problemOf(json: string): string {
   try {
     parse(json, errors, { disallowComments: true, allowTrailingComma: false })
   } catch {
-    // Nested too deeply for it.
+    // The nesting overflows the parser's stack: the position is unknown.
   }
   const [error] = errors
   if (!error) return 'The text is not JSON.'

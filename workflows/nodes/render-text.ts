@@ -7,6 +7,7 @@ const around = (what: string) => z.string().max(EXPRESSION.template).optional().
 
 export const renderText = defineNode({
   type: 'render_text',
+  engine: 4,
   category: 'data',
   title: 'Render text',
   alsoCalled: [
@@ -18,7 +19,6 @@ export const renderText = defineNode({
     'format_text',
     'join_items',
   ],
-  engine: () => 4,
   description:
     'Writes a text once, or once for each item of a list, and joins the results: a message that lists deals, a table in HTML. With `items`, `text` reads `item` and `index`.',
   effect: 'pure',
@@ -64,7 +64,7 @@ export const renderText = defineNode({
     output: { text: "This week's deals:\n1. Engine (1250.00 CHF)\n2. Loom (900.00 CHF)", count: 2 },
   },
   async run({ text, items, separator, before = '', after = '', empty = '' }, { renderItems }) {
-    // Rendered before, as all other settings.
+    // The interpreter has rendered the text.
     if (!items) return { output: { text, count: 1 } }
     const joined = (await renderItems(text, items)).join(separator)
     const whole = items.length === 0 ? empty : `${before}${joined}${after}`

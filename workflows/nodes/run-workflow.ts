@@ -6,6 +6,7 @@ const ID = '019a0000-0000-7000-8000-000000000001'
 
 export const runWorkflow = defineNode({
   type: 'run_workflow',
+  engine: 2,
   category: 'flow',
   title: 'Run a workflow',
   alsoCalled: [
@@ -20,7 +21,6 @@ export const runWorkflow = defineNode({
     'Starts a run of another workflow and waits for its end; the node fails if that run does not complete. A workflow cannot start one that is already running above it. If this run ends while it waits, the other is cancelled.',
   effect: 'write',
   effects: ['runs'],
-  engine: () => 2,
   config: z.strictObject({
     workflow: z.string().min(1).max(200).describe('The exact name of the workflow, or its id.'),
     inputs: z.record(z.string(), z.unknown()).default({}).describe('The inputs of the run.'),

@@ -42,6 +42,7 @@ const config = z.strictObject({
 
 export const sendEmail = defineNode({
   type: 'send_email',
+  engine: 1,
   category: 'integration',
   title: 'Send email',
   alsoCalled: ['email', 'mail', 'send_mail', 'smtp', 'gmail', 'sendgrid', 'mailgun', 'notify_by_email'],
@@ -61,7 +62,7 @@ export const sendEmail = defineNode({
   ],
   retry: { max_attempts: 3 },
   check: (given) =>
-    // A setting of another name may be meant as the text.
+    // An unknown setting may be a misspelt `text` or `html`.
     given.text !== undefined || given.html !== undefined || Object.keys(given).some(isUnknown)
       ? []
       : [

@@ -8,10 +8,10 @@ const OWN_HEADER = /^(webhook-.*|content-type|user-agent)$/i
 
 export const sendWebhook = defineNode({
   type: 'send_webhook',
+  engine: 4,
   category: 'integration',
   title: 'Send webhook',
   alsoCalled: ['webhook_request', 'post_webhook', 'outgoing_webhook', 'notify_webhook', 'call_webhook'],
-  engine: () => 4,
   description:
     'Posts a signed message to a URL, in the form of outgoing webhooks: `{id, event, created_at, data}` with the headers of Standard Webhooks. Every attempt has the same id and body, so that the receiver can drop repetitions; any status but 2xx is tried again as `retry` says. To let several receivers subscribe, use emit_event.',
   effect: 'external',
@@ -54,7 +54,7 @@ export const sendWebhook = defineNode({
     output: { id: 'msg_0a19a7a43eaf3b5bce59ca201ce1c62d', status: 201 },
   },
   async run({ url, secret, event, data, headers }, { http, now, idempotencyKey }) {
-    // As long as a UUID: receivers may keep ids in columns of a fixed length.
+    // As long as a UUID: receivers may store ids in columns of a fixed length.
     const id = `msg_${createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 32)}`
     const body = JSON.stringify({ id, event, created_at: now.toISOString(), data })
     const response = await http.request({
@@ -70,7 +70,7 @@ export const sendWebhook = defineNode({
       },
     })
     const { status } = response
-    // As for outgoing webhooks: 410 says that nobody receives any more.
+    // As for outgoing webhooks, 410 means that the receiver is gone.
     if (status < 200 || status > 299) throw unexpectedStatus(response, status !== 410)
     return { output: { id, status } }
   },

@@ -4,6 +4,7 @@ import { defineNode } from './define.ts'
 
 export const setFields = defineNode({
   type: 'set_fields',
+  engine: 1,
   category: 'data',
   title: 'Set fields',
   alsoCalled: [

@@ -11,6 +11,7 @@ const MAX_BLOCKS = 50
 
 export const slackMessage = defineNode({
   type: 'slack_message',
+  engine: 4,
   category: 'integration',
   title: 'Send Slack message',
   alsoCalled: [
@@ -22,7 +23,6 @@ export const slackMessage = defineNode({
     'post_message',
     'chat',
   ],
-  engine: () => 4,
   description:
     "Posts a message to a Slack channel through an incoming webhook, whose URL belongs to one channel. Slack cannot recognize a repetition: after an answer that was lost, a retry posts the message again. Slack's errors are explained; see `error.details.slack_error`.",
   effect: 'external',
@@ -88,7 +88,7 @@ function withoutMentions(value: unknown): unknown {
 const REMOVED = 'the webhook no longer exists: create another one in Slack, and replace the secret'
 const FORBIDDEN = 'an admin of the workspace has restricted who can post to the channel'
 
-/** The answers of incoming webhooks, each with what to do. */
+/** The errors of Slack's incoming webhooks, each with its remedy. */
 const EXPLAINED: Record<string, string> = {
   invalid_payload: 'the message is not as Slack expects it: check `text` and `blocks`',
   invalid_blocks: 'the blocks are not as Slack expects them: check them in the Block Kit Builder',

@@ -6,6 +6,7 @@ import { fieldReader, itemField, itemList } from './item-fields.ts'
 
 export const sortItems = defineNode({
   type: 'sort_items',
+  engine: 1,
   category: 'data',
   title: 'Sort items',
   alsoCalled: ['sort', 'order_by', 'sort_list'],

@@ -9,10 +9,10 @@ const separator = z.string().min(1).max(TEXT.separator)
 
 export const splitText = defineNode({
   type: 'split_text',
+  engine: 4,
   category: 'data',
   title: 'Split text',
   alsoCalled: ['split', 'split_string', 'text_split', 'explode', 'tokenize', 'split_lines'],
-  engine: () => 4,
   description:
     'Splits a text at one or more separators into a list of texts, such as a list of addresses or of lines.',
   effect: 'pure',
@@ -82,7 +82,7 @@ function* pieces(
   }
 }
 
-/** Literal texts only, so that its time is linear. Of two that begin alike the longer one counts. */
+/** A pattern of literal texts, so that its time is linear. The longer one of two with the same beginning wins. */
 const patternOf = (separators: string[]) =>
   new RegExp(
     separators

@@ -3,6 +3,8 @@ import { defineNode } from './define.ts'
 
 export const stop = defineNode({
   type: 'stop',
+  engine: 1,
+  laterUses: [{ engine: 2, isUsed: (config) => 'outputs' in config }],
   category: 'flow',
   title: 'Stop',
   alsoCalled: ['end', 'finish', 'terminate', 'fail', 'exit', 'return', 'stop_and_error'],
@@ -26,7 +28,6 @@ export const stop = defineNode({
   }),
   handles: () => [],
   fallible: false,
-  engine: (config) => ('outputs' in config ? 2 : 1),
   example: {
     config: { status: 'failed', message: 'No email for {{ inputs.name }}' },
     inputs: { inputs: { name: 'Ada' } },

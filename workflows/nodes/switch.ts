@@ -8,6 +8,7 @@ const RESERVED = ['default', 'error']
 
 export const switchNode = defineNode({
   type: 'switch',
+  engine: 1,
   category: 'flow',
   title: 'Switch',
   alsoCalled: ['case', 'router', 'route', 'choice', 'match', 'multi_branch'],

@@ -24,13 +24,13 @@ const EXAMPLE: EventAnswer = {
 
 export const waitForEvent = defineNode({
   type: 'wait_for_event',
+  engine: 3,
   category: 'events',
   title: 'Wait for an event',
   alsoCalled: ['await_event', 'on_event', 'listen', 'wait_event'],
   description:
     'Waits until an event occurs, and continues with it. The wait is durable, also over months. With `timeout` it leaves by `timeout` if no event has come in time.',
   effect: 'pure',
-  engine: () => 3,
   outputOnly: false,
   late: { when: 'event' },
   config: z.strictObject({

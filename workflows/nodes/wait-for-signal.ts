@@ -7,13 +7,13 @@ import type { SignalAnswer } from './wait-for.ts'
 
 export const waitForSignal = defineNode({
   type: 'wait_for_signal',
+  engine: 3,
   category: 'events',
   title: 'Wait for a signal',
   alsoCalled: ['signal', 'await_signal', 'wait_signal', 'callback'],
   description:
     'Waits until a signal of that name is sent to the run (`POST /v1/runs/{run_id}/signal`), and continues with its payload. A signal that came before the wait counts; each is taken by one node. With `timeout` it leaves by `timeout` if none has come in time.',
   effect: 'pure',
-  engine: () => 3,
   outputOnly: false,
   config: z.strictObject({
     name: z.string().min(1).max(SIGNAL.name).describe('The name of the signal.'),

@@ -1,4 +1,4 @@
-/** What a node waits for that somebody else answers, and its answer. The wait is a row; whoever answers writes the row. */
+/** Waits of nodes for an answer from outside of the run. A wait is a row, into which the answer is written. */
 export type WaitFor = { expires_at: Date | null } & (
   | {
       type: 'event'
@@ -13,17 +13,17 @@ export type WaitFor = { expires_at: Date | null } & (
   | ({ type: 'decision'; notices: Notice[] } & ApprovalRequest)
 )
 
-/** What a person is asked. */
+/** The request to the assignees of an approval. */
 export interface ApprovalRequest {
   title: string
   message: string | null
   /** Ids or email addresses of users. */
   assignees: string[]
-  /** Email addresses to which an escalation goes; if there are none, it goes to the assignees. */
+  /** The email addresses of an escalation; without any it goes to the assignees. */
   escalate_to: string[]
 }
 
-/** An event that is raised while nobody has answered. `at` is ISO 8601. */
+/** An event that is raised if there is no answer by `at` (ISO 8601). */
 export interface Notice {
   event: 'approval.reminder' | 'approval.escalated'
   at: string
@@ -35,7 +35,7 @@ export type Decision = (typeof DECISIONS)[number]
 /** How a wait ended. `answer` is null if it has expired; its shape depends on the type of the wait. */
 export interface Answer {
   answer: unknown
-  /** Who answered; null for an event, and if it has expired. */
+  /** The actor that answered; null for an event, and if the wait has expired. */
   answered_by: { type: string; id: string | null } | null
   /** ISO 8601. */
   answered_at: string

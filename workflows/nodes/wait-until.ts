@@ -18,13 +18,13 @@ const time = z
 
 export const waitUntil = defineNode({
   type: 'wait_until',
+  engine: 2,
   category: 'time',
   title: 'Wait until',
   alsoCalled: ['wait_till', 'until', 'schedule_at', 'sleep_until'],
   description:
     'Waits until a time, then continues; at once if the time has passed. The wait is durable, also over months: restarts of the service do not change its end.',
   effect: 'pure',
-  engine: () => 2,
   config: z.strictObject({
     until: time,
     timezone: z

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ANALYTICS } from './limits.ts'
 import { isTimezone, NO_TIMEZONE } from './timezone.ts'
 
-/** The shape of a question about the organization's data, on the wire and in nodes. `db/analytics/` has the metrics. */
+/** The shape of an analytics query, on the wire and in nodes. `db/analytics/` has the metrics. */
 
 export const INTERVALS = ['hour', 'day', 'week', 'month'] as const
 export type Interval = (typeof INTERVALS)[number]
@@ -11,7 +11,7 @@ const value = z.string().max(255).nullable()
 
 const moment = (description: string) => z.string().max(40).optional().describe(description)
 
-/** The period of a question. */
+/** The period of a query. */
 export const analyticsPeriod = {
   from: moment(
     'The start: a time such as 2026-01-31T09:00:00Z, or a date, which is the start of the day in `time_zone`. Default: 30 days before `to`; metrics of the present state have no start then.',

@@ -1,11 +1,11 @@
 import { isSecretName, isSecretParameter, MASK } from './secret-names.ts'
 
 /**
- * What looks like a credential in a text: keys of known services, passwords in URLs, values of HTTP authentication
- * schemes, and `name=value` or `"name": "value"` with a secret name. Validation reports literals, storing masks them.
+ * Finds credentials in a text: keys of known services, passwords in URLs, values of HTTP authentication schemes, and
+ * `name=value` or `"name": "value"` with a secret name. Validation warns about them; stored values are masked.
  */
 
-/** Keys of services, recognised anywhere by a prefix, which stays visible, and the form of the secret after it. */
+/** Keys of services: a prefix, which stays visible, and the form of the secret after it. */
 const KNOWN_KEYS: [what: string, prefix: string, secret: string][] = [
   ['a key of this API', 'agx_', '(?:[A-Za-z0-9]{20,}|(?=[A-Za-z]{0,20}\\d)[A-Za-z0-9]{8,})'],
   ['a webhook secret', 'whsec_', '[A-Za-z0-9+/=]{16,}'],
@@ -35,7 +35,7 @@ const KNOWN_KEY = new RegExp(
 /** The password of `user:password@` in a URL. */
 const URL_PASSWORD = /(:\/\/[^:/?#\s@]{0,200}:)([^/?#\s"'<>]{1,500})(?=@)/g
 
-/** A value as in Authorization headers. */
+/** The scheme of an Authorization header. */
 const SCHEME_NAME = /^\s*(?:bearer|basic|token|apikey|api-key)\s+/i
 const SCHEME = new RegExp(`(${SCHEME_NAME.source})(\\S+)\\s*$`, 'i')
 
@@ -74,7 +74,7 @@ const maskParameter = (whole: string, start: string, name: string) =>
 /**
  * What a literal value looks like, such as "a Stripe key"; undefined if it does not look like a credential. Placeholders
  * and plain words do not.
- * @param name of the header, parameter or member that holds the value, if its name counts.
+ * @param name the name of the header, parameter or member that holds the value, if its name counts.
  */
 export function credentialIn(text: string, name?: string): string | undefined {
   if (text.length < LEAST) return undefined
@@ -109,7 +109,7 @@ export function credentialIn(text: string, name?: string): string | undefined {
   return undefined
 }
 
-/** A name such as `token_url` is of a URL, whose own parts are checked. */
+/** The value of a name such as `token_url`; the parts of the URL are checked. */
 const IS_URL = /^https?:\/\//i
 
 /** A cookie is a list of values with names. */
@@ -133,7 +133,7 @@ function isLiteralSecret(value: string, minLength = LEAST): boolean {
   return !WORDS.test(text) && !STAND_IN.test(text) && !/^[\d.,:\s-]+$/.test(text)
 }
 
-/** Base64 of `user:password`. Letters alone can be a word: only the decoded text tells. */
+/** Base64 of `user:password`. Letters alone can be a word, so the decoded text decides. */
 const isBasic = (value: string) =>
   /^[A-Za-z0-9+/]{6,}=*$/.test(value.trim()) &&
   /^[ -~]*:[ -~]*$/.test(Buffer.from(value, 'base64').toString('latin1'))

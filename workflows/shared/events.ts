@@ -65,7 +65,7 @@ const ENTITY_EVENTS = /^[a-z][a-z0-9_]{0,63}\.\*$/
 /** Whether an endpoint's pattern selects all events of an entity, `contact.*`, or all events, `*`. */
 export const isWildcard = (name: string) => name === '*' || ENTITY_EVENTS.test(name)
 
-/** Its own name, and the wildcard of its entity. */
+/** The patterns that select an event: its name, and the wildcard of its entity. */
 const patternsOf = (name: string) => [name, `${name.split('.')[0]}.*`]
 
 const PATTERNS = [...new Set(EVENTS.flatMap(({ name }) => patternsOf(name)))]
@@ -75,8 +75,7 @@ export const selectedBy = (pattern: string): CatalogueEvent[] =>
   EVENTS.filter(({ name }) => pattern === '*' || patternsOf(name).includes(pattern))
 
 /**
- * The catalogue name that a misspelt name most likely means: the one at edit distance 1. Any other unknown name may be
- * an event that a node raises.
+ * The catalogue name at edit distance 1 from a misspelt name. Any other unknown name may be an event that a node raises.
  */
 export const misspelt = (name: string): string | undefined =>
   PATTERNS.includes(name) ? undefined : nearest(name, PATTERNS, 1)

@@ -11,7 +11,7 @@ const address = z.email().max(254)
 /** Control characters would end a header and begin another one. */
 const NAMED = /^"?([^"<>\p{Cc}]{0,200}?)"?\s*<([^<>\s]{1,254})>$/u
 
-/** Of a list of addresses in one text, the first ones would be the name of the last one. */
+/** A list of addresses in one text: NAMED would take the first ones for the name of the last one. */
 const LISTED = /@[^\s,;]+\s*[,;]/
 
 /** Parses `ada@example.com` or `Ada Lovelace <ada@example.com>`; undefined for any other text. */

@@ -1,6 +1,6 @@
 /**
  * The name closest to what was written, within the edit-distance limit: default a third of its letters.
- * Takes time in proportion to the letters of names of about the same length.
+ * Only names of about the same length are compared.
  */
 export function nearest(
   written: string,
@@ -19,7 +19,7 @@ export function nearest(
   return best
 }
 
-/** Levenshtein's, with a transposition of two letters as one edit; Infinity as soon as it is `limit` or more. */
+/** The Damerau-Levenshtein distance (a transposition is one edit); Infinity as soon as it reaches `limit`. */
 function distance(a: string, b: string, limit: number): number {
   // The last three rows; the oldest becomes the next.
   let [before, row, next] = [0, 1, 2].map(() => new Uint8Array(b.length + 1)) as [Row, Row, Row]
@@ -43,5 +43,5 @@ function distance(a: string, b: string, limit: number): number {
   return row[b.length]!
 }
 
-/** A byte holds each number of edits: longer names than some 130 letters are not compared. */
+/** The edits fit a byte: names of more than some 130 letters are not compared. */
 type Row = Uint8Array

@@ -3,7 +3,7 @@
  * holds exactly if its operator does not, for null too.
  */
 interface Meaning {
-  /** Its operands. */
+  /** The operands. */
   takes: 'nothing' | 'one' | 'two' | 'list' | 'boolean'
   /** The operator that it negates. */
   negates?: string
@@ -26,9 +26,9 @@ const OPERATORS = {
   ends_with: { takes: 'one' },
   /** One item of the list equals the value. */
   has: { takes: 'one' },
-  /** `true`: it has no value; `false`: it has one. */
+  /** `true`: the field has no value; `false`: it has one. */
   is_null: { takes: 'boolean' },
-  /** It has no value, or an empty text, list or object. */
+  /** No value, or an empty text, list or object. */
   is_empty: { takes: 'nothing' },
   is_not_empty: { takes: 'nothing', negates: 'is_empty' },
 } as const satisfies Record<string, Meaning>

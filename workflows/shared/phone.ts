@@ -5,7 +5,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js'
 
-/** A valid phone number; undefined for any other text. One without a country code is of `country`, if that is given. */
+/** A valid phone number; undefined for any other text. `country` is that of a number without a country code. */
 export function parsePhone(text: string, country?: string): PhoneNumber | undefined {
   const parsed = parsePhoneNumberFromString(text, country as CountryCode | undefined)
   return parsed?.isValid() ? parsed : undefined

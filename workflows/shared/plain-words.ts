@@ -21,7 +21,7 @@ const JSON_KINDS: Record<string, string> = { ...KINDS, record: 'an object', obje
 /** Allowed values that a message names. */
 const MAX_NAMED = 30
 
-/** The message of an issue in a request: what must be instead, or the message that its schema has for it. */
+/** The message of an issue in a request: what is expected, or the schema's own message. */
 export function requestMessage(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value' && OWN.test(issue.message)) return `must be ${oneOf(issue.values)}`
   if (!issue.message.startsWith('Invalid input')) return plainMessage(issue) ?? issue.message
@@ -51,7 +51,7 @@ const UNITS: Record<string, [one: string, many: string]> = {
   map: ['entry', 'entries'],
 }
 
-/** What must be instead; undefined for an issue that has a message of its own, or is told better by its caller. */
+/** What is expected; undefined if the schema has its own message, or the caller has a better one. */
 export function plainMessage(issue: z.core.$ZodIssue): string | undefined {
   switch (issue.code) {
     case 'too_small':

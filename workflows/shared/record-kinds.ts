@@ -1,6 +1,6 @@
 /**
  * The record kinds. The plural is the path, table and scope; the singular is `object` on the wire and the first half of
- * event names. To add one: a line here, then fix what no longer compiles.
+ * event names. To add one: a line here, then fix the compile errors.
  */
 export const RECORD_KINDS = {
   contacts: 'contact',

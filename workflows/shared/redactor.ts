@@ -2,9 +2,9 @@ import { SECRETS } from './limits.ts'
 import { MASK } from './secret-names.ts'
 
 /**
- * Masks given secrets wherever they occur: as they are, escaped in JSON or HTML, encoded for URLs, in base64 (also as a
- * part of a longer text, such as `user:password`) and in hexadecimal. A secret that was changed in any other way, such as
- * reversed or compressed, is not found.
+ * Masks given secrets wherever they occur: verbatim, escaped in JSON or HTML, URL-encoded, in base64 (also as part of a
+ * longer text, such as `user:password`) and in hexadecimal. A secret that was changed in any other way, such as reversed
+ * or compressed, is not found.
  */
 export class Redactor {
   private readonly patterns = new Map<string, Pattern[]>()
@@ -13,7 +13,7 @@ export class Redactor {
     for (const secret of secrets) this.add(secret)
   }
 
-  /** Ignores what is shorter than `SECRETS.least`, which would mask parts of common words. */
+  /** Ignores a secret shorter than `SECRETS.least`, which would mask parts of common words. */
   add(secret: string): void {
     for (const part of partsOf(secret))
       if (!this.patterns.has(part)) this.patterns.set(part, patternsOf(part))
@@ -48,16 +48,16 @@ export class Redactor {
 /** A secret that was masked in several pieces. */
 const PIECES = new RegExp(`(?:${MASK.replace(/[[\]]/g, '\\$&')}){2,}`, 'g')
 
-/** Characters of one pattern: a longer one takes seconds to compile, or cannot be compiled. */
+/** Characters of one pattern: a longer pattern takes seconds to compile, or cannot be compiled. */
 const PIECE = 128
 
-/** What is looked for, the longest first. */
+/** The texts to look for, the longest first. */
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
   if (whole.length < SECRETS.least) return []
   // A receiver may read the bytes of UTF-8 as Latin-1, as headers are.
   const misread = Buffer.from(whole).toString('latin1')
-  // A header or a log may show a line alone.
+  // A header or a log may show a single line.
   const lines = whole.includes('\n') ? whole.split('\n').map((line) => line.trim()) : []
   return [whole, misread, ...lines.filter((line) => line.length >= SECRETS.distinctive)].flatMap(piecesOf)
 }
@@ -71,7 +71,7 @@ function piecesOf(text: string): string[] {
 }
 
 /**
- * A pattern, and the longest text that is in all that it matches. To look for the text takes 0.2 ms for each MiB, for the
+ * A pattern, and the longest text that every match contains. Searching for the text takes 0.2 ms for each MiB, for the
  * pattern 10 ms and more.
  */
 interface Pattern {
@@ -128,8 +128,8 @@ const ENTITIES: Record<string, string[]> = {
 }
 
 /**
- * Base64 of any text that contains these bytes, by their three positions in a group of three. The characters at both ends
- * also hold bits of the neighbours; they are masked with the rest.
+ * The base64 of any text that contains these bytes, for each of their three alignments. The characters at both ends also
+ * hold bits of the neighbouring bytes; they are masked too.
  */
 function base64Patterns(bytes: Buffer): Pattern[] {
   return [0, 1, 2].map((before) => {
@@ -142,7 +142,7 @@ function base64Patterns(bytes: Buffer): Pattern[] {
   })
 }
 
-/** Of both alphabets, and as written in URLs and JSON. */
+/** The characters of both alphabets that differ, also as URLs and JSON write them. */
 const BASE64: Record<string, string> = { '+': '(?:[+-]|%2[bB])', '/': '(?:\\\\{0,8}/|_|%2[fF])' }
 
 const hexPatterns = (bytes: Buffer): Pattern[] =>

@@ -3,15 +3,15 @@ import { LOOP } from './limits.ts'
 /** The limits of a run and of a segment. */
 export interface Limits {
   /**
-   * Nodes of one segment; the remainder runs in the next one, so that no segment holds locks for long. A segment of more
+   * Nodes of one segment; the others run in the next one, so that no segment holds locks for long. A segment with more
    * nodes would count as slow (`RunCapacity`).
    */
   segmentNodes: number
-  /** Milliseconds after which a segment leaves its ready nodes to the next one. */
+  /** Milliseconds after which a segment leaves the ready nodes to the next one. */
   segmentMs: number
-  /** Characters of JSON after which a segment leaves its ready nodes to the next one: it writes them in one statement. */
+  /** Characters of JSON after which a segment leaves the ready nodes to the next one: one statement writes them. */
   segmentCharacters: number
-  /** Items of a loop that are read from the database at a time: a retry has their nodes with them. */
+  /** Items of a loop that are read at a time; in a retry, with their nodes. */
   itemsPage: number
   /** Bytes of one value (a rendered config, an output) as JSON. */
   valueBytes: number

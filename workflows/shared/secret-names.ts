@@ -2,7 +2,7 @@
 const SECRET_NAMES = [
   'secret|signature|token|authorization|cookie|passw(or)?d|passphrase|credential|hmac',
   '(api|access|private|signing)[-_. ]?key|(^|(?<!idempotency)[-_. ])key$',
-  // The whole name: `author`, `compass`, `boarding_pass` and `signal` are none.
+  // The whole name: `author`, `compass`, `boarding_pass` and `signal` are not secret.
   '^(x[-_. ]?)?((api|basic|http|proxy|user|db|smtp|ftp)[-_. ]?)?(auth|pass|pwd|pw)$',
   '^(x[-_. ]?)?sig$|^x-custom$',
   '^database_?url$',
@@ -12,10 +12,10 @@ const SECRET_NAME = new RegExp(SECRET_NAMES, 'i')
 
 export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
 
-/** The same in the query of a URL, where `code` is that of an authorization. As a field it is of a country, or an error. */
+/** The same in the query of a URL, where `code` is an authorization code; as a field it is that of a country or error. */
 export const isSecretParameter = (name: string): boolean => isSecretName(name) || /^code$/i.test(name)
 
-/** Replaces a secret. */
+/** The text in place of a secret. */
 export const MASK = '[masked]'
 
 /** Masks each member that has a secret name, in objects and lists, `depth` levels deep. */

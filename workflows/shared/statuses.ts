@@ -16,7 +16,7 @@ export const NODE_STATUSES = [
   ...(['completed', 'failed', 'skipped', 'cancelled'] as const),
 ] as const
 
-/** Of the items of loops. */
+/** The statuses of a loop's items. */
 export const ITERATION_STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const
 
 export type NodeStatus = (typeof NODE_STATUSES)[number]

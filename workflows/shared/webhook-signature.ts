@@ -29,7 +29,7 @@ function hmac(secret: string, content: string): string {
 
 /** The key of a Standard Webhooks secret: 24 to 64 bytes. Undefined for any other text. */
 export function standardKey(secret: string): Buffer | undefined {
-  // Buffer.from ignores what is not base64: a text of dots would be an empty key.
+  // Buffer.from ignores characters outside of base64: a text of dots would be an empty key.
   const encoded = WHSEC.exec(secret)?.[1]
   if (encoded === undefined) return undefined
   const key = Buffer.from(encoded, 'base64')

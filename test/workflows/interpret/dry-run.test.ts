@@ -31,6 +31,7 @@ const nodeThat = <Used extends EffectName>(
 ) =>
   defineNode({
     type: 'test',
+    engine: 1,
     category: 'data',
     title: 'Test',
     description: 'Test',

@@ -160,6 +160,7 @@ describe('node types', () => {
     const define = (scopes?: () => string[]) =>
       defineNode({
         type: 'test',
+        engine: 1,
         category: 'records',
         title: 'Test',
         description: 'Test',

@@ -8,8 +8,7 @@ import { firstSentence, settingLines, typeText } from './schemas.ts'
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
 /**
- * `brief`: the settings of each node type by name only, and metrics without dimensions, where the guide would be too
- * long.
+ * `brief`: the settings of each node type by name only, and metrics without dimensions, if the guide would be too long.
  */
 export type Level = 'brief' | 'standard' | 'full'
 
@@ -47,7 +46,7 @@ export function nodeText(type: NodeType, level: Level): string {
   ].join('\n')
 }
 
-/** What differs from the usual: effect pure, handles success and error. */
+/** A node type in four lines; effect and handles only if they differ from pure, and success and error. */
 function briefText(type: NodeType, fields: string[] | undefined): string {
   const { description, example } = type
   const effect = type.effectClass(example.config)
@@ -72,7 +71,7 @@ export const allKinds = (catalogue: Catalogue, full: boolean): string =>
     .map((entity) => kindText(catalogue, entity, full))
     .join('\n')
 
-/** The metrics by table, each with what they can be grouped and filtered by. */
+/** The metrics by table, with the dimensions to group and filter by. */
 export function allMetrics({ metrics }: Catalogue, level: Level): string {
   if (level === 'full')
     return metrics

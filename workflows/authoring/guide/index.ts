@@ -6,13 +6,13 @@ import { EXAMPLES, type GuideExample } from './examples.ts'
 import { TOPICS } from './topics.ts'
 
 /**
- * The guide for authors of specs, written from the schemas that validate them. The default form, all topics without full
- * detail, has at most `MAX_BYTES`.
+ * The guide for authors of specs, generated from the schemas that validate them. The default form, all topics without
+ * full detail, has at most `MAX_BYTES`.
  */
 export interface Guide {
   /** Markdown. */
   guide: string
-  /** Changes with the guide. */
+  /** A hash of the guide. */
   version: string
   examples: readonly GuideExample[]
 }
@@ -22,7 +22,7 @@ export type Detail = (typeof DETAILS)[number]
 
 export const MAX_BYTES = 30 * 1024
 
-/** What can be asked for by name: chapters, node types and kinds of records. */
+/** The topics: chapters, node types and kinds of records. */
 export const topicsOf = ({ entities }: Catalogue): string[] => [
   ...new Set([...Object.keys(TOPICS), ...Object.keys(nodeTypes), ...Object.keys(entities)]),
 ]
@@ -41,7 +41,7 @@ function inWhole(catalogue: Catalogue, detail: Detail = 'standard'): string {
   return detail === 'full' || Buffer.byteLength(text) <= MAX_BYTES ? text : whole(catalogue, 'brief')
 }
 
-/** The guides of a catalogue by their detail: schemas never change, and take up to 100 ms to write out. */
+/** The guides of a catalogue by their level. Kept: schemas never change, and a guide takes up to 100 ms to write. */
 const known = new WeakMap<Catalogue, Map<Level, string>>()
 
 function whole(catalogue: Catalogue, level: Level): string {
@@ -60,7 +60,7 @@ function written(catalogue: Catalogue, level: Level): string {
   return `# How to write a workflow\n${more}\n\n${chapters.join('\n\n')}\n`
 }
 
-/** One topic has all its detail, unless it is asked for less. */
+/** One topic, by default in full detail. */
 function about(catalogue: Catalogue, topic: string, detail: Detail = 'full'): string {
   const chapter = Object.hasOwn(TOPICS, topic) ? TOPICS[topic] : undefined
   if (chapter) return `## ${chapter.title}\n${chapter.text(catalogue, detail).trimEnd()}\n`

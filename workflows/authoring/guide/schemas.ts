@@ -1,9 +1,9 @@
 import { flowText } from '../../language/repair.ts'
 import type { Shape } from '../../language/shapes.ts'
 
-/** JSON Schemas in the few words of a guide. */
+/** JSON Schemas as short text. */
 
-/** The settings of a mapping, one line each; of a union, those of each option. */
+/** The settings of a mapping, one line each; for a union, one line for each option. */
 export function settingLines(shape: Shape, { full }: { full: boolean }): string[] {
   const options = shape.oneOf ?? shape.anyOf
   if (options)

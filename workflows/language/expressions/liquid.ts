@@ -13,35 +13,35 @@ import { engine, explain, hasPlaceholder, parseTemplate, type Template } from '.
 export type Scope = Record<string, unknown>
 
 export interface RenderLimits {
-  /** What all filters, operators and ranges may read and allocate together: characters, and items by their cost. */
+  /** The work of all filters, operators and ranges together: see work.ts. */
   work: number
-  /** For the whole value; looked at after each filter, and within those that go through a list. */
+  /** For the whole value; checked after each filter, and within filters that iterate over a list. */
   milliseconds: number
-  /** Of all rendered text together. */
+  /** Characters of all rendered text. */
   characters: number
 }
 
 const DEFAULTS: RenderLimits = { work: EXPRESSION.work, milliseconds: 500, characters: 2_000_000 }
 
-/** Work of a placeholder itself: it is parsed and looked up. */
+/** The work of a placeholder itself: parsing and lookup. */
 const PLACEHOLDER = 400
 
 /**
- * Renders every placeholder in `value`, deep. A string that is one whole placeholder becomes the value itself, with
- * its type; in a longer text, null is empty and objects and lists are written as JSON. Rendered text is not rendered
- * again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
+ * Renders every placeholder in `value`, at any depth. A string that is one whole placeholder becomes the value itself,
+ * with its type; in a longer text, null is empty, and objects and lists are written as JSON. Rendered text is not
+ * rendered again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
   return renderDeep(value, '', begin(scope, limits))
 }
 
-/** Work of one placeholder of a text that is rendered again for another item. */
+/** The work of one placeholder in a text that is rendered again for another item. */
 const REPEATED = 40
 
 /**
- * Renders a text for each item of a list, which it reads as `item`, with its `index`. All share one limit of work; other
- * work of the process has its turn in between. Throws NodeError `placeholder_error`.
+ * Renders a text for each item of a list, which it reads as `item`, with its `index`. All items share one limit of work.
+ * Yields to the event loop in between. Throws NodeError `placeholder_error`.
  */
 export async function renderEach(text: string, scope: Scope, items: readonly unknown[]): Promise<string[]> {
   const rendering = begin(scope, {})
@@ -55,7 +55,7 @@ export async function renderEach(text: string, scope: Scope, items: readonly unk
   return rendered
 }
 
-/** The time limit is for one text, that of work for all. */
+/** Each text has the whole time limit; all texts share the limit of work. */
 function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
   const { memoryLimit } = rendering.context
   const context = Object.assign(new Context(scope, engine.options, { sync: true }), { memoryLimit })
@@ -70,7 +70,7 @@ function renderParts(parts: Template['parts'], scope: Scope, rendering: Renderin
   return text
 }
 
-/** The same, and what came from placeholders that read `secrets`. */
+/** Renders a value, and notes what came from placeholders that read `secrets`. */
 export function renderTainted(value: unknown, scope: Scope): { rendered: unknown; tainted: Tainted } {
   const tainted = new Tainted()
   return { rendered: renderDeep(value, '', { ...begin(scope, {}), tainted }), tainted }
@@ -86,7 +86,7 @@ function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
 interface Rendering {
   context: Context
   until: number
-  /** What is left. */
+  /** The characters that are left. */
   characters: number
   tainted?: Tainted
 }
@@ -135,7 +135,7 @@ export function explained<T>(text: string, path: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    // The surrounding text may be secret: report the placeholders only.
+    // The surrounding text may be secret: only the placeholders are reported.
     const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
     throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
       details: { path },
@@ -150,7 +150,7 @@ function placeholder(expression: Value, rendering: Rendering): unknown {
 
 function evaluate(expression: Value, { context, until }: Rendering): unknown {
   const value = toValue(settle(expression.value(context, false), until)) ?? null
-  // JSON would turn it into null.
+  // JSON would write null.
   if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')
   return value
 }

@@ -1,19 +1,19 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { hasPlaceholder, parseTemplate } from './template.ts'
 
-/** A path that a placeholder reads, up to the first segment that is known only at run time. */
+/** A path that a placeholder reads, up to the first computed segment. */
 export interface Reference {
   /** `['nodes', 'find', 'output', 'id']` */
   path: (string | number)[]
   /** Whether a computed segment follows, as in `nodes[inputs.which]`. */
   dynamic: boolean
-  /** Whether it is the whole string, unfiltered: the string then takes its type. */
+  /** Whether it is the whole string, without filters: the result then has the type of the value. */
   whole: boolean
-  /** Whether a `default` filter follows it directly, so that it may be missing. */
+  /** Whether a `default` filter follows directly: the value may be missing. */
   optional: boolean
 }
 
-/** Every reference in a string, those inside brackets and filter arguments too. Throws TemplateError. */
+/** Every reference in a string, also within brackets and filter arguments. Throws TemplateError. */
 export function references(text: string): Reference[] {
   if (!hasPlaceholder(text)) return []
   const { parts } = parseTemplate(text)

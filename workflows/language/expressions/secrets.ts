@@ -5,21 +5,21 @@ import { pointer } from '../problems.ts'
 import { type Reference, references, referencesOf } from './references.ts'
 import { hasPlaceholder } from './template.ts'
 
-/** The root of the organization's secrets; only nodes that call other services have it. */
+/** The root of the organization's secrets, which only nodes that call other services can read. */
 export const SECRETS_ROOT = 'secrets'
 
 const isSecret = ({ path }: Reference) => path[0] === SECRETS_ROOT
 
-/** Whether a placeholder reads a secret, in a bracket or an argument of a filter too. */
+/** Whether a placeholder reads a secret, also within brackets or in a filter argument. */
 export const readsSecret = (part: Value): boolean => referencesOf(part, false).some(isSecret)
 
-/** The name of the secret, or of the setting of `env`, that a reference reads; undefined if it is computed or absent. */
+/** The name of the secret or the `env` setting that a reference reads; undefined if it is computed or absent. */
 export const settingNamed = ({ path: [, name] }: Reference): string | undefined =>
   typeof name === 'string' ? name : undefined
 
 /**
- * The secrets that the placeholders of a config read: `optional` if all that read it have a default. Throws NodeError
- * `placeholder_error` for one whose name is computed.
+ * The secrets that the placeholders of a config read; `optional`: every placeholder that reads it has a default. Throws
+ * NodeError `placeholder_error` if a name is computed.
  */
 export function secretsRead(config: unknown): Map<string, { optional: boolean }> {
   const found = new Map<string, { optional: boolean }>()
@@ -46,20 +46,20 @@ function secretReferences(value: unknown): Reference[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(secretReferences) : []
 }
 
-/** What rendering made of placeholders that read secrets. */
+/** The rendered texts that hold secrets. */
 export class Tainted {
-  /** By the JSON Pointer of the rendered text. */
+  /** The masked texts, by the JSON Pointer of the rendered one. */
   private readonly masks = new Map<string, string>()
   private readonly values: unknown[] = []
 
-  /** Notes a rendered text, in parts. One without a secret is ignored. */
+  /** Adds a rendered text, in parts. A text without a secret is ignored. */
   add(path: string, parts: (string | { secret: unknown })[]): void {
     if (parts.every((part) => typeof part === 'string')) return
     for (const part of parts) if (typeof part !== 'string') this.values.push(part.secret)
     this.masks.set(path, parts.map((part) => (typeof part === 'string' ? part : MASK)).join(''))
   }
 
-  /** The texts that were made of secrets, such as `{{ secrets.x | base64_encode }}`. */
+  /** The texts that were computed from secrets, such as by `{{ secrets.x | base64_encode }}`. */
   texts(): string[] {
     return this.values.flatMap(textsIn)
   }

@@ -14,8 +14,8 @@ export class TemplateError extends Error {
 }
 
 /**
- * Filters that neither parse expressions of their own (`where_exp`), draw
- * lots (`sample`) nor run patterns whose time is not linear (`strip_html`).
+ * The allowed filters: none evaluates expressions of its own (`where_exp`), is random (`sample`) or runs patterns whose
+ * time is not linear (`strip_html`).
  */
 export const FILTERS = [
   ...[
@@ -73,7 +73,7 @@ export const FILTERS = [
   ...['date_to_long_string', 'default', 'json', 'sha256', 'to_integer'],
 ]
 
-/** Whether a string holds anything that is not literal text. */
+/** Whether a string holds a placeholder, or a tag, which is refused. */
 export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
 
 /** A Liquid engine that supports output expressions only. */
@@ -82,7 +82,7 @@ function createEngine(): Liquid {
     strictVariables: true,
     strictFilters: true,
     ownPropertyOnly: true,
-    // Without it, `{{ inputs.name | default: "x" }}` would fail if the input is missing.
+    // Otherwise `{{ inputs.name | default: "x" }}` would fail if the input is missing.
     lenientIf: true,
     locale: 'en',
     timezoneOffset: 0,
@@ -98,12 +98,12 @@ function createEngine(): Liquid {
   return engine
 }
 
-/** Shared by all organizations, because it is stateless: no variables; limits apply to each rendering. */
+/** Shared by all organizations: it has no state and no variables; limits apply to each rendering. */
 export const engine = createEngine()
 
-/** The templates that were parsed last, by text: the body of a loop is rendered for each item. */
+/** The templates that were parsed last, by text: the body of a loop renders the same text for each item. */
 const parsed = new LRUCache<string, Template>({ max: 1_000 })
-/** Characters. Together these take some 10 MB at most. */
+/** Characters of a text that is kept. All kept templates take some 10 MB at most. */
 const MAX_PARSED_TEXT = 500
 
 /** Parses a template. Throws TemplateError. */
@@ -130,7 +130,7 @@ function parse(text: string): Template {
   }
 }
 
-/** The message for an author, without LiquidJS's position, which counts from the start of the text. */
+/** The message for an author, without LiquidJS's position: it counts from the start of the text, not of the spec. */
 export function explain(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const plain = message.replace(/, line:\d+, col:\d+$/, '')
@@ -141,7 +141,7 @@ export function explain(error: unknown): string {
   return plain
 }
 
-/** Refuses `{{ a b }}`, which LiquidJS evaluates to b: exactly one value must remain after all operators. */
+/** Refuses `{{ a b }}`, which LiquidJS evaluates to b: the operators must leave exactly one value. */
 function checked(value: Value): Value {
   let values = 0
   for (const token of value.initial.postfix) {

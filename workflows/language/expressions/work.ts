@@ -3,12 +3,12 @@ import { EXPRESSION } from '../../shared/limits.ts'
 
 /**
  * Counts the work of filters and operators. LiquidJS's memory limit counts only part of what its filters read and
- * allocate; here every value that goes in, and every text that comes out, is charged to the same limit.
+ * allocate; here every input and every resulting text is charged to the same limit.
  */
 
 type Handler = (this: { context: Context }, ...values: unknown[]) => unknown
 
-/** Filters that go through a list item by item; the others make text of a list, or only look at its size. */
+/** Filters that iterate over a list; the others convert a list to text, or read its size only. */
 const BY_ITEM = new Set([
   ...[
     'compact',
@@ -26,7 +26,7 @@ const BY_ITEM = new Set([
   ...['shift', 'sum', 'uniq', 'unshift', 'where'],
 ])
 const SORTING = new Set(['sort', 'sort_natural'])
-/** What costs the same whatever the value is. */
+/** Filters that take the same time for every value. */
 const CONSTANT = new Set(['default', 'first', 'last', 'size'])
 const DATES = new Set([
   'date',
@@ -36,12 +36,12 @@ const DATES = new Set([
   'date_to_long_string',
 ])
 
-/** Work of one item, one directive of a date's format: measured in characters of the slowest text filters. */
+/** The work of one item or one directive of a date format, in characters of the slowest text filters. */
 const ITEM = 40
 const SORTED_ITEM = 80
 const DIRECTIVE = 500
 
-/** The same filter, which charges what it reads and writes. */
+/** The same filter, which charges the work of what it reads and writes. */
 export function boundedFilter(name: string, filter: FilterImplOptions): FilterImplOptions {
   const handler = (typeof filter === 'function' ? filter : filter.handler) as Handler
   const bounded: Handler = function (value, ...given) {
@@ -78,7 +78,7 @@ export function boundedOperators(operators: Operators): Operators {
   ) as Operators
 }
 
-/** Of a named argument LiquidJS gives name and value. */
+/** LiquidJS passes a named argument as a pair of name and value. */
 const isPair = (argument: unknown[]) => argument.length === 2 && typeof argument[0] === 'string'
 
 function costOf(name: string, value: unknown, args: unknown[], most: number): number {
@@ -95,7 +95,7 @@ const directivesIn = (format: unknown) => (typeof format === 'string' ? format.s
 
 const lengthOf = (value: unknown) => (typeof value === 'string' || Array.isArray(value) ? value.length : 1)
 
-/** About the characters of a value as text; stops beyond `most`. */
+/** The approximate characters of a value as text; stops counting beyond `most`. */
 export function weightOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 10

@@ -40,7 +40,7 @@ function score(text: string, delimiter: string): number {
       },
     })
   } catch {
-    // The sample may end within quotes; the rows before suffice.
+    // The sample may end within quotes: the rows before it are enough.
   }
   const columns = rows[0]?.length ?? 0
   if (columns < 2) return 0

@@ -53,7 +53,7 @@ export async function* readRows(
       const failure = await reader.write(piece.subarray(at, at + CSV.turn))
       yield* reader.take()
       if (failure) throw failure
-      // What a tenant uploads is parsed for as long as it lasts: others have their turn in between.
+      // Yields: the file of a tenant may be large.
       await setImmediate()
     }
   }
@@ -113,7 +113,7 @@ class RowReader {
     return this.rows.splice(0)
   }
 
-  /** The parser does not report empty lines: without this the window would grow. */
+  /** The parser does not report empty lines: the window would grow. */
   private skipEmptyLines(): void {
     const empty = emptyLines(this.window)
     // A CR at the end stays: it may be the first half of a CRLF.
@@ -132,7 +132,7 @@ class RowReader {
     if (this.tooWide === undefined) this.rows.push({ cells, line, end: this.place })
   }
 
-  /** What csv-parse accepts: it counts the text of a row, not its delimiters. */
+  /** The error of a row that csv-parse accepts: it counts the text of a row, not its delimiters. */
   private refused(): CsvError | undefined {
     if (this.tooWide !== undefined)
       return new CsvError(
@@ -168,8 +168,8 @@ const closing = (line: number) => `close the quote on line ${line}; double a quo
 const QUOTE = 34
 
 /**
- * Whether the beginning of a row ends in a quoted cell: the parser does not tell. Byte by byte, for a row may have a
- * million cells.
+ * Whether the beginning of a row ends in a quoted cell, which the parser does not report. Reads byte by byte: a row may
+ * have a million cells.
  */
 function endsInQuotes(row: Buffer, delimiter: Buffer): boolean {
   let quoted = false

@@ -1,0 +1,273 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { NewEvent } from '../db/events/outbox.ts'
+import { nodeSpanId } from '../db/model/spans.ts'
+import { gathering, type Tenant } from '../db/postgres/tenancy.ts'
+import type { Logger } from '../db/process/log.ts'
+import type { SecretsKey } from '../db/process/seal.ts'
+import { belowNode, belowRun, traceNode, traceRun } from '../db/process/traces/runs.ts'
+import { approvalLink } from '../db/runs/approval-links.ts'
+import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
+import { runEvent } from '../db/runs/events.ts'
+import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
+import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
+import { recordSegment } from '../db/runs/moves/segments.ts'
+import { listCreated } from '../db/runs/state.ts'
+import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
+import type { LoopHost } from '../workflows/interpret/loops.ts'
+import type { CreatedObject, RunNode, RunState } from '../workflows/interpret/run-state.ts'
+import { runSegment, type SegmentHost, type SegmentResult } from '../workflows/interpret/segment.ts'
+import type { Program, ProgramNode } from '../workflows/language/definition.ts'
+import { LIMITS } from '../workflows/shared/run-limits.ts'
+import { createTurns } from '../workflows/shared/turns.ts'
+import type { EffectFactories } from './effects/define.ts'
+import { runLightNode } from './light-node.ts'
+import { loadSegment, type TemporalRun } from './load-segment.ts'
+import type { Programs } from './programs.ts'
+import { beginWaits, readAnswers, withoutCancelled } from './waits.ts'
+
+export interface SegmentDeps {
+  log: Logger
+  programs: Programs
+  effects: EffectFactories
+  /** The base URL of the API, for links to runs in the Temporal UI. */
+  publicUrl: string | undefined
+  /** Signs the links of approvals. 32 bytes. */
+  secretsKey: SecretsKey
+  /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
+  recordDelay?: ((milliseconds: number) => void) | undefined
+}
+
+/**
+ * When nodes run in savepoints. A savepoint takes two more statements, each with its wait for PostgreSQL: half of those
+ * of a node. So nodes take none at first, and if one fails, the segment is repeated with `savepoints`. They are taken at
+ * once where a failure is likely: in a run whose loops have failed items, and for a node outside of loops that has failed
+ * in this process.
+ */
+interface Careful {
+  savepoints: boolean
+  failedBefore: WeakSet<ProgramNode>
+}
+
+/** One segment in progress. */
+interface Work {
+  tx: Tenant
+  deps: SegmentDeps & Careful
+  input: SegmentInput
+  temporalRun: TemporalRun
+  state: RunState
+  program: Program
+  /** What happened, with a cancellation that Temporal was not told of. */
+  happened: Happened[]
+  now: Date
+  /** `workflow.started`, if the run starts. */
+  started: NewEvent[]
+  /** What the nodes have raised and created so far. */
+  events: NewEvent[]
+  created: CreatedObject[]
+}
+
+/**
+ * Runs one segment in the transaction `tx`, and writes all that it changes. A segment that is already recorded returns
+ * its answer again.
+ * @returns undefined if only the newest Temporal run of the workflow may go on.
+ */
+export async function commitSegment(
+  tx: Tenant,
+  deps: SegmentDeps & Careful,
+  input: SegmentInput,
+  temporalRun: TemporalRun,
+): Promise<SegmentAnswer | undefined> {
+  const loaded = await loadSegment(tx, input, temporalRun)
+  if (!loaded || 'commands' in loaded) return loaded
+  const work = await beginWork(tx, deps, input, temporalRun, loaded.state)
+  reportDelay(work)
+  const { answers, children, hasWaits } = await readAnswers(tx, work.state, work.happened)
+  const result = await runSegment(
+    work.program,
+    work.state,
+    { ...input, happened: work.happened },
+    { ...hostOf(work), answers, children, reissue: loaded.reissue },
+  )
+  await writeResult(work, result, hasWaits || result.waits.length > 0)
+  return result.answer
+}
+
+async function beginWork(
+  tx: Tenant,
+  deps: SegmentDeps & Careful,
+  input: SegmentInput,
+  temporalRun: TemporalRun,
+  state: RunState,
+): Promise<Work> {
+  const happened = withCancellation(state, input.happened)
+  const program = await deps.programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
+  const started = startedEvent(input, happened, state)
+  return {
+    tx,
+    deps,
+    input,
+    temporalRun,
+    state,
+    program,
+    happened,
+    started,
+    now: new Date(),
+    events: [],
+    created: [],
+  }
+}
+
+/**
+ * Adds a cancellation that was requested in the row, which is locked. Temporal's may never arrive: the relay sends it only
+ * to running runs, and this segment may pause the run.
+ */
+function withCancellation({ run }: RunState, happened: Happened[]): Happened[] {
+  const isKnown = run.cancel_requested_at === null || happened.some(({ type }) => type === 'cancelled')
+  return isKnown ? happened : [...happened, { type: 'cancelled' }]
+}
+
+/** `workflow.started` in the first segment of a run. Its id is generated first: it sorts before the nodes' events. */
+function startedEvent({ segment }: SegmentInput, happened: Happened[], { run }: RunState): NewEvent[] {
+  const starts = segment === 0 && !happened.some(({ type }) => type === 'cancelled')
+  return starts ? [{ id: uuidv7(), ...runEvent(run, 'running') }] : []
+}
+
+/** Reports how long Temporal took to continue the run: since its timer was due, or its node's result was recorded. */
+function reportDelay({ deps, state: { run, nodes }, happened, now }: Work): void {
+  // A delay that ended during a pause was not late.
+  if (run.resumes > 0) return
+  const times = happened.flatMap((one) => {
+    if (one.type !== 'timer' && one.type !== 'settled') return []
+    const row = nodes.find(({ path, node_id }) => path === (one.path ?? '') && node_id === one.node)
+    const since = one.type === 'timer' ? row?.wait_until : row?.ended_at
+    return since ? [Date.parse(since)] : []
+  })
+  // A node whose timer has fired may have waited for the segment before: the last one counts.
+  if (times.length > 0) deps.recordDelay?.(Math.max(0, now.getTime() - Math.max(...times)))
+}
+
+/** What the interpreter asks of the database. */
+function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue'> {
+  const { run } = work.state
+  const { publicUrl } = work.deps
+  return {
+    clock: Date.now,
+    hold: run.pause_requested_at !== null,
+    limits: LIMITS,
+    runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
+    loops: loopsOf(work.tx, run),
+    runNode: nodeRunner(work),
+  }
+}
+
+function loopsOf(tx: Tenant, run: RunState['run']): LoopHost {
+  return {
+    items: (loop, from, count) => listItems(tx, run.id, loop, { from, count }),
+    results: (loop) => listResults(tx, run.id, loop),
+    ...(run.retry_of ? { kept: (loop: string) => findKeptLoop(tx, run.id, loop) } : {}),
+  }
+}
+
+/** Runs light nodes in the transaction, with a savepoint each where a failure is likely. */
+function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHost['runNode'] {
+  const { run } = state
+  const { failedBefore, savepoints } = deps
+  const turn = createTurns()
+  // Where items have failed, others will: the segment would be repeated.
+  const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
+  // One for all nodes: what it has read and locked is known to the next one.
+  const optimistic = careful ? tx : gathering(tx)
+  return async (node, scope, path) => {
+    // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
+    await turn()
+    const before = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
+    const withSavepoint = careful || (path === '' && failedBefore.has(node))
+    const traced = belowNode(withSavepoint ? tx : optimistic, run, { path, node_id: node.id, attempt: 1 })
+    const attempt = { node, path, state, scope, now, signal: NEVER, created: before }
+    const done = await runLightNode(deps, traced, attempt, withSavepoint)
+    if (path === '' && node.effect !== 'pure' && done.outcome.status === 'failed') failedBefore.add(node)
+    const span = tx.spans && { span: nodeSpanId(run.id, path, node.id, 1) }
+    events.push(...done.raised.map((event) => ({ ...event, ...span })))
+    created.push(...done.created)
+    return done.outcome
+  }
+}
+
+/** A segment is never cancelled: it is short, and all or nothing. */
+const NEVER = new AbortController().signal
+
+/**
+ * Writes the rows, waits, events and the answer of a segment. If the run ends, its waits end with it, and the runs that
+ * wait for it are told.
+ */
+async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean): Promise<void> {
+  const { tx, state, input } = work
+  const { run } = state
+  const end = await withErrorWorkflow(tx, run, withReason(run, result.end))
+  const cancelled = result.nodes.filter(({ status }) => status === 'cancelled')
+  const requested = await beginNewWaits(work, withoutCancelled(result.waits, cancelled))
+  const endsFamily = end !== undefined && (run.parent_run_id !== null || hasWaits)
+  const cancelsWaits = !end && cancelled.length > 0
+  if (!endsFamily && !cancelsWaits) tx.last()
+  if (tx.spans) traceSegment(work, result.nodes, end)
+  await recordSegment(belowRun(tx, run), run.id, {
+    temporal_run_id: work.temporalRun.id,
+    segment: input.segment,
+    answer: result.answer,
+    nodes: result.nodes,
+    loops: result.loops,
+    iterations: result.iterations,
+    events: [...work.started, ...work.events, ...requested, ...endEvents(run, end)],
+    created: work.created,
+    sleeps_until: result.sleepsUntil,
+    paused: result.paused,
+    ...(end ? { end } : {}),
+  })
+  if (endsFamily) await endFamily(tx, run)
+  if (cancelsWaits) await cancelWaits(tx, run.id, cancelled)
+}
+
+/** The end of a run; if it was cancelled by a rule, with the reason. */
+function withReason({ cancel_reason }: RunState['run'], end: SegmentResult['end']): SegmentResult['end'] {
+  if (end?.status !== 'cancelled' || !end.error || cancel_reason === null) return end
+  return { ...end, error: { ...end.error, message: cancel_reason } }
+}
+
+/** The end of a run; if it failed, with what became of its error workflow. */
+export async function withErrorWorkflow<E extends SegmentResult['end']>(
+  tx: Tenant,
+  run: RunState['run'],
+  end: E,
+): Promise<E> {
+  if (end?.status !== 'failed' || !end.error) return end
+  return { ...end, error: await startErrorWorkflow(tx, run, { status: end.status, error: end.error }) }
+}
+
+/** @returns the events to raise: the requests of approvals. */
+function beginNewWaits({ tx, state, deps }: Work, waits: SegmentResult['waits']): Promise<NewEvent[]> {
+  return beginWaits(tx, state.run, waits, (approval) =>
+    approvalLink(deps.secretsKey, deps.publicUrl, approval),
+  )
+}
+
+/** A cancellation raises no event. */
+function endEvents(run: RunState['run'], end: SegmentResult['end']): NewEvent[] {
+  return end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
+}
+
+/** Records the spans of the nodes that ended in a segment, and of its run. The attempts of external nodes have theirs. */
+function traceSegment(
+  { tx, state: { run }, program }: Work,
+  nodes: RunNode[],
+  end: SegmentResult['end'],
+): void {
+  for (const node of nodes)
+    if (node.ended_at !== null && program.nodes[node.node_id]?.effect !== 'external')
+      traceNode(tx, run, node, {
+        start: Date.parse(node.started_at),
+        end: Date.parse(node.ended_at),
+        failed: node.status === 'failed',
+        calls: false,
+      })
+  if (end) traceRun(tx, run, end.status)
+}

@@ -1,0 +1,73 @@
+import { createDeliver } from '../activities/deliver.ts'
+import { createEffects } from '../activities/effects/index.ts'
+import { createFiles } from '../activities/files/index.ts'
+import { createHttp } from '../activities/http/client.ts'
+import { createActivities } from '../activities/index.ts'
+import { createMailer } from '../activities/mail/mailer.ts'
+import { RateSource } from '../activities/rates/source.ts'
+import { CodeRunner } from '../activities/sandbox/runner.ts'
+import { connect } from '../db/postgres/connect.ts'
+import { databaseUrls, secretsKey } from '../db/process/config.ts'
+import { createLogger, flushLog } from '../db/process/log.ts'
+import { LogOutput } from '../db/process/log-output.ts'
+import { createMetrics } from '../db/process/metrics.ts'
+import { temporalProfile } from '../db/process/temporal-profile.ts'
+import { startTraces } from '../db/process/traces/start.ts'
+import type { WorkerConfig } from './config.ts'
+import { RunCapacity } from './run-capacity.ts'
+import { installSdkRuntime } from './sdk-runtime.ts'
+import { MOST_RUNS } from './workers.ts'
+
+export type WorkerContext = Awaited<ReturnType<typeof createContext>>
+
+/** Builds what lives as long as the worker process. Temporal and the database may still be unreachable. */
+export async function createContext(config: WorkerConfig) {
+  const output = new LogOutput(1)
+  const log = createLogger('worker', config.LOG_LEVEL, output)
+  const sdkMetrics = await installSdkRuntime(log)
+  const traces = await startTraces('worker', config, log)
+  const urls = databaseUrls(config)
+  const db = connect({ ...urls, traces, poolSize: config.DATABASE_POOL, applicationName: 'agx worker' })
+  const metrics = createMetrics({ db, log: output, queues: true })
+  metrics.collectProcess()
+
+  const publicUrl = config.PUBLIC_URL
+  const key = secretsKey(config)
+  const http = createHttp({ allow: config.EGRESS_ALLOW })
+  const code = new CodeRunner()
+  const mailer = createMailer(config)
+  const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
+  const effects = createEffects({ db, http: http.call, code, mailer, rates })
+  const capacity = new RunCapacity(MOST_RUNS)
+  return {
+    config,
+    log,
+    db,
+    urls,
+    metrics,
+    /** In Prometheus' text format. */
+    metricsText: async () => (await metrics.text()) + (await sdkMetrics()),
+    secretsKey: key,
+    mailer,
+    capacity,
+    connectionOptions: temporalProfile().connectionOptions,
+    activities: createActivities({
+      db,
+      log,
+      effects,
+      secretsKey: key,
+      publicUrl,
+      traces,
+      recordDelay: (ms) => capacity.recordDelay(ms),
+    }),
+    deliveries: createDeliver({ db, http, secretsKey: key, traces }),
+    files: createFiles({ db, log }),
+    async close(): Promise<void> {
+      await http.close()
+      await code.close()
+      await db.close()
+      await traces?.close()
+      await flushLog(log)
+    },
+  }
+}

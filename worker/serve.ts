@@ -1,0 +1,136 @@
+import { setTimeout } from 'node:timers/promises'
+import { Client } from '@temporalio/client'
+import { NativeConnection, type Worker } from '@temporalio/worker'
+import { requireKnownSchema } from '../db/migrations/migrate.ts'
+import { ConfigError } from '../db/model/config-error.ts'
+import { requirePlainLogins } from '../db/postgres/logins.ts'
+import { approvalLink } from '../db/runs/approval-links.ts'
+import { requireTemporalServer } from '../db/runs/temporal-server.ts'
+import { bounded } from './bounded.ts'
+import { workflowBundle } from './bundle.ts'
+import type { WorkerContext } from './context.ts'
+import type { Health } from './health.ts'
+import { countActivities } from './metrics.ts'
+import { allQueues } from './queues/index.ts'
+import { Relay } from './relay.ts'
+import { Sweep } from './sweep.ts'
+import { describeTemporalServer } from './temporal-server.ts'
+import { createWorkers } from './workers.ts'
+
+/** The first and the greatest delay before the next connection to Temporal. */
+const MIN_DELAY_MS = 250
+const MAX_DELAY_MS = 2_000
+/** The time limit of the starts in progress when the relay closes. */
+const RELAY_MS = 2_000
+/** The time limit of cancelled activities, and of closing the connections. */
+const EXIT_MS = 5_000
+
+const graceMs = ({ config }: WorkerContext) => config.SHUTDOWN_GRACE * 1_000
+
+/** The longest time that `serve` takes to end once it is stopping, in milliseconds. */
+export const shutdownLimitMs = (context: WorkerContext) => RELAY_MS + graceMs(context) + EXIT_MS
+
+interface Connected {
+  connection: NativeConnection
+  workers: Worker[]
+}
+
+/**
+ * Runs the workers, the relay and the sweep until `stopping` is aborted. While Temporal or the database is unreachable,
+ * the process keeps running, is not ready on /readyz, and reconnects with backoff. Throws ConfigError.
+ */
+export async function serve(context: WorkerContext, health: Health, stopping: AbortSignal): Promise<void> {
+  const bundle = await workflowBundle(context.config.DATA_DIR)
+  for (let delay = MIN_DELAY_MS; !stopping.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
+    try {
+      const connected = await connectWorkers(context, bundle)
+      delay = MIN_DELAY_MS
+      await serveConnected(context, connected, health, stopping)
+    } catch (error) {
+      if (error instanceof ConfigError) throw error
+      context.log.error(
+        { err: error, delay },
+        'Temporal (TEMPORAL_ADDRESS) or the database is unavailable; retrying',
+      )
+      await setTimeout(delay, undefined, { signal: stopping }).catch(() => {})
+    }
+  }
+}
+
+/** Checks that the database and Temporal are those of this installation, then creates the workers. */
+async function connectWorkers(context: WorkerContext, bundle: string): Promise<Connected> {
+  const { config, db } = context
+  const namespace = config.TEMPORAL_NAMESPACE
+  await requireKnownSchema(db.system)
+  if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(context.urls)
+  const connection = await NativeConnection.connect(context.connectionOptions)
+  const server = await describeTemporalServer(connection, namespace)
+  await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)
+  const workers = await createWorkers({
+    capacity: context.capacity,
+    connection,
+    namespace,
+    taskQueue: config.TEMPORAL_TASK_QUEUE,
+    bundle,
+    activities: context.activities,
+    deliveries: context.deliveries,
+    files: context.files,
+    shutdownGraceMs: graceMs(context),
+    stackTraces: config.WORKFLOW_STACK_TRACES,
+    interceptors: { activity: [countActivities(context.metrics)] },
+  })
+  return { connection, workers }
+}
+
+/** Works until `stopping` is aborted or a worker fails; then ends its parts in order. */
+async function serveConnected(
+  context: WorkerContext,
+  { connection, workers }: Connected,
+  health: Health,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { db, log, config } = context
+  const namespace = config.TEMPORAL_NAMESPACE
+  const taskQueue = config.TEMPORAL_TASK_QUEUE
+  const client = new Client({ connection, namespace })
+  const relay = new Relay({ db, client, log, queues: queuesOf(context) })
+  const sweep = new Sweep({ db, client, log })
+  const running = Promise.all(workers.map((worker) => worker.run()))
+  health.watch({ connection, workers })
+  try {
+    await relay.start()
+    sweep.start()
+    log.info({ taskQueue, namespace }, 'working')
+    await Promise.race([running, aborted(stopping)])
+  } finally {
+    // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
+    await Promise.race([relay.close(), setTimeout(RELAY_MS)])
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+    // Bounded: a call to a Temporal that hangs must not keep the process from connecting again.
+    const ended = Promise.all([running.catch(() => {}), sweep.close()])
+    await Promise.race([ended, setTimeout(graceMs(context) + EXIT_MS, undefined, { ref: false })])
+    health.watch(undefined)
+    await bounded(EXIT_MS, 'the end of the connection to Temporal', connection.close())
+  }
+}
+
+function queuesOf({ db, log, config, capacity, mailer, secretsKey }: WorkerContext) {
+  const publicUrl = config.PUBLIC_URL
+  return allQueues({
+    db,
+    taskQueue: config.TEMPORAL_TASK_QUEUE,
+    log,
+    capacity,
+    mailer,
+    publicUrl,
+    approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
+    secretsKey,
+  })
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

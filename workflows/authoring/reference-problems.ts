@@ -1,0 +1,240 @@
+import type { Definition, NodeSpec } from '../language/definition.ts'
+import type { Reference } from '../language/expressions/references.ts'
+import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
+import type { Problem } from '../language/problems.ts'
+import { memberHint, NODE_MEMBERS, nameHint, rootHint } from '../language/reference-hints.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import { findNodeType, LOOP_TYPES } from '../nodes/index.ts'
+import type { Graph } from './graph.ts'
+import { type Bodies, isLoop } from './loops.ts'
+import type { Lowered } from './lower.ts'
+
+const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
+/** The roots that exist only in the body of a loop. */
+const ITEM_ROOTS = ['item', 'index']
+/** The fields of a loop's output in its own body. */
+const ITEM_FIELDS = ['item', 'index', 'count']
+
+/** The nodes that a hint names. */
+const MAX_NAMED = 5
+
+/** What the references of a definition can name. */
+export interface Names {
+  graph: Graph
+  bodies: Bodies
+  inputs: Definition['inputs']
+  nodes: ReadonlyMap<string, NodeSpec>
+  /** The fields of a node's output; undefined if it can have any field. */
+  fieldsOf(node: NodeSpec): Fields | undefined
+}
+
+interface Fields {
+  names: readonly string[]
+  known: ReadonlySet<string>
+}
+
+/** Where a placeholder stands. */
+export interface Place {
+  /** The node that reads it; absent for an output of the workflow. */
+  reader?: NodeSpec
+  /** It is in the config of a node that calls other services. */
+  external?: boolean
+  /** The root that only this setting can read. */
+  late?: string | undefined
+  /** It is rendered for each item of a list. */
+  perItem?: boolean
+  /** It would be rendered for each item, if the node had `items`. */
+  withoutItems?: boolean
+}
+
+type ReferenceProblem = Pick<Problem, 'code' | 'message' | 'hint'>
+
+export function namesOf({ definition }: Lowered, graph: Graph, bodies: Bodies, catalogue: Catalogue): Names {
+  return {
+    graph,
+    bodies,
+    inputs: definition.inputs,
+    nodes: new Map(definition.nodes.map((node) => [node.id, node])),
+    fieldsOf: remembered((node: NodeSpec) => {
+      const names = findNodeType(node.type)?.outputFields(node.config, catalogue)
+      return names && fields(names)
+    }),
+  }
+}
+
+const fields = (names: readonly string[]): Fields => ({ names, known: new Set(names) })
+
+function remembered<K extends object, V>(compute: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    if (!known.has(key)) known.set(key, compute(key))
+    return known.get(key)!
+  }
+}
+
+/** What is wrong with one reference: the first problem of its segments, from left to right, then of its order. */
+export function referenceProblem(
+  names: Names,
+  reference: Reference,
+  place: Place,
+): ReferenceProblem | undefined {
+  const [root, name] = reference.path.map(String)
+  if (root === undefined || root === place.late) return undefined
+  if (ITEM_ROOTS.includes(root)) return itemProblem(names, root, place)
+  if (!ROOTS.includes(root)) return rootProblem(names, reference, root)
+  if (root === SECRETS_ROOT) return secretProblem(reference, place)
+  if (name === undefined) return undefined
+  if (root === 'inputs') return inputProblem(names, reference, name)
+  if (root === 'nodes') return nodeProblem(names, reference, name, place)
+  return undefined
+}
+
+/** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+function loopsAround({ bodies }: Names, { reader, perItem }: Place): readonly string[] {
+  if (!reader) return []
+  const outer = bodies.around(reader.id)
+  return perItem && isLoop(reader) ? [reader.id, ...outer] : outer
+}
+
+function itemProblem(names: Names, root: string, place: Place): ReferenceProblem | undefined {
+  if (place.perItem || loopsAround(names, place).length > 0) return undefined
+  return {
+    code: 'root_not_available',
+    message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
+    hint: place.withoutItems
+      ? `add \`items\`, the list for whose items ${place.reader?.id} renders this: \`items: "{{ nodes.<id>.output.data }}"\``
+      : 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+  }
+}
+
+function rootProblem({ nodes, inputs }: Names, reference: Reference, root: string): ReferenceProblem {
+  return {
+    code: 'unknown_root',
+    message: `unknown root ${root}: a placeholder starts with one of ${ROOTS.join(', ')}`,
+    hint: () => rootHint(reference, { roots: ROOTS, nodes: [...nodes.keys()], inputs: Object.keys(inputs) }),
+  }
+}
+
+function secretProblem(reference: Reference, { external }: Place): ReferenceProblem | undefined {
+  const code = 'root_not_available'
+  if (!external)
+    return {
+      code,
+      message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
+      hint: 'read the secret where it is sent; keep what is no secret in env',
+    }
+  return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
+}
+
+function inputProblem({ inputs }: Names, reference: Reference, name: string): ReferenceProblem | undefined {
+  if (Object.hasOwn(inputs, name)) return undefined
+  return {
+    code: 'unknown_input',
+    message: `the workflow has no input ${name}`,
+    hint: () => nameHint(reference, 1, Object.keys(inputs)),
+  }
+}
+
+function nodeProblem(
+  names: Names,
+  reference: Reference,
+  name: string,
+  place: Place,
+): ReferenceProblem | undefined {
+  const node = names.nodes.get(name)
+  if (!node)
+    return {
+      code: 'unknown_node',
+      message: `there is no node ${name}`,
+      hint: () => nameHint(reference, 1, [...names.nodes.keys()]),
+    }
+  return (
+    memberProblem(reference) ??
+    fieldProblem(names, reference, node, place) ??
+    bodyProblem(names, node, place) ??
+    orderProblem(names, reference, node, place)
+  )
+}
+
+function memberProblem(reference: Reference): ReferenceProblem | undefined {
+  const [, , member] = reference.path.map(String)
+  if (member === undefined || NODE_MEMBERS.includes(member)) return undefined
+  return {
+    code: 'unknown_field',
+    message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
+    hint: memberHint(reference),
+  }
+}
+
+function fieldProblem(
+  names: Names,
+  reference: Reference,
+  node: NodeSpec,
+  place: Place,
+): ReferenceProblem | undefined {
+  const [, , member, field] = reference.path.map(String)
+  if (member !== 'output' || field === undefined || reference.optional) return undefined
+  const known = loopsAround(names, place).includes(node.id) ? fields(ITEM_FIELDS) : names.fieldsOf(node)
+  if (!known || known.known.has(field)) return undefined
+  return {
+    code: 'unknown_field',
+    message: `the output of ${node.id} has no field ${field}`,
+    hint: () => nameHint(reference, 3, known.names),
+  }
+}
+
+function bodyProblem(names: Names, node: NodeSpec, place: Place): ReferenceProblem | undefined {
+  const loops = loopsAround(names, place)
+  const outside = names.bodies.around(node.id).find((loop) => !loops.includes(loop))
+  if (outside === undefined) return undefined
+  return {
+    code: 'not_upstream',
+    message: `${node.id} is in the body of ${outside}: it has a result for each item, which only the body can read`,
+    hint: `nodes.${outside}.output.items`,
+  }
+}
+
+function orderProblem(
+  names: Names,
+  reference: Reference,
+  node: NodeSpec,
+  place: Place,
+): ReferenceProblem | undefined {
+  const { graph, bodies } = names
+  const { reader, perItem } = place
+  // An output of the workflow is rendered after all nodes.
+  if (!reader) return undefined
+  // A setting that a loop renders for each item reads the loop and its body.
+  if (perItem && isLoop(reader) && (node === reader || bodies.around(node.id).includes(reader.id)))
+    return undefined
+  // Nodes in a cycle and unreachable nodes have no order; both are reported already.
+  if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
+  if (node.id === reader.id)
+    return {
+      code: 'not_upstream',
+      message: `${node.id} reads its own result, which exists only after it has ended`,
+      hint: () => upstreamHint(names, reader.id),
+    }
+  if (!graph.mayPrecede(node.id, reader.id))
+    return {
+      code: 'not_upstream',
+      message: `${node.id} is not upstream of ${reader.id}: its result is never available there`,
+      hint: () => upstreamHint(names, reader.id),
+    }
+  if (reference.optional || graph.surelyPrecedes(node.id, reader.id)) return undefined
+  return {
+    code: 'maybe_not_upstream',
+    message: `${node.id} is not upstream of ${reader.id} on every path`,
+    hint: 'add a default: {{ … | default: "" }}',
+  }
+}
+
+function upstreamHint({ nodes, graph }: Names, reader: string): string {
+  const before = [...nodes.keys()].filter((id) => id !== reader && graph.mayPrecede(id, reader))
+  return before.length > 0
+    ? `read a node before it: ${before
+        .slice(-MAX_NAMED)
+        .map((id) => `nodes.${id}.output`)
+        .join(', ')}`
+    : 'no node is before it: read inputs or trigger'
+}
