@@ -29,9 +29,8 @@ const CONFIGURATION = {
 
 /** The bundle leaves `--scalar-custom-header-height` free above its own parts. */
 const STYLE = `:root{--scalar-custom-header-height:44px}
-.pages{position:sticky;top:0;z-index:10;height:44px;padding:0 1rem;display:flex;gap:1.2rem;align-items:center;overflow-x:auto;white-space:nowrap;font:14px system-ui,sans-serif;background:#f5f6f8}
-.pages a{color:#1f2328;text-decoration:none}
-@media(prefers-color-scheme:dark){.pages{background:#1e2229}.pages a{color:#d7dce3}}`
+.pages{position:sticky;top:0;z-index:10;height:44px;padding:0 1rem;display:flex;gap:1.2rem;align-items:center;overflow-x:auto;white-space:nowrap;font:14px system-ui;background:Canvas;color-scheme:light dark}
+.pages a{color:CanvasText}`
 
 const LINKS = NAVIGATION.flatMap(({ pages }) => pages)
   .map(({ path, title }) => `<a href="${path}"${path === '/docs' ? ' aria-current="page"' : ''}>${title}</a>`)

@@ -316,7 +316,7 @@ export const workerVariables = z.object({
     .default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml')
     .meta(
       about(
-        'source of `convert_currency`: the XML of the European Central Bank, or JSON `{"base": "EUR", "date": ' +
+        'source of exchange rates: the XML of the European Central Bank, or JSON `{"base": "EUR", "date": ' +
           '"2026-01-05", "rates": {"USD": 1.2}}`; it is read when a node needs it, at most once an hour',
       ),
     ),
