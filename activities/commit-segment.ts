@@ -39,9 +39,9 @@ export interface SegmentDeps {
 
 /**
  * When nodes run in savepoints. A savepoint takes two more statements, each with its wait for PostgreSQL: half of those
- * of a node. So nodes take none at first, and if one fails, the segment is repeated with `savepoints`. They are taken at
- * once where a failure is likely: in a run whose loops have failed items, and for a node outside of loops that has failed
- * in this process.
+ * of a node. So nodes take none at first, and if one fails, the segment is repeated with `savepoints`. They are taken
+ * at once where a failure is likely: in a run whose loops have failed items, and for a node outside of loops that has
+ * failed in this process.
  */
 interface Careful {
   savepoints: boolean
@@ -146,7 +146,7 @@ function reportDelay({ deps, state: { run, nodes }, happened, now }: Work): void
   if (times.length > 0) deps.recordDelay?.(Math.max(0, now.getTime() - Math.max(...times)))
 }
 
-/** What the interpreter asks of the database. */
+/** The dependencies of the interpreter, over the transaction. */
 function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue'> {
   const { run } = work.state
   const { publicUrl } = work.deps
@@ -173,12 +173,12 @@ function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHos
   const { run } = state
   const { failedBefore, savepoints } = deps
   const turn = createTurns()
-  // Where items have failed, others will: the segment would be repeated.
+  // Items of these loops have failed: others probably will, and the segment would be repeated.
   const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
-  // One for all nodes: what it has read and locked is known to the next one.
+  // Shared by all nodes: a node need not read and lock again what an earlier one did.
   const optimistic = careful ? tx : gathering(tx)
   return async (node, scope, path) => {
-    // Pure nodes wait for nothing: without this, a segment of them would hold up the process.
+    // Pure nodes never yield: a segment of them would block the event loop.
     await turn()
     const before = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
     const withSavepoint = careful || (path === '' && failedBefore.has(node))
@@ -197,8 +197,8 @@ function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHos
 const NEVER = new AbortController().signal
 
 /**
- * Writes the rows, waits, events and the answer of a segment. If the run ends, its waits end with it, and the runs that
- * wait for it are told.
+ * Writes the rows, waits, events and the answer of a segment. The end of a run also closes its waits, and answers its
+ * parent.
  */
 async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean): Promise<void> {
   const { tx, state, input } = work
@@ -227,13 +227,13 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   if (cancelsWaits) await cancelWaits(tx, run.id, cancelled)
 }
 
-/** The end of a run; if it was cancelled by a rule, with the reason. */
+/** The end of a run, with the reason if a rule cancelled it. */
 function withReason({ cancel_reason }: RunState['run'], end: SegmentResult['end']): SegmentResult['end'] {
   if (end?.status !== 'cancelled' || !end.error || cancel_reason === null) return end
   return { ...end, error: { ...end.error, message: cancel_reason } }
 }
 
-/** The end of a run; if it failed, with what became of its error workflow. */
+/** Starts the error workflow of a failed run. @returns the end of the run; its error says what was started. */
 export async function withErrorWorkflow<E extends SegmentResult['end']>(
   tx: Tenant,
   run: RunState['run'],
@@ -255,7 +255,7 @@ function endEvents(run: RunState['run'], end: SegmentResult['end']): NewEvent[] 
   return end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
 }
 
-/** Records the spans of the nodes that ended in a segment, and of its run. The attempts of external nodes have theirs. */
+/** Records the spans of the light nodes that ended in a segment, and of the run if it ended. */
 function traceSegment(
   { tx, state: { run }, program }: Work,
   nodes: RunNode[],

@@ -2,11 +2,11 @@
 const MAX_MS = 2 ** 31 - 1
 
 /**
- * Runs `work` with a signal that aborts when `outer` does, or after `ms`. Nothing of it remains afterwards: a signal of
- * `AbortSignal.any` that has a listener is kept for ever in Node.js 20 once its `AbortSignal.timeout` was collected,
- * which cost a worker 8 KB for each call (nodejs/node#54614).
- * @param work `isOver` tells whether the time was exceeded; `hold` stops the clock until the function that it returns is
- * called, for what is no work: to wait for a turn.
+ * Runs `work` with a signal that aborts when `outer` does, or after `ms`. Not by `AbortSignal.any`: Node.js 20 never
+ * frees such a signal with a listener once its `AbortSignal.timeout` was collected, 8 KB for each call
+ * (nodejs/node#54614).
+ * @param work `isOver` tells whether the time was exceeded; `hold` stops the clock while `work` waits for its turn,
+ * until the function that it returns is called.
  */
 export async function withDeadline<T>(
   ms: number,
@@ -31,10 +31,10 @@ export async function withDeadline<T>(
   }
 }
 
-/** Stops a clock, and returns the function that lets it go on. */
+/** Stops a clock, and returns the function that continues it. */
 export type Hold = () => () => void
 
-/** Calls `onOver` once the clock has gone for `ms`. */
+/** Calls `onOver` once the clock has run for `ms`. */
 function createClock(ms: number, onOver: () => void): { hold: Hold; stop(): void } {
   let left = ms
   let since = 0

@@ -35,7 +35,7 @@ export function createDeliver(deps: DeliverDeps) {
         message: answer.error ?? 'not due yet',
         type: 'delivery_failed',
         nextRetryDelay: Math.max(1, answer.retry_in_ms ?? 1),
-        // So that the worker does not log it as its own failure.
+        // The worker does not log a benign failure as its own.
         category: ApplicationFailureCategory.BENIGN,
       })
     },
@@ -83,7 +83,7 @@ async function attempt(
       'http.response.status_code': result.http_status,
     },
   })
-  // An attempt without a result does not count: at least once holds for the last attempt, too.
+  // Only attempts with a result count: the last one, too, is made at least once.
   const delay = scheduleOf(job)[job.answered]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
@@ -92,7 +92,7 @@ async function attempt(
   )
   const error = result.error ? { error: result.error } : {}
   if (status === 'delivering') {
-    // The sweep would find it, some seconds later: meanwhile a wake would undo the pause.
+    // Recorded now, because a wake would undo the pause before the sweep records it.
     if (Context.current().cancellationDetails?.paused)
       await db.tenant(organization_id, SYSTEM, (tx) =>
         markPaused(tx, { id: delivery_id, organization_id, releases: release }, true),
@@ -102,7 +102,7 @@ async function attempt(
   return { status: status === undefined || status === 'queued' ? 'held' : status, ...error }
 }
 
-/** Locks the endpoint before its deliveries, as all code does: it may become Inactive, which holds its deliveries. */
+/** Locks the endpoint before the delivery, as all code does: it may become Inactive, which holds its deliveries. */
 async function record(
   tx: Tenant,
   id: string,

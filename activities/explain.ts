@@ -4,7 +4,7 @@ import type { Logger } from '../db/process/log.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { SENTENCES } from './faults.ts'
 
-/** A fault of this service: only the log has its cause. */
+/** The failure by a fault of this service. Only the log has the cause. */
 export const UNEXPECTED: Failure = {
   error: { code: 'internal_error', message: 'The node failed unexpectedly.' },
   retryable: true,
@@ -20,16 +20,16 @@ export const TIMED_OUT: Failure = {
   retryable: true,
 }
 
-/** The attempt of a node was aborted at its time limit. */
+/** The failure of an attempt that was aborted at its time limit. */
 export const exceeded = (ms: number): Failure => ({
   error: { code: 'timeout', message: `The node exceeded its timeout of ${ms} ms.` },
   retryable: true,
 })
 
 /**
- * The failure of a node that did not throw a NodeError. Rethrows other errors of PostgreSQL (deadlock, lost connection),
- * because the transaction must be repeated. Logs unexpected errors, unless `signal` is aborted: a cancelled
- * call may throw any error of its library.
+ * The failure of a node that threw another error than a NodeError. Rethrows errors of PostgreSQL after which the
+ * transaction must be repeated (deadlock, lost connection). Logs unexpected errors, unless `signal` is aborted: a
+ * cancelled call may throw any error of its library.
  */
 export function explainError(
   error: unknown,

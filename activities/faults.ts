@@ -2,14 +2,14 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/activity'
 import { isConflict, isDatabaseUnavailable, isRefusal, isStatementTimeout } from '../db/postgres/sql-state.ts'
 
 /**
- * The kinds of errors that are not a node's own, by what a retry can change: `unavailable` (the database, at the moment),
- * `conflict` (a deadlock, a serialization failure, a lock that did not come), `timeout` (of a statement), `newer` (a run
- * that needs a newer worker), `refused` (data that PostgreSQL does not accept), `unexpected` (all others, such as a
- * TypeError or a missing definition).
+ * The kinds of errors that no node has caused: `unavailable` (the database), `conflict` (a deadlock, a serialization
+ * failure, a lock timeout), `timeout` (of a statement), `newer` (a run that needs a newer worker), `refused` (data that
+ * PostgreSQL does not accept), `unexpected` (all others, such as a TypeError or a missing definition). A retry can
+ * succeed after all but the last two.
  */
 export type Fault = 'unavailable' | 'conflict' | 'timeout' | 'newer' | 'refused' | 'unexpected'
 
-/** The run needs a newer worker than this one: another worker will take it. */
+/** The run needs a newer worker than this one. Temporal retries until a newer worker takes it. */
 export class NeedsNewerWorker extends Error {
   override readonly name = 'NeedsNewerWorker'
 }
@@ -28,7 +28,7 @@ export const isTransient = (error: unknown): boolean => !PERMANENT.includes(faul
 const PERMANENT: Fault[] = ['refused', 'unexpected']
 
 /**
- * The error as runs, histories and webhooks may show it: no SQL, no address, no stack, no value. The log has the original.
+ * The error as runs, histories and webhooks may show it: without SQL, addresses, stack and values, which the log has.
  */
 export function describeFault(error: unknown): string {
   const fault = faultOf(error)
@@ -45,8 +45,8 @@ export const SENTENCES: Record<Exclude<Fault, 'unexpected'>, string> = {
 }
 
 /**
- * The error as Temporal records it, without a stack. Failures of Temporal pass; everything else becomes an
- * `internal_error` that says no more than `describeFault`.
+ * The error as Temporal records it, without a stack. Temporal's own failures stay; every other error becomes an
+ * `internal_error` with the message of `describeFault`.
  */
 export function toFailure(error: unknown, options: { last: boolean; delay?: number }): Error {
   if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return withoutStack(error)
@@ -60,7 +60,7 @@ export function toFailure(error: unknown, options: { last: boolean; delay?: numb
   )
 }
 
-/** A history would store the paths of this machine. */
+/** Removes the stack: histories would store paths of this machine. */
 export function withoutStack<E extends Error>(error: E): E {
   error.stack = ''
   return error

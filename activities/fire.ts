@@ -30,7 +30,7 @@ export function createFire({ db, log }: { db: Database; log: Logger }): FireActi
   }
 }
 
-/** The database was restored to an earlier moment, or the organization was deleted. */
+/** Deletes the Schedule of an unknown workflow: the database was restored, or the organization was deleted. */
 async function deleteSchedule(client: Client, workflowId: string): Promise<void> {
   try {
     await client.schedule.getHandle(scheduleIdOf(workflowId)).delete()

@@ -5,8 +5,8 @@ const INTERVAL_MS = 1_000
 
 /**
  * Sends heartbeats of the current activity during `work`: they deliver cancellations, and let Temporal detect a dead
- * worker. `signal` aborts when the activity is cancelled, but not when an operator pauses it: the attempt finishes, and
- * only the next one waits.
+ * worker. `signal` aborts when the activity is cancelled, not when an operator pauses it: a pause stops only the next
+ * attempt.
  */
 export async function withHeartbeat<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const context = Context.current()

@@ -15,7 +15,7 @@ export function holdSlot(renew: () => Promise<boolean>): { signal: AbortSignal; 
   const abort = new AbortController()
   const stop = () => abort.abort(cancelled.reason)
 
-  /** An unavailable database aborts nothing. */
+  /** Does not abort while the database is unavailable. */
   async function check(): Promise<void> {
     const goesOn = await renew().catch(() => true)
     if (!goesOn && cancelled.aborted) stop()

@@ -15,7 +15,7 @@ export interface ActivityDeps {
   log: Logger
   /** From `createEffects`. */
   effects: EffectFactories
-  /** Opens what the API has sealed. 32 bytes. */
+  /** Opens the values that the API has sealed. 32 bytes. */
   secretsKey: SecretsKey
   /** Absent if traces are not configured. */
   traces?: Traces | undefined
@@ -27,7 +27,7 @@ export interface ActivityDeps {
   recordDelay?: ((milliseconds: number) => void) | undefined
 }
 
-/** The activities of runs by name: `advance`, the test of a node, and every node type, as any may be external. */
+/** The activities of runs by name: `advance`, the test of a node, and one for each node type. */
 export function createActivities(dependencies: ActivityDeps) {
   const deps = { ...dependencies, programs: new Programs() }
   const runNode = createRunNode(deps)

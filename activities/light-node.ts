@@ -6,8 +6,8 @@ import { type Attempt, failed, type NodeDeps, type Performed, performNode } from
 /**
  * Runs a pure, read or write node in a transaction. A read or write node runs in a savepoint: its failure undoes its
  * writes, and a refused statement does not abort the transaction.
- * @param withSavepoint false: if it fails, an error is thrown for which `needsSavepoints` is true: the transaction must be
- * repeated with savepoints.
+ * @param withSavepoint false: throws an error for which `needsSavepoints` is true if the node fails. The transaction
+ * must then be repeated with savepoints.
  */
 export async function runLightNode(
   deps: NodeDeps,
@@ -41,7 +41,7 @@ export async function runLightNode(
   return result!
 }
 
-/** A node without a savepoint failed: what it wrote can only be undone with the whole transaction. */
+/** A node without a savepoint failed: its writes can only be undone with the whole transaction. */
 class NeedsSavepoints extends Error {}
 
 /** Whether a transaction without savepoints must be repeated with them. */

@@ -11,15 +11,15 @@ import { NeedsNewerWorker } from './faults.ts'
 
 /** The start of a segment: the run is locked, and the Temporal run must own it. */
 
-/** The Temporal run that this segment belongs to. `newest`: Temporal has said that it is the newest of its workflow. */
+/** The Temporal run that this segment belongs to. `newest`: Temporal has confirmed that it is the newest one. */
 export interface TemporalRun {
   id: string
   newest: boolean
 }
 
 /**
- * After a reset, a segment of an older Temporal run may still be on its way: it must not take the row back. Asked outside
- * of the transaction. @returns the end of an older one.
+ * After a reset, a segment of an older Temporal run may still be running: it must not take over the row. Must be called
+ * outside of a transaction. @returns the answer that ends an older one; undefined for the newest.
  */
 export async function requireNewest(temporalRunId: string): Promise<SegmentAnswer | undefined> {
   const { client, info } = Context.current()
@@ -36,13 +36,15 @@ const UNKNOWN_RUN = {
 interface Loaded {
   state: RunState
   /**
-   * The workflow starts in the middle of the run, or the database has no answer of its segment before: the database was
+   * The workflow starts in the middle of the run, or the database does not have the segment before, because it was
    * restored to an earlier moment.
    */
   reissue: boolean
 }
 
-/** The state of the run, or an answer if there is nothing to do; undefined if only the newest Temporal run may go on. */
+/**
+ * The state of the run, or an answer if there is nothing to do; undefined if only the newest Temporal run may go on.
+ */
 export async function loadSegment(
   tx: Tenant,
   { run_id, segment, happened, resume }: SegmentInput,

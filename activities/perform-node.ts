@@ -19,7 +19,7 @@ import { traceparent } from './http/traceparent.ts'
 export interface Attempt
   extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'runId' | 'traceparent'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
-  /** The iteration that it is in, '' outside of any loop. */
+  /** The path of its frame: '' outside of any loop. */
   path: string
   /** From 1. */
   attempt: number
@@ -27,11 +27,11 @@ export interface Attempt
   scope: Scope
   /** The time of the segment. */
   now: Date
-  /** What nodes of the run created before a reset. */
+  /** The objects that the node created before a reset. */
   created?: CreatedObject[] | null
   /** Receives a line about each call of an effect; for node tests. */
   report?: Report
-  /** Of the organization: required for external nodes, unused by all others. */
+  /** The secrets of the organization: required for external nodes, unused by all others. */
   secrets?: OpenedSecrets
 }
 
@@ -39,7 +39,7 @@ export interface Performed {
   outcome: Outcome
   /** The events to write with the node's row; none if it failed. */
   raised: NewEvent[]
-  /** What the node created; nothing if it failed. */
+  /** The objects that the node created; none if it failed. */
   created: CreatedObject[]
 }
 
@@ -106,7 +106,7 @@ const traceparentOf = (
         return traceparent({ traceId: trace_id, spanId }, traces)
       }
 
-/** Counts what a node creates in `created`, and looks for each in what it created before. */
+/** Records the objects that a node creates in `created`, and finds those that it created before. */
 const onceIn =
   (
     { path, node_id }: Pick<CreatedObject, 'path' | 'node_id'>,
@@ -123,7 +123,7 @@ const onceIn =
     return result
   }
 
-/** An attempt that failed outside of the node. */
+/** The result of an attempt that failed outside of the node. */
 export const failed = (failure: Failure, input: unknown = null): Performed => ({
   outcome: { status: 'failed', input, ...failure },
   raised: [],

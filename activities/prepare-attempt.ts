@@ -19,7 +19,7 @@ interface Preparation {
   first: boolean
 }
 
-/** How often a delivery is read again that others change, or whose slot they take, while its attempt begins. */
+/** Attempts to read a delivery that others change, or whose slot they take, meanwhile. */
 const READS = 3
 
 /** Begins the attempt if it is due and has a slot. @returns the job, or the answer without an attempt. */
@@ -40,7 +40,7 @@ async function tryPreparing(
   if (!job) return { done: { status: 'failed', error: 'the delivery no longer exists' } }
   const done = answerUnlessDue(job, release)
   if (done) return { done }
-  // Started late: the relay's lease has expired. `deliverUntilDone` takes another slot.
+  // The relay's lease has expired, because the attempt started late. `deliverUntilDone` takes another slot.
   if (first && !job.has_slot) return { done: NO_SLOT }
   if (!job.has_slot && (job.free ?? 0) <= 0)
     return { done: { ...NO_SLOT, retry_in_ms: await waitForSlot(tx, delivery_id) } }
@@ -63,7 +63,7 @@ async function tryPreparing(
 /** The answer without an attempt; undefined if the workflow of this release must send the delivery now. */
 function answerUnlessDue(job: DeliveryJob, release: number): DeliverAnswer | undefined {
   if (job.status !== 'queued' && job.status !== 'delivering') return { status: job.status }
-  // It was held and released in the meantime: another workflow delivers it.
+  // The delivery was held and released in the meantime: another workflow delivers it.
   if (job.releases !== release) return { status: 'held' }
   const early = job.next_attempt_at ? job.next_attempt_at.getTime() - Date.now() : 0
   return early > 0 ? { status: 'waiting', retry_in_ms: early } : undefined

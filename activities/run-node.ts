@@ -31,14 +31,14 @@ export interface RunNodeDeps extends NodeDeps {
   secretsKey: SecretsKey
 }
 
-/** Temporal attempts after which an unexpected error, which no attempt of the node has caused, is final. */
+/** Temporal attempts after which an unexpected error, which the node has not caused, is final. */
 const MAX_FAILURES = 5
 
 /**
- * Renders, runs and records one attempt of an external node; the workflow only learns that it settled. The row of the
- * node counts the attempts and names the one that owns it: an attempt lost with a dying worker is repeated with the same
- * number and idempotency key. While the database is unavailable the attempt waits in this process, so that an outage
- * uses up no attempt, and a call that was made is not repeated.
+ * Renders, runs and records one attempt of an external node; the workflow is only told that it settled. The row of the
+ * node counts the attempts and has the token of the one that owns it: an attempt that is lost with its worker is
+ * repeated with the same number and idempotency key. While the database is unavailable, the attempt waits in this
+ * process, so that an outage uses up no attempt, and a finished call is not repeated.
  */
 export function createRunNode(deps: RunNodeDeps) {
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
@@ -62,7 +62,7 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   const token = randomUUID()
   const begun = await transact((tx) => begin(tx, deps, input, token))
   if (begun === 'settled') return
-  // Temporal repeats it, unless the run is paused before: then the workflow that resumes the run does.
+  // Temporal repeats the attempt, unless the run is paused before: then the workflow that resumes the run does.
   if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
   const { node, attempt, state } = begun
   const start = Date.now()
@@ -80,7 +80,7 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   if (outcome.status === 'failed') throw nodeFailure(outcome, node, attempt)
 }
 
-/** The call was made: it is not repeated. */
+/** Not retryable: the call was made. */
 const NOT_RECORDABLE: Failure = {
   error: { code: 'not_recordable', message: 'The database refused the result of the node.' },
   retryable: false,
@@ -91,7 +91,7 @@ interface Begun {
   frame: Frame
   node: ProgramNode
   attempt: number
-  /** When the node started, which is the same for all attempts. */
+  /** The start of the node, the same for all attempts. */
   startedAt: Date
   secrets: OpenedSecrets
 }
@@ -113,7 +113,7 @@ async function begin(
   const row = frame?.rows.get(input.node)
   const program = await programs.get(tx, state.run.workflow_id!, state.run.workflow_version!)
   const node = program.nodes[input.node]
-  // Another item has failed, or this one.
+  // The iteration has ended, because this item or another one failed.
   if (!frame && input.path !== undefined) return 'settled'
   if (!frame || !row || !node)
     throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
@@ -123,7 +123,7 @@ async function begin(
     await releaseAttempt(tx, input)
     return 'held'
   }
-  // The values of this moment: one that is replaced is used by the next attempt.
+  // The current values: the next attempt uses those that are replaced meanwhile.
   const secrets = await openSecrets(tx, secretsKey)
   tx.last()
   await beginAttempt(tx, input, token)
@@ -229,7 +229,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 
 const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''
 
-/** The failure of the node's own attempt, which the row holds: the next one comes as its retry policy says. */
+/** The failure of an attempt of the node, with the delay of its retry policy. The row holds the error. */
 function nodeFailure(outcome: Failure, node: ProgramNode, attempt: number): ApplicationFailure {
   const { initial_interval_ms, backoff, max_interval_ms } = node.retry
   const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
@@ -237,7 +237,7 @@ function nodeFailure(outcome: Failure, node: ProgramNode, attempt: number): Appl
   return failure(outcome.error, isLast(outcome, node, attempt), delay)
 }
 
-/** The history stores the message: errors of nodes hold no secrets. */
+/** An ApplicationFailure, whose message the history stores: errors of nodes hold no secrets. */
 const failure = (error: RunError, last: boolean, delay?: number) =>
   withoutStack(
     ApplicationFailure.create({

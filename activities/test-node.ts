@@ -84,7 +84,7 @@ async function performTest(
     org: organization,
     env,
   })
-  // A new one for each attempt: a deadlock repeats the transaction.
+  // A new log for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
   const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
   const perform = (tx: Tenant): Promise<Performed> => {

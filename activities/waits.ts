@@ -12,11 +12,11 @@ import type { AnsweredNode, ChildEnd, RunNode, RunState } from '../workflows/int
 import type { NewWait } from '../workflows/interpret/segment.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 
-/** What the nodes of a run wait for, apart from times and the items of loops. */
+/** The waits of a run's nodes for answers and child runs. */
 
 /**
- * The answers that waiting nodes have got, and the ends of the children that they wait for. A wait whose timer has fired
- * expires now. Only runs with such nodes pay for the queries.
+ * The answers to waiting nodes, and the ends of the children that they wait for. A wait whose timer has fired expires
+ * now. Runs without such nodes make no queries.
  */
 export async function readAnswers(
   tx: Tenant,
@@ -38,14 +38,14 @@ export async function readAnswers(
   }
 }
 
-/** Whether a waiting node gets its end from an answer. */
+/** Whether a node waits for an answer. */
 const isAnswerable = ({ node_type }: RunNode) => findNodeType(node_type)?.answered !== undefined
 
 const isLoop = ({ node_type }: RunNode) => findNodeType(node_type)?.body !== undefined
 
 /**
- * A node that the same segment has cancelled asks nobody and takes no signal. The wait for a child stays: the child is
- * cancelled by it.
+ * Drops the waits of nodes that the same segment has cancelled, except for waits for children: the wait leads to the
+ * child to cancel.
  */
 export function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWait[] {
   const keys = new Set(cancelled.map(({ path, node_id }) => nodeKey(path, node_id)))
@@ -53,8 +53,8 @@ export function withoutCancelled(waits: NewWait[], cancelled: RunNode[]): NewWai
 }
 
 /**
- * Writes what nodes have begun to wait for in a segment, and queues the mails of approvals. @returns the events to
- * raise: the requests of approvals.
+ * Writes the waits that nodes have begun in a segment, and queues the mails of approvals. @returns the events to raise:
+ * `approval.requested`.
  */
 export async function beginWaits(
   tx: Tenant,

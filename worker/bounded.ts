@@ -1,6 +1,5 @@
 /**
- * The result of `work`; throws if it takes longer than `ms`. The work itself is not ended: for work whose repetition does
- * no harm.
+ * The result of `work`; throws if it takes longer than `ms`. The work is not stopped, so it must be safe to repeat.
  */
 export async function bounded<T>(ms: number, name: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined

@@ -10,7 +10,7 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 const SOURCES = fileURLToPath(new URL('../workflows/', import.meta.url))
 
 /**
- * The path of the workflow bundle; built if the sources or the SDK have changed. A child process builds it, because
+ * The path of the workflow bundle, which is built if the sources or the SDK have changed. A child process builds it:
  * webpack would keep some 100 MB of the worker's memory.
  */
 export async function workflowBundle(dataDir: string): Promise<string> {

@@ -123,9 +123,9 @@ async function check(
 }
 
 /**
- * Whether every worker of this process runs, and Temporal has listed it as a poller of its task queue. Once is enough:
- * the SDK repeats failed polls by itself. Later the list is no evidence: it is empty after a restart of Temporal, and it
- * drops a worker that does not poll because all its slots are taken by work.
+ * Whether every worker of this process runs, and Temporal has listed it once as a poller of its task queue. Later lists
+ * are no evidence: Temporal's list is empty after a restart, and drops a worker whose slots are all taken. The SDK
+ * repeats failed polls by itself.
  */
 async function isPolling({ connection, workers }: Watched, confirmed: Confirmed): Promise<boolean> {
   const polling = workers.map(async (worker) => {

@@ -2,7 +2,9 @@ import { CancelledFailure } from '@temporalio/common'
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
 import type { Metrics } from '../db/process/metrics.ts'
 
-/** Counts every activity, and what the results of two of them say about runs and deliveries. */
+/**
+ * Counts every activity; also the ends of runs and the attempts of deliveries, from the results of their activities.
+ */
 export function countActivities({
   activities,
   runsEnded,
@@ -23,7 +25,7 @@ export function countActivities({
             if (delivers) deliveryAttempts.inc({ outcome: outcomeOf(result) })
             return result
           } catch (error) {
-            // Also where the worker stops, or a change of a delivery interrupts its activity.
+            // Also if the worker stops, or a change of a delivery interrupts its activity.
             const cancelled = error instanceof CancelledFailure
             count(cancelled ? 'cancelled' : 'failed')
             if (delivers && !cancelled) deliveryAttempts.inc({ outcome: 'retried' })

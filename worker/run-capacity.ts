@@ -1,33 +1,33 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
 
 const INITIAL = 32
-/** Even a slow worker goes on. */
+/** The least capacity, also of a slow worker. */
 const LEAST = 8
 /** The median time of a segment above which the worker has too many runs; an idle worker takes some 10 ms. */
 const SLOW_MS = 100
 /**
- * The median time in which Temporal continues a run after a timer or an external node, above which Temporal has too many
- * runs; an idle one takes some 20 ms. Above a second its tasks exceed their deadline, and are done again and again.
+ * The median time in which Temporal continues a run after a timer or an external node, above which Temporal has too
+ * many runs; an idle one takes some 20 ms. Above a second its tasks exceed their deadline, and are repeated.
  */
 const LATE_MS = 500
 const SHRINK = 0.7
-/** Slower than it shrinks: runs that start together are also slow together. */
+/** Growth is slower than shrinking: runs that start together are also slow together. */
 const GROW = 1.2
-/** The share of the capacity that must be in use before it grows: otherwise nothing shows that the worker carries more. */
+/** The share of the capacity that must be in use before it grows: an idle worker proves nothing. */
 const IN_USE = 0.8
 
 /**
- * How many active runs a worker carries. Slots do not tell: 250 runs that call slow services fit where 20 that compute
- * do not. So it is measured, as in congestion control: the capacity grows as long as it is in use and segments are
- * fast, and shrinks when they, or Temporal, get slow. What is above it waits in PostgreSQL, where organizations take
- * turns; within a worker or Temporal it would wait in the order of arrival.
+ * The number of active runs that a worker carries. Slots do not measure it: a worker may carry 250 runs that call slow
+ * services, but not 20 that compute. So it adapts, as congestion control does: the capacity grows while it is in use
+ * and segments are fast, and shrinks when segments or Temporal get slow. Runs above it wait in PostgreSQL, where
+ * organizations take turns; in a worker or in Temporal they would wait in the order of arrival.
  */
 export class RunCapacity {
   active = INITIAL
   private readonly most: number
   private times: number[] = []
   private delays: number[] = []
-  /** The delays of runs that were active before it last shrank say nothing new until then (ms since the epoch). */
+  /** Delays before this time (ms since the epoch) are ignored: they belong to runs from before the last shrinking. */
   private delaysFrom = 0
 
   constructor(most: number) {

@@ -14,18 +14,18 @@ import { sweepIdleRuns } from './sweep/runs.ts'
 import { sweepSchedules } from './sweep/schedules.ts'
 
 const EVERY_MS = 30_000
-/** An operator who terminates or cancels a workflow finds its row ended some seconds later. */
+/** Soon enough for the operator who terminates or cancels a workflow, and then looks at the run. */
 const STOPPED_EVERY_MS = 2_000
-/** Also in workers that are not elected: the elected one may be the dead one. */
+/** In all workers, elected or not: the elected one may be dead. */
 const INTERRUPTED_EVERY_MS = 2_000
-/** The time of one sweep; what is left waits for the next one. */
+/** The time limit of one sweep; the next one continues. */
 const BUDGET_MS = 25_000
-/** After that, one that hangs no longer keeps the next one from its turn. */
+/** The time after which a sweep that hangs no longer delays the next one. */
 const MOST_MS = 120_000
-/** Of the budget, what each stage may take before the next one has its turn. */
+/** The part of the budget that each stage may take. */
 const STAGE_MS = 8_000
 const RENEW_MS = 5_000
-/** A row without a write for this long is looked up in Temporal, the longest idle first. */
+/** Rows without a write for this long are looked up in Temporal, the longest idle first. */
 const IDLE = '20 seconds'
 
 /**
@@ -57,7 +57,7 @@ export class Sweep {
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
   }
 
-  /** Repeats `work`, never two of one name at a time. */
+  /** Repeats `work` at an interval, one call at a time. */
   private every(ms: number, name: string, work: () => Promise<void>): void {
     const perform = () => {
       if (this.working.has(name)) return
@@ -109,7 +109,7 @@ export class Sweep {
     }
   }
 
-  /** Whether to go on: before `until`, not closed, and still elected. Renews the lease. */
+  /** Whether to continue: before `until`, not closed, and still elected. Renews the lease. */
   private keepOnUntil(until: number): () => Promise<boolean> {
     let renewed = Date.now()
     return async () => {

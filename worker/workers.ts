@@ -25,11 +25,11 @@ export interface WorkersOptions {
   stackTraces?: boolean
 }
 
-/** From the cancellation of activities to the end of a worker whose activities ignore it. */
+/** The time between the cancellation of activities and the end of a worker whose activities ignore it. */
 const CANCEL_MS = 2_000
 
 /**
- * After its death a worker's own queue has the tasks of its runs for so long; then any worker may take them. As in
+ * How long the tasks of a dead worker's runs stay in its sticky queue, before any worker may take them. As in
  * Temporal's SDKs for Go and Java. Interrupted deliveries are found in their rows.
  */
 const STICKY = '5 seconds'
@@ -38,12 +38,12 @@ const STICKY = '5 seconds'
 const CACHED_WORKFLOWS = 1_000
 
 /**
- * More slots than the pollers (one slot each) and the relay's starts occupy together: a start without a free
- * slot is not eager, and its first task was measured to arrive a second later.
+ * More slots than the pollers (one slot each) and the relay's starts occupy together: without a free slot a start is
+ * not eager, and its first task arrives a second later (measured).
  */
 const WORKFLOW_TASKS = 400
 
-/** Of those, for deliveries: the slots beside the attempts in progress. */
+/** The workflow task slots of deliveries beside those of the attempts in progress. */
 const SPARE_TASKS = 100
 
 /** Deliveries have a separate task queue and slots: slow receivers do not delay runs. */
@@ -53,8 +53,8 @@ export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveri
 const ACTIVITIES = 200
 
 /**
- * The most active runs of a worker: a quarter more than have an activity slot, so that the next activity waits at
- * Temporal when a slot gets free.
+ * The most active runs of a worker: a quarter more than activity slots, so that the next activity already waits in
+ * Temporal when a slot becomes free.
  */
 export const MOST_RUNS = ACTIVITIES * 1.25
 
@@ -66,9 +66,9 @@ export function createWorkers(options: WorkersOptions): Promise<Worker[]> {
 }
 
 /**
- * Polls at once, per task queue and sort of task. Each that gets a task writes to Temporal's database: of the SDK's 100,
- * most waited for the only connection of SQLite beyond Temporal's limit of a second, and their tasks were dispatched
- * again. 16 carry over 1,000 tasks a second where a write takes 10 ms.
+ * The most concurrent polls per task queue and kind of task. Each task that a poll gets is a write to Temporal's
+ * database. With the SDK's 100, most waited for SQLite's only connection beyond Temporal's limit of a second, and their
+ * tasks were dispatched again. 16 polls carry over 1,000 tasks a second where a write takes 10 ms.
  */
 const POLLS = 16
 

@@ -1,10 +1,10 @@
 import threads, { type Worker } from 'node:worker_threads'
 
-/** What is preloaded into the workflow threads of the SDK, which has no switches for it, and how they are watched. */
+/** The preloaded script and the watchdog of the SDK's workflow threads; the SDK has no options for either. */
 
 /**
- * Without stacks: the SDK records none where promise hooks are unavailable. It prints a warning then, which is dropped: the
- * log holds JSON only. Node's own AsyncLocalStorage, which needs its hooks, has a `before`.
+ * Disables stacks: the SDK records none if promise hooks are unavailable. Its warning is dropped, because the log is
+ * JSON only. Node's own AsyncLocalStorage, which needs its hooks, passes a `before`.
  */
 const NO_STACKS = `
 import v8 from 'node:v8'
@@ -17,8 +17,8 @@ v8.promiseHooks.createHook = (hooks) => {
 }`
 
 /**
- * For a call with a timeout Node starts a native thread that may terminate it, and the SDK makes some ten such calls for a
- * run: 60 % of the CPU time of the workflow thread. `watch` does it once for all.
+ * Removes the timeouts of script calls. Node starts a native thread for each call with a timeout, and the SDK makes
+ * some ten for a run: 60 % of the CPU time of the workflow thread. `watch` replaces them by one watchdog.
  */
 const NO_TIMEOUTS = `
 import vm from 'node:vm'
@@ -28,9 +28,9 @@ vm.Script.prototype.runInContext = function (context, { timeout, ...options } = 
 }`
 
 /**
- * Creates workers with these workflow threads. By default they do not record a stack for every promise: recording takes
- * most of a workflow task, and grows with the square of its signals: a task with 4,000 took 12 s, and 1.8 s without it. The
- * price is the "Call Stack" in the Temporal UI, which `stackTraces` buys back.
+ * Creates workers with these workflow threads. By default they do not record a stack for every promise: it takes most
+ * of a workflow task, and grows with the square of its signals (a task with 4,000 took 12 s, and 1.8 s without stacks).
+ * Only with `stackTraces` does the Temporal UI show a "Call Stack".
  */
 export async function withWorkflowThreads<T>(
   { stackTraces }: { stackTraces: boolean },
@@ -54,13 +54,13 @@ export async function withWorkflowThreads<T>(
 }
 
 /**
- * How long a thread may be silent while it owes an answer. Activations of our workflows take milliseconds; only a process
- * that has no CPU time takes seconds. Checks are counted, not time: a frozen process makes none.
+ * How long a thread may take to answer. Activations of our workflows take milliseconds; only a process without CPU time
+ * takes seconds. Checks are counted, not time: a frozen process makes none.
  */
 const PATIENCE = { checkMs: 5_000, checks: 12 }
 
 /**
- * Ends the process, by an error that nobody catches, if a thread answers no request of the SDK: others take over its
+ * Ends the process by an uncaught error if a thread does not answer a request of the SDK: other workers take over its
  * runs.
  */
 export function watch(thread: Worker, { checkMs, checks }: typeof PATIENCE): void {

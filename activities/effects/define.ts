@@ -3,7 +3,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 import type { Hold } from '../deadline.ts'
 
-/** What an activity provides to the effects for one attempt of a node. */
+/** What an activity provides to the effects of one attempt of a node. */
 export interface EffectHost {
   /** The transaction of a read or write node; undefined for the other classes. */
   tx: Tenant | undefined
@@ -14,18 +14,18 @@ export interface EffectHost {
   timeoutMs: number
   /** Stops the clock of the time limit while the attempt waits for its turn. */
   hold: Hold
-  /** What calls of other services send in `traceparent`. */
+  /** The value of `traceparent` for calls of other services. */
   traceparent: (() => string) | undefined
-  /** Buffers an event of the node until the transaction that records the node as completed. */
+  /** Buffers an event, which the transaction that records the node as completed writes. */
   raise(event: NewEvent): void
-  /** Creates an object once for each run: see `once`. */
+  /** Creates an object once in a run. */
   once: Once
 }
 
 /**
- * Creates an object, unless the same node of the run created it before a reset: then it returns that one.
+ * Creates an object, unless the same node of the run created it before a reset: then it returns the earlier object.
  * @param find reads an earlier object by its id; undefined if it no longer exists, so that it is created again.
- * @param resultOf what `find` gets too, of an object that cannot be read again; it is kept as long as the run.
+ * @param resultOf the result to store with the run and to pass to `find`, for an object that cannot be read again.
  */
 export type Once = <T>(
   object: string,
@@ -38,7 +38,7 @@ export type Once = <T>(
 /** The implementation of each effect. */
 export type EffectFactories = { [Name in EffectName]: (host: EffectHost) => Effects[Name] }
 
-/** The transaction of an effect whose port allows only classes that have one. */
+/** The transaction, for effects whose port allows only classes with one. */
 export function transactionOf({ tx }: EffectHost): Tenant {
   if (!tx) throw new Error('this effect needs a transaction')
   return tx

@@ -7,7 +7,7 @@ export const eventsOf = ({ raise, once }: EffectHost): Events => ({
   emit: (name, data) =>
     once(
       'event',
-      // It is in the outbox.
+      // The event is in the outbox already.
       async (id) => id,
       async () => {
         const id = uuidv7()

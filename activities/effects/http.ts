@@ -3,8 +3,8 @@ import type { HttpClient } from '../http/client.ts'
 import type { EffectHost } from './define.ts'
 
 /**
- * Calls with the cancellation and the timeout of the attempt, and with the trace of the run unless the author names
- * one.
+ * Calls with the cancellation and the timeout of the attempt, and with the trace of the run unless the request has its
+ * own.
  */
 export const httpOf = (call: HttpClient['call'], { signal, timeoutMs, traceparent }: EffectHost): Http => ({
   request({ headers = {}, ...request }) {

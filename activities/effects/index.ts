@@ -26,7 +26,7 @@ export interface EffectDeps {
   mailer?: Mailer | undefined
   /** Runs code of tenants. */
   code?: CodeRunner | undefined
-  /** Has exchange rates. */
+  /** Reads exchange rates. */
   rates?: RateSource | undefined
 }
 

@@ -12,8 +12,8 @@ import type { KeyValue, KeyValues } from '../../workflows/effects/key-values.ts'
 import { type EffectHost, transactionOf } from './define.ts'
 
 /**
- * The organization's values. A write cannot be found again by what it wrote, since other runs change the same key: its
- * result is kept with the run, for the same write only. One that was rendered otherwise since is another.
+ * The organization's values. Other runs change the same key, so the result of a write cannot be read again: it is
+ * stored with the run, and returned only to the same write. A write that was rendered differently is another one.
  */
 export function keyValuesOf(host: EffectHost): KeyValues {
   const tx = transactionOf(host)

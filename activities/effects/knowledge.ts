@@ -19,7 +19,7 @@ export function knowledgeOf(host: EffectHost): Knowledge {
   const tx = transactionOf(host)
   return {
     async search({ q, collection, tags, match, limit }) {
-      // Such as a customer's "???".
+      // A query without words, such as "???".
       if (!parseQuery(q)) return { passages: [], has_more: false }
       const among = collection === undefined ? undefined : await findCollection(tx, collection)
       const { data, has_more } = await searchPassages(
@@ -42,14 +42,14 @@ export function knowledgeOf(host: EffectHost): Knowledge {
     },
   }
 
-  /** What the same node of the run added before, with these values; undefined if it is not there any more. */
+  /** Updates the document that the same node of the run added before; undefined if it no longer exists. */
   async function replaced(
     earlier: string,
     collectionId: string,
     values: DocumentValues,
   ): Promise<{ document: Document; created: boolean } | undefined> {
     const found = await findDocument(tx, earlier)
-    // With another key it is another document.
+    // Another collection or `external_id` means another document.
     if (found?.collection_id !== collectionId || found.external_id !== values.external_id) return undefined
     return { document: await updateDocument(tx, earlier, values, { split }), created: true }
   }

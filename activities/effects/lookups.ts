@@ -6,7 +6,7 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import type { EffectHost } from './define.ts'
 import { recordsIn } from './records.ts'
 
-/** Each read is a transaction of the organization: what another one has does not exist for it. */
+/** Each read is a transaction of the organization, which cannot see the data of others. */
 export function lookupsOf(db: Database | undefined, { organizationId, runId }: EffectHost): Lookups {
   const read = async <T>(work: (tx: Tenant) => Promise<T>): Promise<T> => {
     if (!db) throw new Error('this process reads no records for other services')

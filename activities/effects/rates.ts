@@ -2,7 +2,7 @@ import type { Rates } from '../../workflows/effects/rates.ts'
 import type { RateSource } from '../rates/source.ts'
 import type { EffectHost } from './define.ts'
 
-/** Reads with the cancellation of the attempt. A process without a source has no rates. */
+/** Reads with the cancellation of the attempt. Throws NodeError in a process without a source. */
 export const ratesOf = (source: RateSource | undefined, { signal, timeoutMs }: EffectHost): Rates => ({
   async latest() {
     if (!source) throw new Error('this process has no source of rates')

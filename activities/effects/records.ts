@@ -55,7 +55,7 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
         throw new NodeError('invalid_request', `${entity} are upserted by ${keys}.`)
       }
       const input = parse(createSchema(entity), fields)
-      // A record without the key would be another one at each run.
+      // Without the key, each run would create another record.
       if (upsertKey(by, input) === undefined)
         throw new NodeError('validation_error', `${by}: is required as the key of the upsert`)
       // An update changes only the given fields, so it does not set the defaults of a create.

@@ -2,7 +2,7 @@ import type { Sandbox } from '../../workflows/effects/sandbox.ts'
 import type { CodeRunner } from '../sandbox/runner.ts'
 import type { EffectHost } from './define.ts'
 
-/** Code of the organization, which takes turns with others. A process without a runner runs none. */
+/** Runs code of the organization, in turn with others. Throws NodeError in a process without a runner. */
 export const sandboxOf = (
   runner: CodeRunner | undefined,
   { organizationId, signal, hold }: EffectHost,

@@ -9,8 +9,8 @@ const MAX_ATTEMPTS = 4
 type Work = (input: FileInput) => Promise<FileAnswer>
 
 /**
- * Fails the file, and frees its slot, after several failures of a turn that a retry cannot fix: a fault of the code, or
- * an error of PostgreSQL. An unavailable database is retried without limit.
+ * Fails the file, and frees its slot, after several permanent failures of a turn: a fault of the code, or an error of
+ * PostgreSQL. An unavailable database is retried without limit.
  */
 export function failingAfterRetries({ log }: FilesDeps, work: Work, fail: Work): Work {
   return async (input) => {

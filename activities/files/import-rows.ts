@@ -88,7 +88,7 @@ async function next(file: AsyncGenerator<CsvRow, void, void>, until: number): Pr
   }
 }
 
-/** The answer if the row does not belong to this turn (any more): stopped, or advanced by another start or attempt. */
+/** The answer if the row does not belong to this turn: it was stopped, or another start or attempt advanced it. */
 const answerToStart = (row: ImportRow, start: number): FileAnswer =>
   row.starts === start ? answerOf(row) : { status: 'stopped', details: 'A later start replaced this one.' }
 

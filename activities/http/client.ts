@@ -10,7 +10,7 @@ import { sizeText, tooLarge } from './too-large.ts'
 import { checkUrl } from './url.ts'
 
 export interface HttpOptions extends EgressOptions {
-  /** The maximum of a response to `call`, also when it is decoded; default `HTTP_LIMITS.responseBytes`. */
+  /** The most bytes of a response to `call`, received or decoded; default `HTTP_LIMITS.responseBytes`. */
   maxBodyBytes?: number
   /** Default 10 s. */
   connectTimeoutMs?: number
@@ -23,9 +23,9 @@ export interface Exchange {
   headers: Record<string, string>
   body?: string
   signal: AbortSignal
-  /** For the whole exchange, body included. */
+  /** For the whole exchange, including the body. */
   timeoutMs: number
-  /** How much of the body to keep; the remainder is dropped. */
+  /** The bytes of the body to keep; the rest is dropped. */
   keepBytes: number
 }
 
@@ -106,7 +106,7 @@ async function send(agent: Agent, one: Exchange): Promise<ExchangeResult> {
   )
 }
 
-/** undici heeds a signal only once it is connected; the request of an aborted one is not sent then. */
+/** Rejects when the signal aborts: undici observes it only once connected, and then does not send the request. */
 const aborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
@@ -138,7 +138,7 @@ async function exchange(agent: Agent, url: URL, one: Exchange): Promise<Exchange
 async function readUpTo(stream: AsyncIterable<Buffer>, limit: number) {
   const chunks: Buffer[] = []
   let size = 0
-  // Leaving the loop destroys the stream and its connection, so an endless response is not read on.
+  // Leaving the loop destroys the stream and its connection, which stops an endless response.
   for await (const chunk of stream) {
     chunks.push(chunk)
     size += chunk.length

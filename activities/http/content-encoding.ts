@@ -20,8 +20,8 @@ const DECODERS: Record<string, Decode> = {
 }
 
 /**
- * Reverts the encodings of a Content-Encoding header. Decoding stops at `maxBytes`, so a small body cannot fill the
- * memory. Throws NodeError `response_too_large`, `undecodable_response`.
+ * Decodes a body by its Content-Encoding header. Stops at `maxBytes`, so that a small body cannot fill the memory.
+ * Throws NodeError `response_too_large`, `undecodable_response`.
  */
 export async function decodeContent(
   body: Buffer,

@@ -16,8 +16,8 @@ export interface EgressOptions {
 }
 
 /**
- * undici's connector, which checks the addresses that the socket's own lookup returns: no second lookup can return
- * others. The socket does not resolve IP literals, so they are checked first.
+ * A connector of undici that checks the addresses from the socket's own lookup: no second lookup can return others. The
+ * socket does not resolve IP literals, so they are checked before.
  */
 export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
   const policy = new EgressPolicy(options.allow)
@@ -46,8 +46,8 @@ export function guardedConnector(options: EgressOptions & { timeoutMs: number })
 }
 
 /**
- * One lookup of a name at a time, whose answer all that wait for it get: the system's resolver runs few lookups at once,
- * and those of a name whose server does not answer would occupy it.
+ * Coalesces concurrent lookups of the same name: the system's resolver runs few lookups at once, and those of a name
+ * whose server does not answer would occupy it.
  */
 function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
   const running = new Map<string, Promise<LookupAddress[]>>()

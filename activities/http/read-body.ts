@@ -4,10 +4,10 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { decodeContent } from './content-encoding.ts'
 
 /**
- * Reads the body of a response by its Content-Encoding and Content-Type: a value if it is JSON, text if it is text, else
- * null. If the body is not what the type says, `body_error` tells why.
- * @param maxBytes the limit of the decoded body.
- * Throws NodeError `response_too_large`, `response_too_deep`, `undecodable_response`.
+ * Reads the body of a response by its Content-Encoding and Content-Type: a value if it is JSON, text if it is text,
+ * else null. If the body is not what the type says, `body_error` tells why.
+ * @param maxBytes the limit of the decoded body. Throws NodeError `response_too_large`, `response_too_deep`,
+ * `undecodable_response`.
  */
 export async function readBody(
   { headers, body }: { headers: Record<string, string>; body: Buffer },
@@ -113,8 +113,8 @@ function parse(text: string, type: string): { value: unknown; error: BodyError |
 }
 
 /**
- * Checks the nesting of JSON text. Before parsing, because deep values overflow the stack of JSON.stringify and of
- * PostgreSQL, and 4 MiB of brackets take a second to parse. Takes about 9 ms for each MiB.
+ * Checks the nesting of JSON text before parsing: deep values overflow the stack of JSON.stringify and of PostgreSQL,
+ * and 4 MiB of brackets take a second to parse. Takes about 9 ms for each MiB.
  */
 function requireDepth(text: string, limit: number): void {
   let depth = 0

@@ -19,7 +19,8 @@ export const isRedirect = (status: number) => [301, 302, 303, 307, 308].includes
  * browsers. Any other redirect repeats method and body, but sends a body to another origin only with
  * `bodyToOtherOrigins`. Credentials are never sent to another origin.
  *
- * Throws NodeError `redirect_refused` for such a body, from https to http, and for a URL that `checkUrl` refuses.
+ * Throws NodeError `redirect_refused` for a body that must not be sent, a redirect from https to http, and a URL that
+ * `checkUrl` refuses.
  */
 export function nextHop(
   from: Hop,

@@ -30,7 +30,7 @@ type Text = (
   service: string,
 ) => { subject: string; lines: string[] /** Why it was sent. */; cause?: string }
 
-/** Anybody can cause those of sign-ups and resets for any address: they quote nothing of the request. */
+/** Anybody can trigger the mails of sign-ups and resets for any address: they quote nothing from the request. */
 const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
   invitation: ({ organization_name = '', invited_by }) => ({
     subject: `Invitation to ${oneLine(organization_name)}`,

@@ -25,7 +25,7 @@ export function mailApproval(
   return attemptMail(mailer, message, signal)
 }
 
-/** Plain text: a tenant's words cannot hide where the link leads. */
+/** Plain text: the tenant's words cannot hide where the link leads. */
 function textOf({ title, message, workflow_name, expires_at, link }: MailedApproval & { link: string }) {
   return [
     message ?? title,

@@ -3,7 +3,7 @@ import type { MailMessage } from '../../workflows/effects/mail.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import type { Mailer } from './mailer.ts'
 
-/** One attempt to send a plain text to one address. The Message-ID is that of `key`, the same in each attempt. */
+/** One attempt to send a plain text to one address. `key` determines the Message-ID, the same in each attempt. */
 export async function attemptMail(
   mailer: Mailer,
   { address, ...message }: Pick<MailMessage, 'key' | 'subject' | 'text'> & { address: string },

@@ -12,10 +12,10 @@ export interface Mailer {
   send(message: MailMessage, signal: AbortSignal): Promise<MailReceipt>
 }
 
-/** Each limits one step of the connection; the timeout of the node limits them all. */
+/** Limits of the steps of a connection; the timeout of the node limits all together. */
 const TIMEOUTS = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 }
 
-/** Undefined without SMTP_URL. The options in its query override those here. */
+/** The mailer; undefined without SMTP_URL. Options in the query of the URL override those here. */
 export function createMailer(settings: {
   SMTP_URL?: string | undefined
   MAIL_FROM?: string | undefined
@@ -27,7 +27,7 @@ export function createMailer(settings: {
   const redactor = new Redactor([username, password].map(decodeURIComponent))
   const transport = createTransport({
     url,
-    // A password must not be sent in plain text because somebody has removed STARTTLS from the server's answer.
+    // Otherwise an attacker who removes STARTTLS from the server's answer gets the password in plain text.
     requireTLS: protocol === 'smtp:' && username !== '',
     ...TIMEOUTS,
   })
@@ -46,9 +46,9 @@ export function createMailer(settings: {
         ...(replyTo && { replyTo }),
         ...(text && { text }),
         ...(html && { html }),
-        // So that no answering machine answers a workflow (RFC 3834).
+        // Stops automatic replies (RFC 3834).
         headers: { 'Auto-Submitted': 'auto-generated' },
-        // The texts are a tenant's: they name no files and URLs to attach.
+        // The tenant's texts must not attach files or URLs.
         disableFileAccess: true,
         disableUrlAccess: true,
       }
@@ -67,16 +67,16 @@ export function createMailer(settings: {
   }
 }
 
-/** The same for each attempt. The key is hashed, because it has characters that a Message-ID must not have. */
+/** The Message-ID, the same for each attempt. The key is hashed: it has characters that a Message-ID must not have. */
 const messageIdOf = (key: string, { address }: Mailbox) =>
   `<${createHash('sha256').update(key).digest('hex').slice(0, 32)}@${address.split('@')[1]}>`
 
 const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
 
-/** Without the other words of the error: those of a login hold credentials. */
+/** The server's reply only: the message of a login error holds credentials. */
 const replyOf = ({ response, code }: NodemailerError) => oneLine(response ?? code ?? 'no reply').slice(0, 300)
 
-/** `ECONNREFUSED` and the like: nodemailer replaces the code of the socket with its own, `ESOCKET`. */
+/** The system error, such as `ECONNREFUSED`: nodemailer replaces the socket's code with its own, `ESOCKET`. */
 const systemErrorOf = ({ errno }: NodeJS.ErrnoException) =>
   errno !== undefined && errno < 0 ? getSystemErrorName(errno) : undefined
 
@@ -94,7 +94,7 @@ function explain(error: NodemailerError, reply: (error: NodemailerError) => stri
       `The connection to the mail server failed: ${systemErrorOf(error) ?? code ?? 'unknown'}.`,
       { retryable: true },
     )
-  // Nobody has got the mail: another attempt reaches those that the server only deferred.
+  // Nobody has received the mail: another attempt may reach the recipients that the server deferred.
   const retryable = [error, ...rejectedErrors].some((one) => isTransient(one.responseCode))
   return new NodeError('mail_refused', `The mail server refused the mail: ${reply(error)}`, {
     retryable,

@@ -6,7 +6,7 @@ import { DECIMAL } from '../../workflows/nodes/decimal.ts'
 export const parseRates = (body: unknown): RateTable | undefined =>
   valid(typeof body === 'string' ? fromXml(body) : fromJson(body))
 
-/** Of several days, the first one, which is the newest. */
+/** The rates of the first of several days, which is the newest. */
 function fromXml(text: string): RateTable | undefined {
   const [, , date = '', day = ''] = /<Cube\s+time=(['"])([\d-]{10})\1\s*>([\s\S]*)/.exec(text) ?? []
   const [ofDay = ''] = day.split(/<Cube\s+time=/, 1)
@@ -29,7 +29,7 @@ function fromJson(body: unknown): RateTable | undefined {
   return { base, date: date.slice(0, 10), rates: Object.fromEntries(entries) }
 }
 
-/** Without what is no rate. */
+/** The table without invalid rates. */
 function valid(table: RateTable | undefined): RateTable | undefined {
   if (!table || Number.isNaN(Date.parse(table.date))) return undefined
   const rates = Object.entries(table.rates).filter(

@@ -3,10 +3,10 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import type { HttpClient } from '../http/client.ts'
 import { parseRates } from './parse.ts'
 
-/** A source changes once a day. */
+/** How long rates are kept. A source changes once a day. */
 const KEPT_MS = 3_600_000
 
-/** The exchange rates at a URL, which are kept for an hour. */
+/** The exchange rates at a URL, kept for an hour. */
 export class RateSource {
   private readonly call: HttpClient['call']
   private readonly url: string
@@ -17,7 +17,7 @@ export class RateSource {
     this.url = url
   }
 
-  /** Throws NodeError `rates_unavailable`, and never gives older rates than the source has. */
+  /** Throws NodeError `rates_unavailable`, rather than return expired rates. */
   async latest(options: Parameters<HttpClient['call']>[1]): Promise<RateTable> {
     if (this.last && Date.now() - this.last.at < KEPT_MS) return this.last.table
     const { status, body } = await this.call({ method: 'GET', url: this.url }, options).catch(

@@ -4,11 +4,11 @@ import { createRequire } from 'node:module'
 import { type JSValueHandle, QuickJS, type QuickJSOptions } from 'quickjs-wasi'
 import { CODE } from '../../workflows/shared/limits.ts'
 
-/** What runs in a thread: code of a tenant, in an instance of QuickJS of its own. */
+/** Runs in a thread: code of a tenant, in its own instance of QuickJS. */
 
 const FILE = 'code.js'
 
-/** The lines before the first one of the code. */
+/** The lines before the first line of the code. */
 const LINES_BEFORE = 1
 
 /** The compiler has no types of the global object that Node.js has. */
@@ -24,12 +24,12 @@ export interface CodeInput {
   seed: string
   /** Milliseconds since 1970. */
   now: number
-  /** That it may take. */
+  /** The time limit. */
   milliseconds: number
 }
 
 export interface CodeFailure {
-  /** `thrown`: by the code, or its syntax is wrong. `result`: it cannot be given on. */
+  /** `thrown`: the code threw, or has a syntax error. `result`: the result cannot be passed on. */
   kind: 'time' | 'memory' | 'thrown' | 'result'
   message: string
   line?: number
@@ -38,12 +38,12 @@ export interface CodeFailure {
 
 export interface CodeOutcome {
   failure?: CodeFailure
-  /** JSON; absent if the code has returned nothing. */
+  /** JSON; absent if the code returned nothing. */
   result?: string | undefined
   log: string[]
 }
 
-/** Runs the code. What the host has of it is text only; the memory of the instance goes with it. */
+/** Runs the code. Only text leaves the instance, whose memory is freed at the end. */
 export async function evaluate({ code, inputs, seed, now, milliseconds }: CodeInput): Promise<CodeOutcome> {
   const log: string[] = []
   const until = performance.now() + milliseconds
@@ -77,7 +77,7 @@ export async function evaluate({ code, inputs, seed, now, milliseconds }: CodeIn
 
 const OVER: CodeFailure = { kind: 'time', message: 'it takes too long' }
 
-/** It is evaluated before the code, which cannot change what it uses. */
+/** Evaluated before the code, which cannot change the functions that it uses. */
 const PRELUDE = `((write, succeed, fail) => {
   const { parse, stringify } = JSON
   const asText = String
@@ -160,5 +160,5 @@ function thrown({ name, message, stack = '' }: Thrown): CodeFailure {
 
 const PLACE = new RegExp(`\\b${FILE.replace('.', '\\.')}:(\\d+):(\\d+)`)
 
-/** What placeholders read, and people expect in code too. */
+/** The roots of placeholders, which authors may expect in code too. */
 const ROOTS = ['trigger', 'nodes', 'item', 'index', 'run', 'org', 'env', 'secrets']

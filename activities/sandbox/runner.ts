@@ -6,7 +6,7 @@ import type { Hold } from '../deadline.ts'
 import type { CodeFailure } from './evaluate.ts'
 import type { tasks } from './tasks.ts'
 
-/** Runs code of tenants in threads: it never holds up the event loop of the process. */
+/** Runs code of tenants in threads: it never blocks the event loop of the process. */
 export class CodeRunner {
   private readonly pool: Pool<typeof tasks>
   private readonly milliseconds: number
@@ -18,14 +18,14 @@ export class CodeRunner {
     this.pool = new Pool<typeof tasks>({
       module: new URL('./tasks.ts', import.meta.url),
       deadlineMs: killMs,
-      // As many as a worker has activities: none is refused.
+      // As many as the worker has activity slots: none is refused.
       queue: { owner: 200, all: 400 },
     })
   }
 
   /**
-   * Organizations take turns. Throws NodeError. The clock of the attempt stands still until the code is begun: what other
-   * code of the organization takes has a limit of its own.
+   * Runs the code when it is the organization's turn. The clock of the attempt stands still until then: the wait has
+   * its own limit. Throws NodeError.
    */
   async run(
     organizationId: string,

@@ -9,7 +9,7 @@ import { embeddedUrls } from '../dev/postgres/server.ts'
 /**
  * Runs a command of the operator on the database, with the environment of the api, or beside `npm start` without one.
  * Prints the reason of a failure, and exits with 1.
- * @param failure what does not work if something unexpected fails.
+ * @param failure the beginning of the message for an unexpected error.
  */
 export async function operatorCommand(
   name: string,

@@ -6,12 +6,13 @@ import { databaseUrls, readVariables, secretsKey, sharedVariables } from '../../
 import type { SecretsKey } from '../../db/process/seal.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 
-/** Passes after which values that still appear come from a process with another SECRETS_KEY. */
+/** Passes after which remaining values must come from a process with another SECRETS_KEY. */
 const MAX_PASSES = 5
 
 /**
- * `npm run reseal`, with the environment of api and worker: seals with SECRETS_KEY what a key of SECRETS_KEYS_TO_OPEN
- * sealed. The service runs meanwhile. It can be interrupted and repeated. Exits with 1 if values remain.
+ * `npm run reseal`, with the environment of api and worker: seals with SECRETS_KEY the values that a key of
+ * SECRETS_KEYS_TO_OPEN sealed. The service may run meanwhile. The command can be interrupted and repeated. Exits with 1
+ * if values remain.
  */
 try {
   const config = readVariables(sharedVariables, process.env)

@@ -11,17 +11,17 @@ import { checkFiles } from './files.ts'
 import { checkRuns } from './runs.ts'
 
 /**
- * Our workflows record their end before they close; these statuses are of those that may not have. SQL visibility
- * supports neither ORDER BY nor more than these operators.
+ * The statuses of executions that may have closed without recording their end; completed ones have recorded it. The
+ * query uses only what SQL visibility supports: no ORDER BY, and few operators.
  */
 const ENDED = "ExecutionStatus IN ('Failed', 'Canceled', 'Terminated', 'TimedOut')"
 const OURS = "WorkflowType IN ('run', 'testNode', 'deliver', 'importRecords', 'exportRecords')"
 
 /** Visibility lags behind, and Temporal's clock may differ from the database's. */
 const OVERLAP_MS = 120_000
-/** The time of one listing, whose order is the newest first: the watermark moves when it is complete. */
+/** The period of one listing, which has the newest first: the watermark moves when the listing is complete. */
 const WINDOW_MS = 600_000
-/** How far back the first sweep looks. Older ones are found as idle. */
+/** How far back the first sweep looks. Older executions are found by their idle rows. */
 const FIRST_MS = 3_600_000
 
 /** Checks the rows whose execution has closed since the watermark, and moves the watermark. */
@@ -30,7 +30,7 @@ export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void
   let done = watermark?.getTime() ?? now.getTime() - FIRST_MS
   while (done < now.getTime() && (await deps.keepOn())) {
     const to = Math.min(now.getTime(), done + WINDOW_MS)
-    // Up to now: also those that closed by a clock ahead of ours.
+    // The last period has no end: Temporal's clock may be ahead of ours.
     const isLast = to === now.getTime()
     const query = `${ENDED} AND ${OURS} AND CloseTime >= '${iso(done - OVERLAP_MS)}' ${isLast ? '' : `AND CloseTime < '${iso(to)}'`}`
     for await (const page of pages(deps.client, query)) {
@@ -46,8 +46,8 @@ export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void
 const RECENT_MS = 30_000
 
 /**
- * Checks the rows whose workflow was terminated or cancelled within the last seconds: a terminated one can record
- * nothing, and the operator who did it looks at the row. Cheap enough to be called every few seconds.
+ * Checks the rows whose workflow was terminated or cancelled within the last seconds: a terminated workflow records
+ * nothing, and its operator looks at the row. Cheap enough to be called every few seconds.
  */
 export async function sweepStopped(deps: CheckDeps): Promise<void> {
   const query = `ExecutionStatus IN ('Terminated', 'Canceled') AND ${OURS} AND CloseTime >= '${iso(Date.now() - RECENT_MS)}'`
@@ -61,7 +61,7 @@ interface Closed {
   sort: string
   organization_id: string
   id: string
-  /** Of an import or a delivery that was started again. */
+  /** The number of the start, for an import or a delivery that was started again. */
   number: number | undefined
 }
 
@@ -89,7 +89,7 @@ function rowOf(workflowId: string, memo: Record<string, unknown> | undefined): C
   return { sort: match[1]!, organization_id: memo.organization_id, id: match[2]!, number }
 }
 
-/** Checks those whose row is still open. */
+/** Checks the executions whose row is still open. */
 async function checkOpen(deps: CheckDeps, closed: Closed[]): Promise<void> {
   const { system } = deps.db
   const of = (...sorts: string[]) => closed.filter(({ sort }) => sorts.includes(sort))

@@ -18,8 +18,8 @@ export async function sweepIdleDeliveries(deps: SweepDeps, idle: string): Promis
 }
 
 /**
- * Ends deliveries whose workflow an operator ended, continues those whose workflow is missing, and records which are
- * paused.
+ * Ends deliveries whose workflow an operator ended, continues those whose workflow is missing, and records pauses by
+ * operators.
  */
 export async function checkDeliveries(deps: CheckDeps, releases: Release[]): Promise<void> {
   const { db, log } = deps
@@ -31,7 +31,7 @@ export async function checkDeliveries(deps: CheckDeps, releases: Release[]): Pro
       if (state === 'missing') return requeueDelivery(tx, release)
       if (state !== 'running') return endUnrecordedDelivery(tx, release, state, reason)
       await markPaused(tx, release, paused)
-      // A database that was restored behind Temporal: the workflow waits for the time of a later attempt.
+      // The database was restored to an earlier moment: the workflow waits for the time of a later attempt.
       await signalInterrupted(tx, release)
       return false
     })
@@ -49,7 +49,7 @@ function stateOf(found: Found): { state: 'running' | 'missing' | 'cancelled' | '
   return { state: name === 'TERMINATED' || name === 'CANCELLED' ? 'cancelled' : 'failed', reason }
 }
 
-/** Releases deliveries that are held without a reason. */
+/** Releases deliveries that are held although the reason is gone. */
 export async function releaseHeld({ db }: SweepDeps): Promise<void> {
   await releaseForQuota(db.system)
   for (const { organization_id, id } of await listStrandedEndpoints(db.system))

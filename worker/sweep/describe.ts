@@ -1,11 +1,11 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
 import type { Logger } from '../../db/process/log.ts'
 
-/** Bounds one call to Temporal, so that a hanging one does not hold up the rest. */
+/** The time limit of one call to Temporal, so that a call that hangs does not delay the others. */
 const TIMEOUT_MS = 5_000
 const CONCURRENT = 8
 
-/** What Temporal knows of a workflow. */
+/** What Temporal knows about a workflow. */
 export type Found = { workflow: WorkflowExecutionDescription } | 'not_found'
 
 /** The activity that an operator has paused. */
@@ -17,8 +17,8 @@ export const withTimeout = <T>(client: Client, call: () => Promise<T>): Promise<
   client.withDeadline(Date.now() + TIMEOUT_MS, call)
 
 /**
- * Looks the workflow of each row up, several at a time, and passes what it found to `decide`. Where that fails the row
- * is logged and the others go on. @returns the rows that failed.
+ * Looks up the workflow of each row, several at a time, and passes the result to `decide`. A failure is logged, and
+ * does not stop the others. @returns the rows that failed.
  */
 export async function describeEach<Row>(
   { client, log }: { client: Client; log: Logger },

@@ -11,8 +11,8 @@ export async function sweepIdleFiles(deps: SweepDeps, idle: string): Promise<voi
 }
 
 /**
- * Ends imports or exports whose workflow ended without recording it (an operator terminated it), which frees their slot.
- * Such an import can be resumed.
+ * Ends imports or exports whose workflow ended without recording it (an operator terminated it), which frees their
+ * slot. Such an import can be resumed.
  */
 export async function checkFiles(deps: CheckDeps, sort: FileSort, starts: FileStart[]): Promise<void> {
   const { db, log } = deps

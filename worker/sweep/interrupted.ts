@@ -4,13 +4,15 @@ import { requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 
-/** A worker renews the slots of its attempts every two seconds, so also soon after PostgreSQL was away. */
+/**
+ * Longer than the two seconds at which workers renew the slots of their attempts, also after an outage of PostgreSQL.
+ */
 const SEEN_MS = 3_000
 
 /**
- * Queues the deliveries again whose worker died in or right after an attempt. A first attempt is part of a workflow task,
- * which Temporal gives to another worker only after 30 s, because an attempt may take half of that. A worker that is alive
- * renews the lease of the attempt's slot: what it does not renew between two looks is attempted anew.
+ * Requeues the deliveries whose worker died during or right after an attempt. A first attempt is part of a workflow
+ * task, which Temporal gives to another worker only after 30 s, because an attempt may take half of that. A live worker
+ * renews the lease of the attempt's slot: a lease that is not renewed between two checks is an interrupted attempt.
  */
 export class InterruptedDeliveries {
   private readonly db: Database

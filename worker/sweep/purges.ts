@@ -5,12 +5,12 @@ import type { Purge } from '../../db/retention/purge.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { type PurgePass, purgeBatch } from '../../db/retention/run.ts'
 
-/** After each batch others have the database for as long as it took. */
+/** The least pause after a batch; the pause is as long as the batch took. */
 const MIN_PAUSE_MS = 5
 
 /**
- * Deletes rows past their retention: one batch of each purge in turn, so that a large one does not hold up the others,
- * until all are done or the time is over. The next call goes on where this one stopped.
+ * Deletes rows past their retention: one batch of each purge in turn, so that a large one does not delay the others,
+ * until all are done or the time is over. The next call continues where this one stopped.
  */
 export class Purger {
   private readonly system: System

@@ -24,7 +24,7 @@ export async function sweepIdleRuns(deps: SweepDeps, idle: string): Promise<void
   }
 }
 
-/** Records the end of runs whose workflow has ended without recording it, and why others are stuck. */
+/** Records the end of runs whose workflow has ended without recording it, and the reason why others are stuck. */
 export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void> {
   const checked: CheckedRun[] = []
   const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
@@ -34,7 +34,7 @@ export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void>
     if (end) await endRun(deps, run, end, reason ?? '')
     else checked.push({ ...keyOf(run), stuck_reason: reason ?? null })
   })
-  // These too, so that a row that always fails does not stay at the head of the queue.
+  // Failed rows too: a row that always fails must not stay at the head of the queue.
   for (const run of failed) checked.push({ ...keyOf(run), stuck_reason: undefined })
   if (checked.length > 0) await markRunsChecked(deps.db.system, checked)
 }
@@ -55,7 +55,7 @@ function findingOf(run: IdleRun, found: Found): Finding {
   if (end) return { end, reason: reasonOf(run, end, workflow) }
   const reason = stuckReason(run, workflow)
   const { raw } = workflow
-  // It will read the rows. A signal would add to the work of a busy server, and reset the attempts of a failing task.
+  // The pending task will read the rows. A signal would load a busy server, and reset the attempts of a failing task.
   if (raw.pendingWorkflowTask) return reason === undefined ? {} : { reason }
   const calls = raw.pendingActivities?.length ?? 0
   const stale = run.kind === 'run' && (run.overdue || run.calls > calls)
@@ -63,7 +63,7 @@ function findingOf(run: IdleRun, found: Found): Finding {
 }
 
 function reasonOf(run: IdleRun, end: UnrecordedEnd, { status }: WorkflowExecutionDescription): string {
-  // Its one attempt reported nothing.
+  // The only attempt of a node test reported nothing.
   if (run.kind === 'node_test' && end === 'failed')
     return 'The test has no result: its worker ended or could not record it. A call may have been made; test the node again.'
   return `The workflow was ${status.name.toLowerCase()} in Temporal.`

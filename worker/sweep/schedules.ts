@@ -7,8 +7,8 @@ import { BATCH, type SweepDeps } from './deps.ts'
 import { withTimeout } from './describe.ts'
 
 /**
- * Compares the Schedules in Temporal with the workflows, those first that were not looked at for longest. One that was
- * deleted or paused differently, or that a restored database or Temporal has lost, is left to the relay for repair.
+ * Compares the Schedules in Temporal with the workflows, those first that were not checked for longest. The relay
+ * repairs a Schedule that was deleted or paused in Temporal, or that a restored database or Temporal has lost.
  */
 export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<void> {
   const { db, log } = deps
@@ -37,7 +37,7 @@ async function isUpToDate(
   row: ScheduleKey & { revision: number },
 ): Promise<boolean> {
   const desired = await readSchedule(db.system, row)
-  // A change that is not told yet is the relay's.
+  // The relay has not applied the newest change yet.
   if (!desired || desired.revision !== row.revision) return true
   const found = await describe(client, row.workflow_id)
   if (!found) return desired.state !== 'active'

@@ -76,7 +76,9 @@ function referenceType({ path }: Reference, definition: Definition, nodes: Nodes
   return type && own(outputTypes(type), field)
 }
 
-/** The types of the fields of each node type's output. Kept: schemas never change, and take a millisecond to convert. */
+/**
+ * The types of the fields of each node type's output. Kept: schemas never change, and take a millisecond to convert.
+ */
 const known = new WeakMap<NodeType, Record<string, string>>()
 
 function outputTypes(type: NodeType): Record<string, string> {

@@ -13,8 +13,8 @@ export interface Flow {
 }
 
 /**
- * Turns `next` into edges. Without `next`, a node flows to the next node in the spec, unless some `next` names that node:
- * then the branch ends. So branches that are written one after the other stay separate.
+ * Turns `next` into edges. Without `next`, a node flows to the next node in the spec, unless some `next` names that
+ * node: then the branch ends. So branches that are written one after the other stay separate.
  */
 export function flowOf({ nodes }: Pick<Spec, 'nodes'>): Flow {
   const ids = Object.keys(nodes)
@@ -97,8 +97,8 @@ function targetsOf(next: SpecNode['next']): string[] {
 }
 
 /**
- * Where a branch most likely continues that ends before `following`: in `following`, if another node leads only there, or
- * else in the only successor of the last parallel branch.
+ * Where a branch most likely continues that ends before `following`: in `following`, if another node leads only there,
+ * or else in the only successor of the last parallel branch.
  */
 function continuation(
   forks: Fork[],

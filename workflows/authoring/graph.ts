@@ -14,8 +14,8 @@ export interface Graph {
 }
 
 /**
- * Analyses a graph in one pass over its edges in topological order. Sets of nodes are bitsets, so that n nodes and e edges
- * take time in proportion to e × n / 32.
+ * Analyses a graph in one pass over its edges in topological order. Sets of nodes are bitsets, so that n nodes and e
+ * edges take time in proportion to e × n / 32.
  */
 export function graphOf(
   definition: Pick<Definition, 'nodes' | 'edges'>,

@@ -2,8 +2,8 @@ import { type Problem, REMOVE, write } from '../language/problems.ts'
 
 /**
  * Corrects common mistakes of people and language models in YAML: ``` around the text, tabs, placeholders and colons
- * without quotes. Each is reported with the text to write, and corrected, so that the rest of the spec is checked in the
- * same validation.
+ * without quotes. Each is reported with the text to write, and corrected, so that the rest of the spec is checked in
+ * the same validation.
  */
 export interface Mended {
   text: string

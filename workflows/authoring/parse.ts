@@ -71,7 +71,8 @@ function documentOf(text: string) {
 
 /**
  * `original` maps an offset in `text` to one in the author's text, `source`.
- * @returns also the position of an offset in the author's text, and whether the text is not YAML, or not what was meant.
+ * @returns also the position of an offset in the author's text, and whether the text is not YAML, or not what was
+ * meant.
  */
 function parsed(
   text: string,

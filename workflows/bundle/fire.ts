@@ -19,8 +19,8 @@ export interface FireActivities {
 }
 
 /**
- * The workflow that a Temporal Schedule starts. It queues a run, once per scheduled time: the limits of concurrency apply
- * to it as to every other run.
+ * The workflow that a Temporal Schedule starts. It queues a run, once per scheduled time: the limits of concurrency
+ * apply to it as to every other run.
  */
 export function fire(input: FireInput): Promise<Fired> {
   const { searchAttributes, startTime } = workflowInfo()

@@ -32,9 +32,9 @@ import { requireVersion } from './require-version.ts'
 import { summaryOf } from './summary.ts'
 
 /**
- * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`, which
- * runs every light node that is ready and returns what to wait for. What ends, also with a failure, goes into the inbox.
- * The workflow throws only at the end of a run that failed or was cancelled, after `advance` has recorded it.
+ * The workflow of a run: a durable loop. Each turn is one segment, one transaction of the local activity `advance`,
+ * which runs every light node that is ready and returns what to wait for. What ends, also with a failure, goes into the
+ * inbox. The workflow throws only at the end of a run that failed or was cancelled, after `advance` has recorded it.
  */
 export function run(input: RunInput): Promise<{ status: RunResult }> {
   requireVersion(input.engine, RUN_WORKFLOW_VERSION)
@@ -163,8 +163,8 @@ function begin(
 }
 
 /**
- * Segments in a row that reach their limit, after which the workflow task ends. Signals and cancellations arrive only in
- * the next task, and a task is repeated from its start if its worker dies.
+ * Segments in a row that reach their limit, after which the workflow task ends. Signals and cancellations arrive only
+ * in the next task, and a task is repeated from its start if its worker dies.
  */
 const PAGES = 4
 
@@ -191,7 +191,8 @@ async function end(
       category: 'BENIGN',
     })
   if (status !== 'cancelled') return { status }
-  // Cancelled before the first segment. Temporal ends a workflow as Canceled only after a request, which `advance` sends.
+  // Cancelled before the first segment. Temporal ends a workflow as Canceled only after a request, which `advance`
+  // sends.
   if (engine >= 2 && !root.consideredCancelled)
     await condition(() => root.consideredCancelled, CANCELLATION_ARRIVES)
   throw new CancelledFailure('the run was cancelled')

@@ -14,8 +14,8 @@ export interface RecordQuery {
 export type RecordPage = { data: RecordFields[]; has_more: boolean }
 
 /**
- * The organization's own records. Entities are plural kinds (`contacts`), ids are UUIDs. Every method throws the error of
- * the store as a NodeError.
+ * The organization's own records. Entities are plural kinds (`contacts`), ids are UUIDs. Every method throws the error
+ * of the store as a NodeError.
  */
 export interface Records {
   create(entity: string, fields: RecordFields): Promise<RecordFields>

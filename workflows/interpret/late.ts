@@ -21,8 +21,8 @@ export function renderConfig(
 }
 
 /**
- * Splits a config into the settings that are rendered before the node runs, and those that it gets as written. Leaves out
- * the settings that a loop renders for each item.
+ * Splits a config into the settings that are rendered before the node runs, and those that it gets as written. Leaves
+ * out the settings that a loop renders for each item.
  */
 export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
   const perItem = type.perItem(config)

@@ -3,7 +3,9 @@ import type { Program, ProgramNode } from '../language/definition.ts'
 import type { EndStatus } from '../shared/statuses.ts'
 import type { RunError, RunFacts, RunNode } from './run-state.ts'
 
-/** The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds. */
+/**
+ * The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds.
+ */
 export function commandOf(node: ProgramNode, row: RunNode, now: number): Command | undefined {
   if (row.status === 'waiting' && row.wait_until !== null) {
     const ms = Math.max(1, Date.parse(row.wait_until) - now)
@@ -34,8 +36,8 @@ export interface Reissued {
 }
 
 /**
- * The commands for all that a workflow must wait for, from the rows alone: for a workflow that starts in the middle of a
- * run, or is ahead of a restored database.
+ * The commands for all that a workflow must wait for, from the rows alone: for a workflow that starts in the middle of
+ * a run, or is ahead of a restored database.
  */
 export function reissue(
   program: Program,

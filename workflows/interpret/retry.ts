@@ -39,8 +39,8 @@ export function loopsAround(program: Program, id: string): string[] {
 }
 
 /**
- * Decides which nodes outside of any loop a retry reuses: all settled ones, except for `from` and all nodes downstream of
- * a node that runs again. `program` may be a newer version of the workflow.
+ * Decides which nodes outside of any loop a retry reuses: all settled ones, except for `from` and all nodes downstream
+ * of a node that runs again. `program` may be a newer version of the workflow.
  * @returns the reason if the retry cannot start there.
  */
 export function prepareRetry(

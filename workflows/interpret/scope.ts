@@ -3,8 +3,8 @@ import { chainOf, type Frame } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
 
 /**
- * The values that placeholders in a frame of a run can read. `nodes` holds the ended nodes of the frame and of the frames
- * around it. In the body of a loop, the output of the loop is the current item.
+ * The values that placeholders in a frame of a run can read. `nodes` holds the ended nodes of the frame and of the
+ * frames around it. In the body of a loop, the output of the loop is the current item.
  */
 export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Scope {
   const nodes: Record<string, unknown> = {}

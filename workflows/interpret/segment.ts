@@ -246,7 +246,8 @@ class Segment {
     if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
     else if (one.type === 'settled' && row.status === 'running') {
-      // The activity wrote its result before it ended, so the database was restored to an earlier moment: it runs again.
+      // The activity wrote its result before it ended, so the database was restored to an earlier moment: it runs
+      // again.
       if (!this.host.reissue) this.wait(row, node)
     } else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }

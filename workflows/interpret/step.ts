@@ -2,9 +2,9 @@ import type { Program, ProgramNode } from '../language/definition.ts'
 import { type NodeStatus, OPEN_NODE_STATUSES } from '../shared/statuses.ts'
 
 /**
- * The rules of the graph, without side effects. An edge is open until its source node has settled; then it is taken (the
- * node left by its handle) or dead. A node starts as its `join` says, and is skipped when all its edges are dead, which
- * makes its own edges dead (dead-path elimination).
+ * The rules of the graph, without side effects. An edge is open until its source node has settled; then it is taken
+ * (the node left by its handle) or dead. A node starts as its `join` says, and is skipped when all its edges are dead,
+ * which makes its own edges dead (dead-path elimination).
  */
 
 /** `handle` is the handle by which a settled node left; null: all its edges are dead. */

@@ -5,8 +5,8 @@ import type { Limits } from '../shared/run-limits.ts'
 import { toStorable } from '../shared/storable-text.ts'
 
 /**
- * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON, `output_too_deep`
- * above VALUE_DEPTH levels.
+ * A value of a node as jsonb accepts it. Throws NodeError `output_too_large` above `maxBytes` of JSON,
+ * `output_too_deep` above VALUE_DEPTH levels.
  */
 export const capped = (value: unknown, maxBytes: number): unknown => measured(value, maxBytes).value
 
@@ -60,8 +60,8 @@ export function requireRoom(nodes: unknown, limits: Pick<Limits, 'valueBytes' | 
 }
 
 /**
- * The size of each output, which never changes. With 2,000 nodes, computing all sizes for each node takes a fifth of the
- * work of a run.
+ * The size of each output, which never changes. With 2,000 nodes, computing all sizes for each node takes a fifth of
+ * the work of a run.
  */
 const sizes = new WeakMap<object, number>()
 

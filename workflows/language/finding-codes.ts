@@ -1,14 +1,14 @@
 /**
- * Every code that a finding of validation can have: the source of the types, the severities and the page /docs/findings.
- * An error refuses a workflow, a warning does not. A test validates the examples.
+ * Every code that a finding of validation can have: the source of the types, the severities and the page
+ * /docs/findings. An error refuses a workflow, a warning does not. A test validates the examples.
  */
 export interface CodeEntry {
   severity: 'error' | 'warning'
   meaning: string
   mend: string
   /**
-   * Two specs: one with the finding, and the same one corrected. Absent if the finding depends on the organization or on
-   * size.
+   * Two specs: one with the finding, and the same one corrected. Absent if the finding depends on the organization or
+   * on size.
    */
   example?: { wrong: string; right: string }
 }

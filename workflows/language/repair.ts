@@ -10,8 +10,8 @@ import { cronProblems } from './schedule.ts'
 import { keysAt, memberOf, type Shape, shapeOf, shapesAt } from './shapes.ts'
 
 /**
- * The hint for an issue of a value: the text to write instead. The proposed value is checked with the schema, so that no
- * hint leads to another error at the same place. `example`: a valid value, for missing ones.
+ * The hint for an issue of a value: the text to write instead. The proposed value is checked with the schema, so that
+ * no hint leads to another error at the same place. `example`: a valid value, for missing ones.
  */
 export function repairHint(
   schema: z.ZodType,

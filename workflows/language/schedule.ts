@@ -1,7 +1,7 @@
 /**
  * The cron expressions and time zones of schedule triggers. The grammar is Temporal's five-field one, because Temporal
- * fires the schedules; a test compares the two. Libraries accept other dialects: croner 11 and cron-parser 5 accept `L`,
- * which Temporal refuses, and match a date that fits either day field, where Temporal requires both.
+ * fires the schedules; a test compares the two. Libraries accept other dialects: croner 11 and cron-parser 5 accept
+ * `L`, which Temporal refuses, and match a date that fits either day field, where Temporal requires both.
  */
 
 interface Field {

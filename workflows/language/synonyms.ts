@@ -1,6 +1,6 @@
 /**
- * What people and language models write for a name of ours. A suggestion takes these names before the nearest one, where
- * they are among the allowed ones. The other names of a node type are in its own file.
+ * What people and language models write for a name of ours. A suggestion takes these names before the nearest one,
+ * where they are among the allowed ones. The other names of a node type are in its own file.
  */
 const SYNONYMS: Record<string, readonly string[]> = {
   // Operators of conditions and filters.

@@ -24,8 +24,8 @@ function collect(value: unknown, path: PropertyKey[], found: PlacedText[]): void
 }
 
 /**
- * The texts of one definition and the references in them, shared by all checks: finding and parsing them once instead of
- * five times halves the time of a validation (`npm run bench -- validate`).
+ * The texts of one definition and the references in them, shared by all checks: finding and parsing them once instead
+ * of five times halves the time of a validation (`npm run bench -- validate`).
  */
 export class Texts {
   private readonly found = new Map<object, readonly PlacedText[]>()

@@ -58,8 +58,9 @@ export interface TimeSpan {
 }
 
 /**
- * Adds a span to a moment: years to days in the calendar of a time zone, so that the local time stays, hours and minutes
- * as elapsed time. A day that a month does not have becomes its last one. Undefined outside of the years 1 to 9999.
+ * Adds a span to a moment: years to days in the calendar of a time zone, so that the local time stays, hours and
+ * minutes as elapsed time. A day that a month does not have becomes its last one. Undefined outside of the years 1 to
+ * 9999.
  */
 export function addTime(moment: Date, span: TimeSpan, timezone: string): Date | undefined {
   const { years = 0, months = 0, weeks = 0, days = 0, hours = 0, minutes = 0 } = span

@@ -78,7 +78,8 @@ export interface SortKey {
 
 /**
  * The sort key of a value of any type. The order of types is numbers (also numeric text), times, text, booleans, then
- * lists and objects, which are all equal. Within a type it is the order of `gt` and `lt`. Undefined if the value is empty.
+ * lists and objects, which are all equal. Within a type it is the order of `gt` and `lt`. Undefined if the value is
+ * empty.
  */
 export function sortKey(value: unknown): SortKey | undefined {
   if (isEmpty(value)) return undefined

@@ -25,7 +25,9 @@ export const over = (a: Fraction, b: Fraction): Fraction => times(a, { above: b.
 export const ROUNDINGS = ['half_up', 'half_even', 'up', 'down'] as const
 export type Rounding = (typeof ROUNDINGS)[number]
 
-/** A number with `decimals` places. `up` is away from zero, `down` towards zero; halves round away from it, or to even. */
+/**
+ * A number with `decimals` places. `up` is away from zero, `down` towards zero; halves round away from it, or to even.
+ */
 export function rounded({ above, below }: Fraction, decimals: number, rounding: Rounding): string {
   const size = (above < 0n ? -above : above) * 10n ** BigInt(decimals)
   const [floor, rest] = [size / below, size % below]

@@ -43,13 +43,15 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The schema of the config. Strings with placeholders are checked only after rendering. */
   config: z.ZodType<Config>
   output: z.ZodType<Output>
-  /** Output handles by config, the default one first; `error` is added for every type but those with `fallible: false`. */
+  /**
+   * Output handles by config, the default one first; `error` is added for every type but those with `fallible: false`.
+   */
   handles: (config: Authored) => Handle[]
   /** Only for loops: the handle that leads to the body, which runs once for each item. */
   body?: string
   /**
-   * The settings that are rendered for each item of a list, which they read as `item` and `index`. The interpreter renders
-   * those of a loop in the scope of its body; other nodes get the text as written, and call `renderItems`.
+   * The settings that are rendered for each item of a list, which they read as `item` and `index`. The interpreter
+   * renders those of a loop in the scope of its body; other nodes get the text as written, and call `renderItems`.
    */
   perItem?: readonly string[] | ((config: Authored) => readonly string[])
   /** Whether it can fail at run time; default true. */
@@ -64,8 +66,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The fields that the output can have, if they depend on the config; default: those of `output`. */
   outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
   /**
-   * Whether the output is the only result: an unused output is then a likely mistake. Default: only for `read` nodes. An
-   * external node with `outputOnly` sends nothing to other services, so it cannot read secrets.
+   * Whether the output is the only result: an unused output is then a likely mistake. Default: only for `read` nodes.
+   * An external node with `outputOnly` sends nothing to other services, so it cannot read secrets.
    */
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. */

@@ -72,8 +72,8 @@ const maskParameter = (whole: string, start: string, name: string) =>
   isSecretParameter(decoded(name)) ? `${start}${MASK}` : whole
 
 /**
- * What a literal value looks like, such as "a Stripe key"; undefined if it does not look like a credential. Placeholders
- * and plain words do not.
+ * What a literal value looks like, such as "a Stripe key"; undefined if it does not look like a credential.
+ * Placeholders and plain words do not.
  * @param name the name of the header, parameter or member that holds the value, if its name counts.
  */
 export function credentialIn(text: string, name?: string): string | undefined {

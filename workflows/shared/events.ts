@@ -75,7 +75,8 @@ export const selectedBy = (pattern: string): CatalogueEvent[] =>
   EVENTS.filter(({ name }) => pattern === '*' || patternsOf(name).includes(pattern))
 
 /**
- * The catalogue name at edit distance 1 from a misspelt name. Any other unknown name may be an event that a node raises.
+ * The catalogue name at edit distance 1 from a misspelt name. Any other unknown name may be an event that a node
+ * raises.
  */
 export const misspelt = (name: string): string | undefined =>
   PATTERNS.includes(name) ? undefined : nearest(name, PATTERNS, 1)

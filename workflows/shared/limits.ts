@@ -1,7 +1,7 @@
 /**
  * The limits of what a tenant can make the service compute. No request may block a process for others: input above a
- * limit is refused when it is saved, the rest takes at most some 20 ms of one thread, and work that may take longer runs
- * in the thread pool (compute/pool.ts). The figures were measured on one core of a server of 2024.
+ * limit is refused when it is saved, the rest takes at most some 20 ms of one thread, and work that may take longer
+ * runs in the thread pool (compute/pool.ts). The figures were measured on one core of a server of 2024.
  */
 
 /** A workflow's spec or raw definition. */
@@ -207,7 +207,9 @@ export const DOCUMENT = {
 
 /** A CSV file. */
 export const CSV = {
-  /** Bytes of a row with its delimiters; a text field holds 65,536 characters. A longer row has usually lost a quote. */
+  /**
+   * Bytes of a row with its delimiters; a text field holds 65,536 characters. A longer row has usually lost a quote.
+   */
   rowBytes: 1024 * 1024,
   columns: 1_000,
   /** Cells of a row, empty ones included: spreadsheets leave many empty cells. Parsing them takes some 10 ms. */

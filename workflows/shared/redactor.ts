@@ -3,8 +3,8 @@ import { MASK } from './secret-names.ts'
 
 /**
  * Masks given secrets wherever they occur: verbatim, escaped in JSON or HTML, URL-encoded, in base64 (also as part of a
- * longer text, such as `user:password`) and in hexadecimal. A secret that was changed in any other way, such as reversed
- * or compressed, is not found.
+ * longer text, such as `user:password`) and in hexadecimal. A secret that was changed in any other way, such as
+ * reversed or compressed, is not found.
  */
 export class Redactor {
   private readonly patterns = new Map<string, Pattern[]>()
@@ -128,8 +128,8 @@ const ENTITIES: Record<string, string[]> = {
 }
 
 /**
- * The base64 of any text that contains these bytes, for each of their three alignments. The characters at both ends also
- * hold bits of the neighbouring bytes; they are masked too.
+ * The base64 of any text that contains these bytes, for each of their three alignments. The characters at both ends
+ * also hold bits of the neighbouring bytes; they are masked too.
  */
 function base64Patterns(bytes: Buffer): Pattern[] {
   return [0, 1, 2].map((before) => {

@@ -12,7 +12,9 @@ const SECRET_NAME = new RegExp(SECRET_NAMES, 'i')
 
 export const isSecretName = (name: string): boolean => SECRET_NAME.test(name)
 
-/** The same in the query of a URL, where `code` is an authorization code; as a field it is that of a country or error. */
+/**
+ * The same in the query of a URL, where `code` is an authorization code; as a field it is that of a country or error.
+ */
 export const isSecretParameter = (name: string): boolean => isSecretName(name) || /^code$/i.test(name)
 
 /** The text in place of a secret. */

@@ -15,8 +15,8 @@ export interface NeededField {
 }
 
 /**
- * The templates by category, each with the custom fields that it needs. To add one: `<category>/<id>.yaml`, a line here,
- * and a case in test/worker/templates.test.ts.
+ * The templates by category, each with the custom fields that it needs. To add one: `<category>/<id>.yaml`, a line
+ * here, and a case in test/worker/templates.test.ts.
  */
 const TEMPLATES = {
   sales: {

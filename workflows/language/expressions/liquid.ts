@@ -7,8 +7,8 @@ import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
 /**
- * The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`, `org`,
- * `env`; `secrets` only where `renderTainted` renders.
+ * The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`,
+ * `org`, `env`; `secrets` only where `renderTainted` renders.
  */
 export type Scope = Record<string, unknown>
 
@@ -40,8 +40,8 @@ export function render(value: unknown, scope: Scope, limits: Partial<RenderLimit
 const REPEATED = 40
 
 /**
- * Renders a text for each item of a list, which it reads as `item`, with its `index`. All items share one limit of work.
- * Yields to the event loop in between. Throws NodeError `placeholder_error`.
+ * Renders a text for each item of a list, which it reads as `item`, with its `index`. All items share one limit of
+ * work. Yields to the event loop in between. Throws NodeError `placeholder_error`.
  */
 export async function renderEach(text: string, scope: Scope, items: readonly unknown[]): Promise<string[]> {
   const rendering = begin(scope, {})

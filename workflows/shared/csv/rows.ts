@@ -39,8 +39,8 @@ const LENIENT = {
 } satisfies Options
 
 /**
- * The rows of a file after a place, for any style of line ends; empty lines are skipped. After the rows before an error,
- * throws CsvError.
+ * The rows of a file after a place, for any style of line ends; empty lines are skipped. After the rows before an
+ * error, throws CsvError.
  */
 export async function* readRows(
   pieces: AsyncIterable<Buffer>,
