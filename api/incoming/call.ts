@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import { decompressed } from './decompress.ts'
@@ -46,7 +47,7 @@ export function baseLog(call: Call, keepsRest = false): NewLog {
     error: null,
     message: null,
     error_details: undefined,
-    mapped_data: mapped && { entity: webhook.target_entity.toLowerCase(), ...mapped },
+    mapped_data: mapped && { entity: RECORD_KINDS[webhook.kind], ...mapped },
     record_id: null,
     run_id: null,
     warnings: mapped?.warnings ?? [],

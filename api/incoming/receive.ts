@@ -9,6 +9,7 @@ import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/w
 import type { Payload } from '../../db/model/incoming/parse-body.ts'
 import { open } from '../../db/process/seal.ts'
 import { settle } from '../../db/records/sets.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
@@ -169,7 +170,7 @@ function unverified(verdict: keyof typeof UNVERIFIED): Refusal {
 
 /** A set-up request writes only its log row. */
 async function answerSetUp(call: Call, kind: string): Promise<object> {
-  const entity = call.webhook.target_entity.toLowerCase()
+  const entity = RECORD_KINDS[call.webhook.kind]
   const message = `${kind}: nothing was written`
   await logSetUp(call, message)
   return { success: true, message, record_id: null, entity, action: 'skipped' }
@@ -184,7 +185,7 @@ async function captureSample(call: Call): Promise<object | undefined> {
   const isCaptured = await deps.db.tenant(webhook.organization_id, actor, (tx) =>
     captureRequest(tx, webhook.id, row),
   )
-  const entity = webhook.target_entity.toLowerCase()
+  const entity = RECORD_KINDS[webhook.kind]
   return isCaptured ? { success: true, message, record_id: null, entity, action: 'skipped' } : undefined
 }
 

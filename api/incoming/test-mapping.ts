@@ -3,6 +3,7 @@ import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
 import { toDetails } from '../../db/model/incoming/refusals.ts'
 import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /** The body of a sample as a sender would send it. */
 export const sampleBody = (payload: unknown): Buffer =>
@@ -20,7 +21,7 @@ export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: 
   return {
     object: 'incoming_webhook_test',
     valid: issues.length === 0,
-    entity: webhook.target_entity.toLowerCase(),
+    entity: RECORD_KINDS[webhook.kind],
     mapped_data: shown,
     details: toDetails(issues),
   }

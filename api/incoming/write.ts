@@ -10,6 +10,7 @@ import type { Database } from '../../db/postgres/connect.ts'
 import { isDatabaseUnavailable, sqlState } from '../../db/postgres/sql-state.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Failed } from '../../db/records/sets.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { traceOf } from '../http/trace.ts'
 import { baseLog, type Call } from './call.ts'
 
@@ -56,7 +57,7 @@ async function perform(tx: Tenant, all: Accepted[], end: () => void): Promise<ob
     toApply.push({ payload, mapped: call.mapped, trace: traceOf(call.ctx) })
   }
   const applied = new Map((await applyAll(tx, webhook, toApply)).map((one, i) => [fresh[i]!, one]))
-  const entity = webhook.target_entity.toLowerCase()
+  const entity = RECORD_KINDS[webhook.kind]
   const done = all.map((one): Done => {
     const repeated = earlier.get(one)
     if (repeated) {

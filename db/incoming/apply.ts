@@ -1,3 +1,4 @@
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { AppError } from '../model/errors.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
@@ -14,10 +15,10 @@ export function fitted(webhook: IncomingWebhook, mapped: Mapped): Mapped {
   throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
 }
 
-function reason({ target_entity }: IncomingWebhook, { sender, fields, company_name }: Mapped): string {
+function reason({ kind }: IncomingWebhook, { sender, fields, company_name }: Mapped): string {
   if (Object.keys(fields).length > 0 || company_name !== undefined)
     return 'the payload does not map to a valid record'
-  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${target_entity.toLowerCase()}`
+  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${RECORD_KINDS[kind]}`
 }
 
 /** What a payload wrote. */

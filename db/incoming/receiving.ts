@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { windowAt } from '../access/limits.ts'
 import type { Subscription } from '../access/plans.ts'
+import { type TargetEntity, withKind } from '../model/incoming/target-entity.ts'
 import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
@@ -40,7 +41,7 @@ export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId
  * @returns the webhooks by `callerKey`.
  */
 export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
-  const { rows } = await system.raw<{ rows: (Receiver & { source: string })[] }>(
+  const { rows } = await system.raw<{ rows: Row[] }>(
     `select w.*, o.plan, o.limits, c.source, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
@@ -59,9 +60,14 @@ export async function findReceivers(system: Knex, callers: Caller[]): Promise<Ma
     ],
   )
   return new Map(
-    rows.map(({ source, ...receiver }) => [callerKey({ webhookId: receiver.id, source }), receiver]),
+    rows.map(({ source, ...receiver }) => [
+      callerKey({ webhookId: receiver.id, source }),
+      withKind(receiver),
+    ]),
   )
 }
+
+type Row = Omit<Receiver, 'kind'> & { target_entity: TargetEntity; source: string }
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
 

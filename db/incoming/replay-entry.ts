@@ -1,3 +1,4 @@
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Subscription } from '../access/plans.ts'
 import { AppError } from '../model/errors.ts'
 import { LOG_ACTION_OF } from '../model/incoming/log-values.ts'
@@ -71,7 +72,7 @@ export async function replayEntry(
           fingerprint: entry.fingerprint!,
           answer: {
             record_id: done.record_id,
-            entity: webhook.target_entity.toLowerCase(),
+            entity: RECORD_KINDS[webhook.kind],
             action: done.outcome,
           },
         },
@@ -154,7 +155,7 @@ async function tryPayload(
   onto: string | undefined,
   withChanges: boolean,
 ): Promise<Tried> {
-  const entity = webhook.target_entity.toLowerCase()
+  const entity = RECORD_KINDS[webhook.kind]
   let shown: Mapped | undefined = parsed instanceof AppError ? undefined : parsed.mapped
   try {
     if (parsed instanceof AppError) throw parsed

@@ -107,7 +107,7 @@ function webhookWith(deduplication: IncomingWebhook['deduplication']): IncomingW
   return {
     id: randomUUID(),
     name: 'Form',
-    target_entity: 'Contact',
+    kind: 'contacts',
     deduplication,
     workflow_id: null,
     workflow_inputs: {},
