@@ -1,4 +1,5 @@
-import { fitCustomFields, fitMapped } from '../../db/incoming/check-mapped.ts'
+import { fitToDefinitions } from '../../db/incoming/apply.ts'
+import { fitMapped } from '../../db/model/incoming/fit.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
 import { toDetails } from '../../db/model/incoming/refusals.ts'
 import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
@@ -17,7 +18,7 @@ export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: 
       ? { mapped, issues: fitted.issues }
       : mapped.isPing
         ? { mapped, issues: [] }
-        : await fitCustomFields(tx, webhook, fitted.mapped)
+        : await fitToDefinitions(tx, webhook, fitted.mapped)
   return {
     object: 'incoming_webhook_test',
     valid: issues.length === 0,

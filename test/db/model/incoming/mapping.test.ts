@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { mapAutomatically } from '../../../db/model/incoming/mapping/automatic.ts'
-import { parseBody } from '../../../db/model/incoming/parse-body.ts'
-import { splitName } from '../../../db/model/records/split-name.ts'
-import { cpuTime } from '../../support/cpu-time.ts'
+import { mapAutomatically } from '../../../../db/model/incoming/mapping/automatic.ts'
+import { parseBody } from '../../../../db/model/incoming/parse-body.ts'
+import { splitName } from '../../../../db/model/records/split-name.ts'
+import { cpuTime } from '../../../support/cpu-time.ts'
 
-const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
+const fixture = (name: string) => readFileSync(new URL(`../../../fixtures/webhooks/${name}`, import.meta.url))
 const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'application/json'), 'contacts')
 
 describe('automatic mapping', () => {
