@@ -8,7 +8,8 @@ import { leastRole } from '../../db/model/access/roles.ts'
 import { invalid } from '../../db/model/errors.ts'
 import type { Body } from '../../db/model/incoming/map-body.ts'
 import type { ProposedRule } from '../../db/model/incoming/mapping/propose.ts'
-import { type IncomingWebhook, TARGET_ENTITIES } from '../../db/model/incoming/types.ts'
+import { kindOf, TARGET_ENTITIES, targetEntityOf } from '../../db/model/incoming/target-entity.ts'
+import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { sampleBody } from '../incoming/test-mapping.ts'
 import { previewSchema } from './incoming-outcome-schema.ts'
@@ -128,16 +129,12 @@ export const incomingMappingRoutes: AppRoute[] = [
     handler: async (request) => {
       const { webhook, body } = await sampleOf(request)
       const { deps, caller } = request
-      const { target_entity, id } = webhook
-      const { proposed, ...proposal } = await deps.compute.propose(
-        caller.organization.id,
-        body,
-        target_entity,
-      )
+      const { kind, id } = webhook
+      const { proposed, ...proposal } = await deps.compute.propose(caller.organization.id, body, kind)
       return {
         object: 'incoming_mapping_proposal',
         webhook_id: id,
-        target_entity,
+        target_entity: targetEntityOf(kind),
         ...proposal,
         field_mapping: { mode: 'manual', rules: proposed.map(({ rule }) => rule) },
         reasons: proposed.map(toReason),
@@ -188,7 +185,7 @@ async function sampleOf({
 }: Request): Promise<{ webhook: IncomingWebhook; body: Body }> {
   return tenant(async (tx) => {
     const stored = await getIncomingWebhook(tx, params.webhook_id)
-    const webhook = { ...stored, target_entity: body.target_entity ?? stored.target_entity }
+    const webhook = { ...stored, kind: body.target_entity ? kindOf(body.target_entity) : stored.kind }
     if (body.payload !== undefined)
       return { webhook, body: { content: sampleBody(body.payload), type: body.content_type } }
     const logId = body.log_id ?? stored.sample_log_id

@@ -1,7 +1,7 @@
-import { getLog, type LogDetail, listLogs } from '../../db/incoming/logs.ts'
-import { exportLogs } from '../../db/incoming/logs-file.ts'
+import { exportLogs, getLog, listLogs } from '../../db/incoming/logs.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
+import type { LogDetail } from '../../db/model/incoming/log.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import {

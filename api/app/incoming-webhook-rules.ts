@@ -1,36 +1,34 @@
 import { invalid } from '../../db/model/errors.ts'
 import { isTarget, targetNames } from '../../db/model/incoming/mapping/targets.ts'
-import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../../db/model/incoming/types.ts'
+import type { IncomingWebhook, TargetKind } from '../../db/model/incoming/types.ts'
 import { normalise, SYNONYMS } from '../../db/model/records/synonyms.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { finderBy } from '../../db/records/find-by-key.ts'
 import { meantBy } from '../../workflows/language/problems.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /** The scopes that a webhook's requests use; the caller who configures it must have them. */
-export const scopesOf = ({
-  target_entity,
-  workflow_id,
-}: Pick<IncomingWebhook, 'target_entity' | 'workflow_id'>): Scope[] => [
-  `${ENTITY_OF[target_entity]}:write`,
+export const scopesOf = ({ kind, workflow_id }: Pick<IncomingWebhook, 'kind' | 'workflow_id'>): Scope[] => [
+  `${kind}:write`,
   ...(workflow_id ? (['workflows:run'] as const) : []),
 ]
 
 /** Throws validation_error for rules whose `to` is not a field of the target. */
-export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'target_entity'>): void {
-  const { field_mapping: mapping, target_entity: target } = webhook
+export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'kind'>): void {
+  const { field_mapping: mapping, kind } = webhook
   if (mapping.mode === 'automatic') return
   const issues = mapping.rules.flatMap(({ to }, index) =>
-    isTarget(to, target)
+    isTarget(to, kind)
       ? []
       : [
           {
             loc: ['body', 'field_mapping', 'rules', index, 'to'],
-            msg: `${to} is not a mappable field of a ${target.toLowerCase()}`,
+            msg: `${to} is not a mappable field of a ${RECORD_KINDS[kind]}`,
             type: 'invalid_value',
             input: to,
-            ...suggestion(to, target),
+            ...suggestion(to, kind),
           },
         ],
   )
@@ -41,9 +39,9 @@ export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | '
  * A hint: the field that other systems call `to`, the nearest field name, or the field that other systems call by a
  * similar name.
  */
-function suggestion(to: string, target: TargetEntity): { hint: string } {
-  const names = targetNames(target)
-  const others = SYNONYMS[ENTITY_OF[target]]
+function suggestion(to: string, kind: TargetKind): { hint: string } {
+  const names = targetNames(kind)
+  const others = SYNONYMS[kind]
   const name = normalise(to)
   const field =
     others[name]?.field ?? meantBy(to, names) ?? others[nearest(name, Object.keys(others)) ?? '']?.field
@@ -56,18 +54,17 @@ function suggestion(to: string, target: TargetEntity): { hint: string } {
 /** Throws validation_error for a custom field that cannot be a record key. */
 export async function assertKey(
   tx: Tenant,
-  { target_entity, deduplication: { by } }: Pick<IncomingWebhook, 'target_entity' | 'deduplication'>,
+  { kind, deduplication: { by } }: Pick<IncomingWebhook, 'kind' | 'deduplication'>,
 ): Promise<void> {
   if (!by.startsWith('custom_fields.')) return
-  const entity = ENTITY_OF[target_entity]
-  await finderBy(tx, entity, by).catch(() => {
+  await finderBy(tx, kind, by).catch(() => {
     throw invalid([
       {
         loc: ['body', 'deduplication', 'by'],
-        msg: `${by} is not a unique custom field of ${entity}`,
+        msg: `${by} is not a unique custom field of ${kind}`,
         type: 'invalid_value',
         input: by,
-        hint: `use email, external_id, payload.<path>, or define the field as unique: POST /v1/custom-fields/${entity}`,
+        hint: `use email, external_id, payload.<path>, or define the field as unique: POST /v1/custom-fields/${kind}`,
       },
     ])
   })

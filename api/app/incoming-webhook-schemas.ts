@@ -1,12 +1,8 @@
 import { z } from 'zod'
-import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log-values.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log.ts'
 import { isUnsupportedPath } from '../../db/model/incoming/mapping/path.ts'
-import {
-  SENDER_VERIFICATIONS,
-  TARGET_ENTITIES,
-  WEBHOOK_STATUSES,
-  WRITES,
-} from '../../db/model/incoming/types.ts'
+import { TARGET_ENTITIES } from '../../db/model/incoming/target-entity.ts'
+import { SENDER_VERIFICATIONS, WEBHOOK_STATUSES, WRITES } from '../../db/model/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
 import { fieldMapping } from './mapping-schema.ts'

@@ -10,6 +10,7 @@ import {
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
+import { withKind, withTargetEntity } from '../../db/model/incoming/target-entity.ts'
 import type { IncomingWebhook, Verification } from '../../db/model/incoming/types.ts'
 import { open, seal } from '../../db/process/seal.ts'
 import { baseUrl } from '../http/base-url.ts'
@@ -67,7 +68,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 201, schema: withSecret },
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
-      const { secret: given, ...values } = request.body
+      const { secret: given, ...values } = withKind(request.body)
       request.requireScopes(scopesOf(values))
       const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
@@ -107,13 +108,13 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: webhookSchema },
     handler: (request) =>
       request.tenant(async (tx) => {
-        const { body } = request
+        const body = withKind(request.body)
         const patch = body.workflow_id === null ? { workflow_inputs: {}, ...body } : body
         const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
         request.requireScopes(scopesOf(webhook))
         // A PATCH can change the target or the rules alone; both are checked together.
         assertTargets(webhook)
-        if (body.deduplication || body.target_entity) await assertKey(tx, webhook)
+        if (body.deduplication || body.kind) await assertKey(tx, webhook)
         if (body.verification)
           assertStoredSecret(
             webhook.verification,
@@ -224,5 +225,5 @@ type Presenting = Pick<RouteRequest, 'deps' | 'headers'>
 
 function present(webhook: IncomingWebhook, request: Presenting) {
   const url = `${baseUrl(request.deps, request.headers.host)}/webhooks/incoming/${webhook.id}`
-  return { object: 'incoming_webhook', url, ...webhook }
+  return { object: 'incoming_webhook', url, ...withTargetEntity(webhook) }
 }

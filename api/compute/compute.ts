@@ -34,8 +34,8 @@ export class Compute {
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
-  propose(organizationId: string, body: Body, target: Mapping['target_entity']) {
-    return proposeIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, target)
+  propose(organizationId: string, body: Body, kind: Mapping['kind']) {
+    return proposeIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, kind)
   }
 
   /** The passages of a document. Throws `invalid_request` if it is too expensive. */

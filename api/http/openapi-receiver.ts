@@ -1,4 +1,4 @@
-import { TARGETS, WRITES } from '../../db/model/incoming/types.ts'
+import { TARGET_KINDS, WRITES } from '../../db/model/incoming/types.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /** The receiver of incoming webhooks: an operation outside of both route tables, with its own errors and secret. */
@@ -26,7 +26,7 @@ export const receiverShapes = {
         format: 'uuid',
         description: 'The record; null for the set-up request of a sender, which writes nothing.',
       },
-      entity: { type: 'string', enum: TARGETS.map((target) => RECORD_KINDS[target]) },
+      entity: { type: 'string', enum: TARGET_KINDS.map((kind) => RECORD_KINDS[kind]) },
       action: { type: 'string', enum: WRITES },
       warnings: {
         type: 'array',

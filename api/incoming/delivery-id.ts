@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
@@ -11,14 +12,6 @@ const HEADERS = [
   'x-shopify-webhook-id',
   'x-wc-webhook-delivery-id',
 ]
-
-/** What makes a request equal to another one. */
-export interface Delivery {
-  /** SHA-256 of the delivery id and the body; of an event of Stripe its id only. */
-  fingerprint: Buffer
-  /** Without an id, an equal request can be a new one. */
-  has_delivery_id: boolean
-}
 
 /** @param payload if the body was parsed. */
 export function deliveryOf(

@@ -1,28 +1,27 @@
 import type Koa from 'koa'
-import { fitted } from '../../db/incoming/apply.ts'
+import type { IncomingRequest } from '../../db/incoming/accept.ts'
 import { captureRequest } from '../../db/incoming/capture.ts'
-import type { NewLog } from '../../db/incoming/logs.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
-import type { Actor } from '../../db/model/actor.ts'
 import { senderHeaders } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
-import type { Payload } from '../../db/model/incoming/parse-body.ts'
 import { open } from '../../db/process/seal.ts'
-import { settle } from '../../db/records/sets.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
+import { traceOf } from '../http/trace.ts'
 import { Refusal, secondsUntil, toRefusal } from './answer.ts'
-import { baseLog, type Call, logRefusal, logSetUp } from './call.ts'
+import type { Call } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
+import { describeRequest, logRefusal, logSetUp, rowOf } from './log.ts'
 import { SecretMask } from './mask.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
-import { verify } from './verify.ts'
+import { type Verdict, verify } from './verify.ts'
 
 /**
  * /webhooks/incoming/{webhook_id}, from the bytes to the answer. Every outcome of a known webhook is logged. A success
@@ -41,8 +40,7 @@ export async function handleIncoming(
   let call: Call | undefined
   try {
     const webhook = await findWebhook(deps, target, sourceIp)
-    const sealed = [webhook.secret_sealed, webhook.previous_secret_sealed ?? []].flat()
-    const secrets = sealed.map((one) => open(deps.secretsKey, one))
+    const secrets = openSecrets(deps, webhook)
     const challenge = requireMethod(ctx, target, webhook, secrets)
     const mask = new SecretMask(secrets)
     call = { ctx, deps, webhook, target, sourceIp, started, secrets, mask, verified: false }
@@ -61,6 +59,18 @@ export async function handleIncoming(
   }
 }
 
+/** The steps of a POST, in their order. What is refused throws. @returns the body of the answer. */
+async function receive(call: Call): Promise<object> {
+  const bytes = await readBody(call.ctx.req)
+  call.bytes = bytes
+  const verdict = verifySender(call, bytes)
+  if (verdict !== 'verified') return refuseSender(call, bytes, verdict)
+  await takeRate(call)
+  await takeQuota(call)
+  const mapped = await parseAndMap(call, bytes)
+  return (await answerSetUp(call, mapped)) ?? (await captureSample(call)) ?? acceptMapped(call, bytes, mapped)
+}
+
 async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string): Promise<Receiver> {
   const webhook = UUID.test(id)
     ? await deps.together.findReceiver({ webhookId: id, source: subnetOf(sourceIp) })
@@ -68,6 +78,10 @@ async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string)
   if (!webhook) throw new Refusal('not_found', 'webhook not found')
   return webhook
 }
+
+/** The secret, and the one before it while both are valid. */
+const openSecrets = (deps: IncomingDeps, { secret_sealed, previous_secret_sealed }: Receiver): string[] =>
+  [secret_sealed, previous_secret_sealed ?? []].flat().map((sealed) => open(deps.secretsKey, sealed))
 
 /** The challenge of a GET request. Throws method_not_allowed for what is neither that nor a POST. */
 function requireMethod(ctx: Koa.Context, target: Target, webhook: Receiver, secrets: string[]) {
@@ -80,8 +94,9 @@ function requireMethod(ctx: Koa.Context, target: Target, webhook: Receiver, secr
 }
 
 /** Throws for a request that is refused whoever sent it. */
-function guard({ ctx, webhook, sourceIp }: Call): void {
-  showRate(ctx, webhook)
+function guard(call: Call): void {
+  const { webhook, sourceIp } = call
+  showRate(call)
   if (webhook.status !== 'Active') throw new Refusal('webhook_inactive', 'the webhook is inactive')
   if (webhook.ip_whitelist.length > 0 && !ipMatches(sourceIp, webhook.ip_whitelist))
     throw new Refusal('ip_not_allowed', 'the IP address is not on the whitelist')
@@ -92,68 +107,40 @@ function guard({ ctx, webhook, sourceIp }: Call): void {
 }
 
 async function answerChallenge(call: Call, { kind, verified, text }: Challenge): Promise<object | string> {
-  const { ctx, deps, webhook, sourceIp } = call
   if (!verified) {
-    await countFailure(deps.db.system, webhook, sourceIp)
+    await countFailure(call)
     throw unverified('wrong')
   }
   call.verified = true
-  await takeRate(ctx, deps, webhook, sourceIp)
-  if (text === undefined) return answerSetUp(call, kind)
+  await takeRate(call)
+  if (text === undefined) return writtenNothing(call, kind)
   await logSetUp(call, `${kind}: nothing was written`)
   // The text is the sender's: no browser may take it for a page.
-  ctx.set('X-Content-Type-Options', 'nosniff')
-  ctx.type = 'text/plain'
+  call.ctx.set('X-Content-Type-Options', 'nosniff')
+  call.ctx.type = 'text/plain'
   return text
 }
 
-async function receive(call: Call): Promise<object> {
-  const { ctx, deps, webhook, sourceIp, secrets, mask } = call
-  const { system } = deps.db
-
-  const bytes = await readBody(ctx.req)
-  call.bytes = bytes
+function verifySender(call: Call, bytes: Buffer): Verdict {
+  const { ctx, deps, webhook, target, secrets } = call
   const { method, headers, url = '' } = ctx.req
-  const request = {
-    method: method!,
-    headers,
-    url: calledUrl(deps, headers.host, url),
-    token: call.target.token,
-  }
+  const called = calledUrl(deps, headers.host, url)
+  const request = { method: method!, headers, url: called, token: target.token }
   const verdict = verify(webhook.verification, request, bytes, secrets)
-  if (verdict !== 'verified') {
-    await countFailure(system, webhook, sourceIp)
-    // Without a signature: it would not verify, and WooCommerce would not save the webhook.
-    if (isWooCommercePingBody(headers, bytes)) return answerSetUp(call, 'ping of WooCommerce')
-    // Some clients send the password only when they are asked for it.
-    if (webhook.verification.type === 'basic')
-      ctx.set('WWW-Authenticate', 'Basic realm="agx", charset="UTF-8"')
-    throw unverified(verdict)
-  }
-  call.verified = true
+  call.verified = verdict === 'verified'
+  return verdict
+}
 
-  await takeRate(ctx, deps, webhook, sourceIp)
-  await takeQuota(deps, webhook)
+type Unverified = Exclude<Verdict, 'verified'>
 
-  const content = await decompressed(ctx.req, bytes)
-  call.content = content
-  const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
-  const parsed = await deps.compute.mapBody(webhook.organization_id, body, webhook)
-  // The payload becomes part of the run's history.
-  const { payload, mapped } = mask.isIn(content) ? mask.deep(parsed) : parsed
-  call.mapped = mapped
-  if (mapped.isPing) return answerSetUp(call, `ping of ${mapped.sender}`)
-  const challenge = webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
-  if (challenge !== undefined) {
-    await logSetUp(call, 'challenge: nothing was written')
-    return { challenge }
-  }
-  if (webhook.capturing_until && webhook.capturing_until > new Date()) {
-    const sample = await captureSample(call)
-    if (sample) return sample
-  }
-  call.delivery = deliveryOf(headers, webhook.verification, bytes, payload)
-  return write(call, payload)
+/** Throws, but for the ping of WooCommerce: it has no signature, and unless it succeeds the webhook is not saved there. */
+async function refuseSender(call: Call, bytes: Buffer, verdict: Unverified): Promise<object> {
+  const { ctx, webhook } = call
+  await countFailure(call)
+  if (isWooCommercePingBody(ctx.req.headers, bytes)) return writtenNothing(call, 'ping of WooCommerce')
+  // Some clients send the password only when they are asked for it.
+  if (webhook.verification.type === 'basic') ctx.set('WWW-Authenticate', 'Basic realm="agx", charset="UTF-8"')
+  throw unverified(verdict)
 }
 
 const UNVERIFIED = {
@@ -162,40 +149,73 @@ const UNVERIFIED = {
   stale: ['stale_timestamp', 'the signature is right, but its timestamp is more than five minutes off'],
 } as const
 
-function unverified(verdict: keyof typeof UNVERIFIED): Refusal {
+function unverified(verdict: Unverified): Refusal {
   const [code, message] = UNVERIFIED[verdict]
   return new Refusal(code, message)
 }
 
-/** A set-up request writes only its log row. */
-async function answerSetUp(call: Call, kind: string): Promise<object> {
-  const entity = call.webhook.target_entity.toLowerCase()
-  const message = `${kind}: nothing was written`
-  await logSetUp(call, message)
-  return { success: true, message, record_id: null, entity, action: 'skipped' }
+/** What the payload says, and what the mapping of the webhook makes of it. */
+type MappedPayload = Pick<IncomingRequest, 'payload' | 'mapped'>
+
+async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedPayload> {
+  const { ctx, deps, webhook, mask } = call
+  const { headers } = ctx.req
+  const content = await decompressed(ctx.req, bytes)
+  call.content = content
+  const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
+  const parsed = await deps.compute.mapBody(webhook.organization_id, body, webhook)
+  // The payload becomes part of the run's history.
+  const masked = mask.isIn(content) ? mask.deep(parsed) : parsed
+  call.mapped = masked.mapped
+  return masked
 }
 
-/** Keeps the request as the sample of the webhook, if no other one was faster. */
+/** The answer to a request that its sender makes when the webhook is set up; undefined for any other. */
+async function answerSetUp(call: Call, { payload, mapped }: MappedPayload): Promise<object | undefined> {
+  if (mapped.isPing) return writtenNothing(call, `ping of ${mapped.sender}`)
+  const challenge = call.webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
+  if (challenge === undefined) return undefined
+  await logSetUp(call, 'challenge: nothing was written')
+  return { challenge }
+}
+
+/** Logs a request that writes only its log row. @returns the answer. */
+async function writtenNothing(call: Call, reason: string): Promise<object> {
+  const message = `${reason}: nothing was written`
+  await logSetUp(call, message)
+  return skipped(call, message)
+}
+
+const skipped = ({ webhook }: Call, message: string): object => ({
+  success: true,
+  message,
+  record_id: null,
+  entity: RECORD_KINDS[webhook.kind],
+  action: 'skipped',
+})
+
+/** Keeps the request as the sample of its webhook, if one is wanted and no other request was faster. */
 async function captureSample(call: Call): Promise<object | undefined> {
   const { deps, webhook } = call
+  if (!webhook.capturing_until || webhook.capturing_until <= new Date()) return undefined
   const message = 'captured as a sample: nothing was written'
-  const row: NewLog = { ...baseLog(call, true), action: 'Skipped', message }
-  const actor: Actor = { type: 'webhook', id: webhook.id }
+  const row = rowOf(call, { action: 'Skipped', message }, { keepsRest: true })
+  const actor = { type: 'webhook', id: webhook.id } as const
   const isCaptured = await deps.db.tenant(webhook.organization_id, actor, (tx) =>
     captureRequest(tx, webhook.id, row),
   )
-  const entity = webhook.target_entity.toLowerCase()
-  return isCaptured ? { success: true, message, record_id: null, entity, action: 'skipped' } : undefined
+  return isCaptured ? skipped(call, message) : undefined
 }
 
-/** Writes the request, in one transaction with others that arrive at the same time. */
-async function write(call: Call, payload: Payload): Promise<object> {
-  const { webhook } = call
-  const mapped = await settle(() => fitted(webhook, call.mapped!))
-  const isUnfit = 'error' in mapped
-  // A retry is answered as its first request, which may have been replayed through another mapping.
-  if (isUnfit && !call.delivery!.has_delivery_id) throw mapped.error
-  // Those of other settings are written by themselves, and an unfit one would fail with all others.
-  const settings = `${webhook.id} ${webhook.updated_at.getTime()} ${isUnfit}`
-  return call.deps.together.writes.add(settings, { call, payload, mapped })
+/** Has the record written, in one transaction with those of requests that arrive at the same time. */
+async function acceptMapped(call: Call, bytes: Buffer, { payload, mapped }: MappedPayload): Promise<object> {
+  const { ctx, deps, webhook, started } = call
+  const delivery = deliveryOf(ctx.req.headers, webhook.verification, bytes, payload)
+  call.delivery = delivery
+  const log = { ...describeRequest(call), ...delivery }
+  const request = { payload, mapped, trace: traceOf(ctx), started, log }
+  const acceptance = await deps.together.accept(webhook, request, call.content!.length)
+  if ('answer' in acceptance) return acceptance.answer
+  call.mapped = acceptance.mapped
+  throw acceptance.error
 }

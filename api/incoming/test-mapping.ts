@@ -1,8 +1,10 @@
-import { fitCustomFields, fitMapped } from '../../db/incoming/check-mapped.ts'
+import { fitToDefinitions } from '../../db/incoming/apply.ts'
+import { fitMapped } from '../../db/model/incoming/fit.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
 import { toDetails } from '../../db/model/incoming/refusals.ts'
 import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /** The body of a sample as a sender would send it. */
 export const sampleBody = (payload: unknown): Buffer =>
@@ -16,11 +18,11 @@ export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: 
       ? { mapped, issues: fitted.issues }
       : mapped.isPing
         ? { mapped, issues: [] }
-        : await fitCustomFields(tx, webhook, fitted.mapped)
+        : await fitToDefinitions(tx, webhook, fitted.mapped)
   return {
     object: 'incoming_webhook_test',
     valid: issues.length === 0,
-    entity: webhook.target_entity.toLowerCase(),
+    entity: RECORD_KINDS[webhook.kind],
     mapped_data: shown,
     details: toDetails(issues),
   }

@@ -1,24 +1,12 @@
-import { AppError } from '../model/errors.ts'
+import type { Issue } from '../model/errors.ts'
+import { fitCustomFields } from '../model/incoming/fit.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
 import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { fitCustomFields, fitMapped } from './check-mapped.ts'
+import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import { type Saved, saveAll, type ToSave, updateMapped } from './save.ts'
 import { startWorkflows } from './start-workflow.ts'
-
-/** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
-export function fitted(webhook: IncomingWebhook, mapped: Mapped): Mapped {
-  const fit = fitMapped(webhook, mapped)
-  if (!('issues' in fit)) return fit.mapped
-  throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
-}
-
-function reason({ target_entity }: IncomingWebhook, { sender, fields, company_name }: Mapped): string {
-  if (Object.keys(fields).length > 0 || company_name !== undefined)
-    return 'the payload does not map to a valid record'
-  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${target_entity.toLowerCase()}`
-}
 
 /** What a payload wrote. */
 export interface Applied extends Saved {
@@ -68,5 +56,14 @@ export async function withFittingCustomFields(
 ): Promise<Mapped> {
   if (Object.keys((mapped.fields.custom_fields as object) ?? {}).length === 0) return mapped
   // The write checks them again: other issues refuse the payload there, with those of the record.
-  return (await fitCustomFields(tx, webhook, mapped)).mapped
+  return (await fitToDefinitions(tx, webhook, mapped)).mapped
+}
+
+/** The mapping with custom fields that their definitions accept, and the issues of the others. Locks the definitions. */
+export async function fitToDefinitions(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  mapped: Mapped,
+): Promise<{ mapped: Mapped; issues: Issue[] }> {
+  return fitCustomFields(webhook, await lockFieldRules(tx, webhook.kind), mapped)
 }

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { notFound } from '../model/errors.ts'
+import type { NewLog } from '../model/incoming/log.ts'
 import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { insertLog, type NewLog } from './logs.ts'
+import { insertLog } from './logs.ts'
 import { getEntry } from './replay-entries.ts'
 import { getIncomingWebhook } from './webhooks.ts'
 

@@ -1,75 +1,19 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import { notFound } from '../model/errors.ts'
-import type { LogAction, LogStatus } from '../model/incoming/log-values.ts'
+import {
+  csvHeader,
+  csvOf,
+  LISTED,
+  type LogAction,
+  type LogDetail,
+  type LogEntry,
+  type LogStatus,
+  type NewLog,
+} from '../model/incoming/log.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
-/** One request to a webhook, as lists show it. */
-export interface LogEntry {
-  id: string
-  webhook_id: string
-  created_at: Date
-  source_ip: string
-  status: LogStatus
-  action: LogAction | null
-  http_status: number
-  payload_size: number
-  response_time_ms: number
-  error: string | null
-  message: string | null
-  record_id: string | null
-  run_id: string | null
-  warnings: string[]
-  /** More than one: further requests of a blocked address. */
-  requests: number
-  /** The entry that was replayed, and the replay. */
-  replay_of: string | null
-  replay_id: string | null
-  /** Why the request cannot be replayed; null if it can. */
-  replay_problem: string | null
-}
-
-/** A log entry with all details. */
-export interface LogDetail extends LogEntry {
-  headers: Record<string, string>
-  payload: string | null
-  payload_truncated: boolean
-  mapped_data: unknown
-  error_details: unknown
-  /** Whether the sender proved to have the secret. */
-  verified: boolean
-}
-
-export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests' | 'replay_problem'> {
-  content_type: string | null
-  /** What follows `payload`, if that is truncated and the request may be replayed. */
-  payload_rest: string | null
-  /** Equal for an equal request; null for an unverified one. */
-  fingerprint: Buffer | null
-  has_delivery_id: boolean
-}
-
-export const LISTED = [
-  'id',
-  'webhook_id',
-  'created_at',
-  'source_ip',
-  'status',
-  'action',
-  'http_status',
-  'payload_size',
-  'response_time_ms',
-  'error',
-  'message',
-  'record_id',
-  'run_id',
-  'warnings',
-  'requests',
-  'replay_of',
-  'replay_id',
-  'replay_problem',
-] as const
 const DETAIL = [
   ...LISTED,
   'headers',
@@ -181,8 +125,32 @@ export async function getLog(tx: Tenant, webhookId: string, id: string): Promise
   return row as LogDetail
 }
 
+/** Entries of the CSV file that are read at once. */
+const CSV_PAGE = 500
+
+/** The log as CSV, newest first, page by page, each read in a separate transaction as the client takes it. */
+export async function* exportLogs(
+  tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
+  webhookId: string,
+  filters: LogFilters,
+): AsyncGenerator<string, void, void> {
+  yield csvHeader()
+  let last: string | undefined
+  do {
+    const page = await tenant<LogEntry[]>((tx) => {
+      const rows = filtered(tx, webhookId, filters)
+        .select(columnsOf(tx, LISTED))
+        .orderBy('id', 'desc')
+        .limit(CSV_PAGE)
+      return last ? rows.where('id', '<', last) : rows
+    })
+    if (page.length > 0) yield csvOf(page)
+    last = page.length === CSV_PAGE ? page.at(-1)!.id : undefined
+  } while (last)
+}
+
 /** The entries that the filters select, in no order. */
-export function filtered(tx: Tenant, webhookId: string, filters: LogFilters) {
+function filtered(tx: Tenant, webhookId: string, filters: LogFilters) {
   const { status, action, source_ip, replay_id, from, to } = filters
   const query = tx.trx('incoming_logs').where({ organization_id: tx.organizationId, webhook_id: webhookId })
   if (status) query.where({ status })

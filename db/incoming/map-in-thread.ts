@@ -12,7 +12,7 @@ import { programsOf } from '../model/incoming/mapping/patterns.ts'
 import type { Proposal } from '../model/incoming/mapping/propose.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
-import type { IncomingWebhook } from '../model/incoming/types.ts'
+import type { TargetKind } from '../model/incoming/types.ts'
 import { ComputeError, type Pool } from '../process/compute/pool.ts'
 
 /** What takes less than some 10 ms: to hand it to a thread costs more than it saves. Up to 1 ms for each KiB. */
@@ -27,12 +27,12 @@ export async function mapIn(
   pool: Pool<typeof tasks>,
   organizationId: string,
   body: Body,
-  { field_mapping, target_entity, deduplication }: Mapping,
+  { field_mapping, kind, deduplication }: Mapping,
 ): Promise<{ payload: Payload; mapped: Mapped }> {
   const { length } = body.content
   const programs = field_mapping.mode === 'manual' ? programsOf(field_mapping.rules) : 0
   const isSmall = length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
-  const values = [body, { field_mapping, target_entity, deduplication }] as const
+  const values = [body, { field_mapping, kind, deduplication }] as const
   const done = isSmall
     ? mapBody(...values)
     : await withinLimits('the body, with the patterns of the mapping,', () =>
@@ -46,12 +46,10 @@ export async function proposeIn(
   pool: Pool<typeof tasks>,
   organizationId: string,
   body: Body,
-  target: IncomingWebhook['target_entity'],
+  kind: TargetKind,
 ): Promise<Proposal> {
-  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, target))
-  return accepted(
-    await withinLimits('the sample', () => pool.run(organizationId, 'proposeFrom', body, target)),
-  )
+  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind))
+  return accepted(await withinLimits('the sample', () => pool.run(organizationId, 'proposeFrom', body, kind)))
 }
 
 function accepted<T extends object>(done: T | { refused: Refused }): T {

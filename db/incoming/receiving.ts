@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { windowAt } from '../access/limits.ts'
 import type { Subscription } from '../access/plans.ts'
-import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import { type TargetEntity, withKind } from '../model/incoming/target-entity.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
 
 /** The webhook of a request: its settings, its sealed secrets, and the block state of the sender's address. */
 export interface Receiver extends IncomingWebhook, Subscription {
@@ -40,7 +40,7 @@ export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId
  * @returns the webhooks by `callerKey`.
  */
 export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
-  const { rows } = await system.raw<{ rows: (Receiver & { source: string })[] }>(
+  const { rows } = await system.raw<{ rows: Row[] }>(
     `select w.*, o.plan, o.limits, c.source, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
@@ -59,9 +59,14 @@ export async function findReceivers(system: Knex, callers: Caller[]): Promise<Ma
     ],
   )
   return new Map(
-    rows.map(({ source, ...receiver }) => [callerKey({ webhookId: receiver.id, source }), receiver]),
+    rows.map(({ source, ...receiver }) => [
+      callerKey({ webhookId: receiver.id, source }),
+      withKind(receiver),
+    ]),
   )
 }
+
+type Row = Omit<Receiver, 'kind'> & { target_entity: TargetEntity; source: string }
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
 
@@ -90,73 +95,5 @@ export async function countAgainst(system: Knex, source: Source, tolerance: Tole
        blocked_until = case when ${next} >= :times then now() + make_interval(secs => :blockFor)
                             else s.blocked_until end`,
     { ...source, counter, since, times, within, blockFor, logId: uuidv7() },
-  )
-}
-
-/** The answer to a delivery, stored for retries of the sender. */
-export interface DeliveryAnswer {
-  record_id: string
-  entity: string
-  action: Write
-}
-
-/** Claims one delivery as `claimDeliveries` does. */
-export async function claimDelivery(
-  tx: Tenant,
-  webhookId: string,
-  fingerprint: Buffer,
-): Promise<DeliveryAnswer | undefined> {
-  return (await claimDeliveries(tx, webhookId, [fingerprint]))[0]
-}
-
-/**
- * Claims different deliveries for this transaction; for those that have an answer of the last 24 hours, returns it. A
- * concurrent request with the same delivery waits here until the first one commits or rolls back.
- */
-export async function claimDeliveries(
-  tx: Tenant,
-  webhookId: string,
-  fingerprints: Buffer[],
-): Promise<(DeliveryAnswer | undefined)[]> {
-  if (fingerprints.length === 0) return []
-  const { rows: claimed } = await tx.trx.raw<{ rows: { fingerprint: Buffer }[] }>(
-    // In order: two transactions could wait for each other.
-    `insert into incoming_deliveries as d (organization_id, webhook_id, fingerprint)
-     select ?, ?, f from unnest(?::bytea[]) f order by f
-     on conflict (organization_id, webhook_id, fingerprint) do update set created_at = now(), answer = null
-       where d.created_at < now() - interval '24 hours'
-     returning fingerprint`,
-    [tx.organizationId, webhookId, fingerprints],
-  )
-  if (claimed.length === fingerprints.length) return fingerprints.map(() => undefined)
-  const ours = new Set(claimed.map((row) => hex(row.fingerprint)))
-  const { rows } = await tx.trx.raw<{ rows: { fingerprint: Buffer; answer: DeliveryAnswer }[] }>(
-    `select fingerprint, answer from incoming_deliveries
-     where organization_id = ? and webhook_id = ? and fingerprint = any(?::bytea[])`,
-    [tx.organizationId, webhookId, fingerprints.filter((one) => !ours.has(hex(one)))],
-  )
-  const answers = new Map(rows.map((row) => [hex(row.fingerprint), row.answer]))
-  return fingerprints.map((one) => answers.get(hex(one)))
-}
-
-export const hex = (fingerprint: Buffer): string => fingerprint.toString('hex')
-
-/** Stores the answers of claimed deliveries. */
-export async function storeDeliveries(
-  tx: Tenant,
-  webhookId: string,
-  deliveries: { fingerprint: Buffer; answer: DeliveryAnswer }[],
-): Promise<void> {
-  if (deliveries.length === 0) return
-  await tx.trx.raw(
-    `update incoming_deliveries d set answer = a.answer
-     from unnest(?::bytea[], ?::text[]) as given (fingerprint, json) cross join lateral (select given.json::jsonb) a (answer)
-     where d.organization_id = ? and d.webhook_id = ? and d.fingerprint = given.fingerprint`,
-    [
-      deliveries.map(({ fingerprint }) => fingerprint),
-      deliveries.map(({ answer }) => JSON.stringify(answer)),
-      tx.organizationId,
-      webhookId,
-    ],
   )
 }

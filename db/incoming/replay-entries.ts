@@ -1,5 +1,5 @@
 import { conflict, notFound } from '../model/errors.ts'
-import type { LogAction, LogStatus } from '../model/incoming/log-values.ts'
+import type { LogAction, LogStatus } from '../model/incoming/log.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { columnsOf, REPLAY_PROBLEM } from './logs.ts'

@@ -1,6 +1,8 @@
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Subscription } from '../access/plans.ts'
 import { AppError } from '../model/errors.ts'
-import { LOG_ACTION_OF } from '../model/incoming/log-values.ts'
+import { fitted } from '../model/incoming/fit.ts'
+import { LOG_ACTION_OF, logOf, millisecondsSince, type NewLog } from '../model/incoming/log.ts'
 import type { Body } from '../model/incoming/map-body.ts'
 import { senderHeaders } from '../model/incoming/mapping/senders/index.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
@@ -8,10 +10,10 @@ import type { Payload } from '../model/incoming/parse-body.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from '../model/incoming/refusals.ts'
 import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { type Applied, applyMapped, fitted, withFittingCustomFields } from './apply.ts'
-import { insertLog, type NewLog } from './logs.ts'
+import { type Applied, applyMapped, withFittingCustomFields } from './apply.ts'
+import { claimDelivery, storeDeliveries } from './deliveries.ts'
+import { insertLog } from './logs.ts'
 import { takeIncomingQuota } from './quota.ts'
-import { claimDelivery, storeDeliveries } from './receiving.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
 
 /** What a mapping makes of a payload, or why it makes nothing. */
@@ -57,7 +59,7 @@ export async function replayEntry(
   const started = performance.now()
   const outcome = (await earlierOutcome(tx, webhook, entry)) ?? (await within())
   if (outcome === QUOTA_EXCEEDED) return outcome
-  await insertLog(tx, logOf(webhook, entry, outcome, replayId, performance.now() - started))
+  await insertLog(tx, rowOf(webhook, entry, outcome, replayId, started))
   return outcome
 
   async function within(): Promise<Outcome | typeof QUOTA_EXCEEDED> {
@@ -71,7 +73,7 @@ export async function replayEntry(
           fingerprint: entry.fingerprint!,
           answer: {
             record_id: done.record_id,
-            entity: webhook.target_entity.toLowerCase(),
+            entity: RECORD_KINDS[webhook.kind],
             action: done.outcome,
           },
         },
@@ -154,7 +156,7 @@ async function tryPayload(
   onto: string | undefined,
   withChanges: boolean,
 ): Promise<Tried> {
-  const entity = webhook.target_entity.toLowerCase()
+  const entity = RECORD_KINDS[webhook.kind]
   let shown: Mapped | undefined = parsed instanceof AppError ? undefined : parsed.mapped
   try {
     if (parsed instanceof AppError) throw parsed
@@ -233,17 +235,16 @@ async function withoutWriting<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): 
 }
 
 /** The log row of a replay: the request of the entry with the result of now. */
-function logOf(
+function rowOf(
   webhook: IncomingWebhook,
   entry: ReplayedEntry,
   outcome: Outcome,
   replayId: string | null,
-  milliseconds: number,
+  started: number,
 ): NewLog {
   const { source_ip, headers, content_type, payload, payload_truncated, payload_size } = entry
   const { fingerprint, has_delivery_id } = entry
-  const isFailed = outcome.outcome === 'failed'
-  return {
+  const request = {
     webhook_id: webhook.id,
     source_ip,
     headers,
@@ -256,18 +257,24 @@ function logOf(
     verified: true,
     fingerprint,
     has_delivery_id,
+  }
+  const { message, mapped_data, record_id, run_id, warnings } = outcome
+  return logOf(request, {
+    response_time_ms: millisecondsSince(started),
+    message,
+    mapped_data,
+    record_id,
+    run_id,
+    warnings,
     replay_of: entry.id,
     replay_id: replayId,
-    status: isFailed ? 'Failed' : 'Success',
-    action: isFailed ? null : LOG_ACTION_OF[outcome.outcome as keyof typeof LOG_ACTION_OF],
-    http_status: isFailed ? (REFUSALS[outcome.error as keyof typeof REFUSALS] ?? 400) : 200,
-    response_time_ms: Math.round(milliseconds * 10) / 10,
-    error: outcome.error,
-    message: outcome.message,
-    error_details: isFailed ? outcome.details : undefined,
-    mapped_data: outcome.mapped_data,
-    record_id: outcome.record_id,
-    run_id: outcome.run_id,
-    warnings: outcome.warnings,
-  }
+    ...(outcome.outcome === 'failed'
+      ? {
+          status: 'Failed',
+          http_status: REFUSALS[outcome.error as keyof typeof REFUSALS] ?? 400,
+          error: outcome.error,
+          error_details: outcome.details,
+        }
+      : { action: LOG_ACTION_OF[outcome.outcome] }),
+  })
 }

@@ -1,5 +1,5 @@
 import type { Mapped } from '../model/incoming/mapping/types.ts'
-import { ENTITY_OF, type IncomingWebhook, type Write } from '../model/incoming/types.ts'
+import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, REQUEST_TRACE, type RecordInput } from '../model/records/schemas.ts'
@@ -24,7 +24,7 @@ export interface ToSave {
   trace?: TraceContext | undefined
 }
 
-type Settings = Pick<IncomingWebhook, 'target_entity' | 'deduplication'>
+type Settings = Pick<IncomingWebhook, 'kind' | 'deduplication'>
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const
@@ -38,7 +38,7 @@ const ADDING = { addressParts: true, tags: true } as const
 export async function saveAll(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
   const save = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
   const saved = await save[webhook.deduplication.action](tx, webhook, all)
-  await addNotes(tx, ENTITY_OF[webhook.target_entity], all, saved)
+  await addNotes(tx, webhook.kind, all, saved)
   return saved
 }
 
@@ -51,12 +51,12 @@ export async function updateMapped(
 ): Promise<Saved> {
   const [fields] = await fieldsOf(tx, [{ mapped }])
   const update = { id, patch: changes(fields!, mapped), adding: ADDING }
-  const record = recordOf(await updateSet(tx, ENTITY_OF[webhook.target_entity], [update]))
+  const record = recordOf(await updateSet(tx, webhook.kind, [update]))
   return { action: 'updated', record }
 }
 
 async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
-  const entity = ENTITY_OF[webhook.target_entity]
+  const entity = webhook.kind
   const finder = await finderBy(tx, entity, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
   const found = await finder.find(keys.flatMap((key) => key ?? []))
@@ -81,7 +81,7 @@ async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
 }
 
 async function updateOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
-  const entity = ENTITY_OF[webhook.target_entity]
+  const entity = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
   const options = { takesOldest: true, adding: ADDING }
@@ -106,7 +106,7 @@ async function createAnyway(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
   const fields = await fieldsOf(tx, all)
   // The id of a known sender identifies duplicates; here they are wanted.
   for (const [i, { mapped }] of all.entries()) if (mapped.sender) delete fields[i]!.external_id
-  return created(await create(tx, ENTITY_OF[webhook.target_entity], fields))
+  return created(await create(tx, webhook.kind, fields))
 }
 
 const created = (records: AgxRecord[]): Saved[] => records.map((record) => ({ action: 'created', record }))
@@ -116,9 +116,9 @@ async function create(tx: Tenant, entity: KindName, inputs: RecordInput[]): Prom
 }
 
 /** The field whose value identifies duplicates. */
-function keyFieldOf({ target_entity, deduplication: { by } }: Settings): string {
+function keyFieldOf({ kind, deduplication: { by } }: Settings): string {
   if (by.startsWith('custom_fields.')) return by
-  return by === 'email' && kinds[ENTITY_OF[target_entity]].fields.email ? 'email' : 'external_id'
+  return by === 'email' && kinds[kind].fields.email ? 'email' : 'external_id'
 }
 
 /** The fields from the payload only: the defaults of a new record must not change an existing one. */

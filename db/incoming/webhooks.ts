@@ -3,6 +3,7 @@ import { fieldsOf, recorded } from '../access/audit-log.ts'
 import { limitOf, lockSubscription, requireFreeWebhook, type Subscription } from '../access/plans.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import { AppError, notFound } from '../model/errors.ts'
+import { type TargetEntity, withKind, withTargetEntity } from '../model/incoming/target-entity.ts'
 import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -35,6 +36,8 @@ const COLUMNS = [
   'updated_at',
 ] as const
 
+type Row = Omit<IncomingWebhook, 'kind'> & { target_entity: TargetEntity }
+
 /** Creates a webhook with status Active. Throws plan_limit. */
 export async function createIncomingWebhook(
   tx: Tenant,
@@ -56,14 +59,15 @@ export async function createIncomingWebhook(
       secret_sealed: secretSealed,
       ...toRow(values),
     })
-    .returning(COLUMNS)
-  return recorded(tx, 'incoming_webhook.created', row as IncomingWebhook)
+    .returning<Row[]>(COLUMNS)
+  return recorded(tx, 'incoming_webhook.created', withKind(row!))
 }
 
 /** Newest first. */
-export function listIncomingWebhooks(tx: Tenant, page: IdPage): Promise<Page<IncomingWebhook>> {
+export async function listIncomingWebhooks(tx: Tenant, page: IdPage): Promise<Page<IncomingWebhook>> {
   const rows = tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
-  return pageById(tx, rows, page, { of: 'incoming webhooks' })
+  const { data, ...others } = await pageById<Row>(tx, rows, page, { of: 'incoming webhooks' })
+  return { ...others, data: data.map(withKind) }
 }
 
 /** Throws not_found. */
@@ -71,9 +75,9 @@ export async function getIncomingWebhook(tx: Tenant, id: string): Promise<Incomi
   const row = await tx
     .trx('incoming_webhooks')
     .where({ organization_id: tx.organizationId, id })
-    .first(COLUMNS)
+    .first<Row | undefined>(COLUMNS)
   if (!row) throw notFound('webhook')
-  return row as IncomingWebhook
+  return withKind(row)
 }
 
 /** Updates a webhook; effective from its next request. Throws not_found, plan_limit. */
@@ -89,9 +93,9 @@ export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch
     .trx('incoming_webhooks')
     .where({ organization_id: tx.organizationId, id })
     .update({ ...toRow(patch), updated_at: tx.trx.fn.now() })
-    .returning(COLUMNS)
+    .returning<Row[]>(COLUMNS)
   if (!row) throw notFound('webhook')
-  return recorded(tx, 'incoming_webhook.updated', row as IncomingWebhook, fieldsOf(patch))
+  return recorded(tx, 'incoming_webhook.updated', withKind(row), fieldsOf(withTargetEntity(patch)))
 }
 
 /** Replaces the secret; the old one expires after `overlapHours` (0: immediately). Throws not_found. */
@@ -151,7 +155,7 @@ function requireRate(
 function toRow(values: Patch) {
   const JSON_COLUMNS = ['verification', 'block', 'field_mapping', 'deduplication', 'workflow_inputs']
   return Object.fromEntries(
-    Object.entries(values)
+    Object.entries(withTargetEntity(values))
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => [
         name,

@@ -64,7 +64,7 @@ const logged = async (db: Database, webhookId: string): Promise<number> =>
   )
 
 function mappingMs(): number {
-  const settings = { field_mapping: { mode: 'automatic' }, target_entity: 'Contact' } as const
+  const settings = { field_mapping: { mode: 'automatic' }, kind: 'contacts' } as const
   const body = payload()
   for (let n = 0; n < MAPPINGS; n++) mapPayload(body, settings)
   const started = performance.now()

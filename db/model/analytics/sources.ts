@@ -1,6 +1,6 @@
 import { type KindName, kindNames } from '../../../workflows/shared/record-kinds.ts'
 import { RUN_STATUSES } from '../../../workflows/shared/statuses.ts'
-import { LOG_ACTIONS, LOG_STATUSES } from '../incoming/log-values.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../incoming/log.ts'
 import { DELIVERY_STATUSES } from '../outgoing/statuses.ts'
 import { kinds } from '../records/kinds/index.ts'
 import type { Dimension, Source } from './metric.ts'

@@ -4,7 +4,7 @@ import { type Proposal, proposeMapping } from './mapping/propose.ts'
 import type { SenderRequest } from './mapping/senders/types.ts'
 import type { Mapped } from './mapping/types.ts'
 import { type Payload, parseBody, parseText } from './parse-body.ts'
-import type { IncomingWebhook } from './types.ts'
+import type { IncomingWebhook, TargetKind } from './types.ts'
 
 /** What a thread computes. */
 export const tasks = { mapBody, proposeFrom }
@@ -18,7 +18,7 @@ export interface Body {
   headers?: SenderRequest['headers']
 }
 
-export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'target_entity' | 'deduplication'>
+export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'kind' | 'deduplication'>
 
 export interface Refused {
   type: ErrorType
@@ -35,11 +35,8 @@ export function mapBody(
 }
 
 /** Parses a sample and proposes a mapping of it. Pure. */
-export function proposeFrom(
-  body: Body,
-  target: IncomingWebhook['target_entity'],
-): Proposal | { refused: Refused } {
-  return parsed(body, (payload) => proposeMapping(payload, target, body.headers))
+export function proposeFrom(body: Body, kind: TargetKind): Proposal | { refused: Refused } {
+  return parsed(body, (payload) => proposeMapping(payload, kind, body.headers))
 }
 
 /** An AppError is returned: a thread could not throw it. */

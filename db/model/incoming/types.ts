@@ -1,20 +1,10 @@
-import { capitalized, type KindName, RECORD_KINDS } from '../../../workflows/shared/record-kinds.ts'
+import type { KindName } from '../../../workflows/shared/record-kinds.ts'
 
 /** The settings of an incoming webhook, as stored and as /app shows them. */
 
 /** The kinds that an incoming webhook can write. */
-export const TARGETS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies KindName[]
-type Target = (typeof TARGETS)[number]
-
-/** Their names in the settings: `Contact`. */
-export type TargetEntity = Capitalize<(typeof RECORD_KINDS)[Target]>
-
-/** The plural of each target. */
-export const ENTITY_OF = Object.fromEntries(
-  TARGETS.map((entity) => [capitalized(RECORD_KINDS[entity]), entity]),
-) as Record<TargetEntity, Target>
-
-export const TARGET_ENTITIES = Object.keys(ENTITY_OF) as TargetEntity[]
+export const TARGET_KINDS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies KindName[]
+export type TargetKind = (typeof TARGET_KINDS)[number]
 
 export const WEBHOOK_STATUSES = ['Active', 'Inactive'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
@@ -125,7 +115,8 @@ export interface IncomingWebhook {
   rate_limit: number
   burst: number
   block: BlockRule | null
-  target_entity: TargetEntity
+  /** What its requests write; `target_entity` in the table and on the wire. */
+  kind: TargetKind
   field_mapping: FieldMapping
   deduplication: Deduplication
   workflow_id: string | null

@@ -77,7 +77,7 @@ describe('the way to a mapping of an incoming webhook', function () {
       readFileSync(new URL('../../fixtures/webhooks/shopify-customer.json', import.meta.url), 'utf8'),
     )
     const body = shopify.payload ?? shopify
-    const known = proposeMapping(body, 'Contact', { 'x-shopify-topic': 'customers/create' })
+    const known = proposeMapping(body, 'contacts', { 'x-shopify-topic': 'customers/create' })
     assert.equal(known.sender, 'Shopify')
     assert.ok(known.proposed.some(({ reason }) => /^Shopify sends the email here$/.test(reason)))
     const { proposed } = proposeMapping(
@@ -88,7 +88,7 @@ describe('the way to a mapping of an incoming webhook', function () {
         custom_fields: { tier: 'gold' },
         tags: ['a', 'b'],
       },
-      'Contact',
+      'contacts',
     )
     const rules = Object.fromEntries(proposed.map(({ rule, reason }) => [rule.to, { ...rule, reason }]))
     assert.deepEqual(rules.last_name!.transforms, [{ type: 'split_name', part: 'last_name' }])

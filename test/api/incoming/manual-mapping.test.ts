@@ -12,7 +12,7 @@ const rule = (from: string, to: string, more: Partial<MappingRule> = {}): Mappin
   transforms: [],
   ...more,
 })
-const fieldsOf = (payload: unknown, ...rules: MappingRule[]) => mapManually(payload, rules, 'Contact').fields
+const fieldsOf = (payload: unknown, ...rules: MappingRule[]) => mapManually(payload, rules, 'contacts').fields
 
 describe('manual mapping', () => {
   it('maps paths to fields, addresses, custom fields, tags and the company', () => {
@@ -32,7 +32,7 @@ describe('manual mapping', () => {
       rule('firm', 'company_name'),
       rule('nothing', 'email'),
     ]
-    assert.deepEqual(mapManually(payload, rules, 'Contact'), {
+    assert.deepEqual(mapManually(payload, rules, 'contacts'), {
       fields: {
         first_name: 'Ada',
         do_not_contact: true,
@@ -90,7 +90,7 @@ describe('manual mapping', () => {
     const mapped = mapManually(
       { items: [{ email: 'a@example.com' }, { email: 'b@example.com' }] },
       [rule('items[0].email', 'email')],
-      'Contact',
+      'contacts',
     )
     assert.deepEqual(mapped.warnings, ['items has 2 records: the rules read 1'])
   })
@@ -176,7 +176,7 @@ describe('manual mapping', () => {
     const rules = fc.array(fc.record({ from: path, to, transforms: fc.array(transform, { maxLength: 4 }) }))
     fc.assert(
       fc.property(fc.object({ key: fc.constantFrom('a', 'b', 'list', 'x') }), rules, (payload, given) => {
-        const { fields, sources } = mapManually(payload, given, 'Contact')
+        const { fields, sources } = mapManually(payload, given, 'contacts')
         for (const source of Object.keys(sources)) assert.ok(given.some((one) => one.to === source))
         assert.equal(Object.getPrototypeOf(fields), Object.prototype)
       }),

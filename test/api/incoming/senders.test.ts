@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { mapPayload } from '../../../db/model/incoming/mapping/map.ts'
 import { parseBody } from '../../../db/model/incoming/parse-body.ts'
-import type { TargetEntity } from '../../../db/model/incoming/types.ts'
+import type { TargetKind } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -12,21 +12,21 @@ const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com'
 const phone = '+442079460000'
 
 describe('the payloads of common senders', () => {
-  function read(name: string, target: TargetEntity = 'Contact', headers = {}) {
+  function read(name: string, kind: TargetKind = 'contacts', headers = {}) {
     const payload = parseBody(fixture(name), name.endsWith('.txt') ? FORM : 'application/json')
-    return mapPayload(payload, { field_mapping: { mode: 'automatic' }, target_entity: target }, headers)
+    return mapPayload(payload, { field_mapping: { mode: 'automatic' }, kind }, headers)
   }
 
   it('an issue of GitHub is a task, and no contact', () => {
     const { fields, sender, unmapped } = read('github-issue.json')
     assert.deepEqual([fields, sender], [{}, 'GitHub'])
     assert.ok(unmapped!.includes('issue.title'))
-    assert.deepEqual(read('github-issue.json', 'Task').fields, {
+    assert.deepEqual(read('github-issue.json', 'tasks').fields, {
       title: 'The mill jams on carry',
       body: 'It stops at 9 + 1.',
       external_id: 'MDU6SXNzdWU0NDQ1MDAwNDE=',
     })
-    assert.deepEqual(read('github-issue.json', 'Company').fields, {})
+    assert.deepEqual(read('github-issue.json', 'companies').fields, {})
   })
 
   it('the state of an account of Shopify is not that of its address', () => {
@@ -81,14 +81,14 @@ describe('the payloads of common senders', () => {
     const { fields } = read('stripe-checkout.json')
     const address = { line1: "12 St James's Square", city: 'London', postal_code: 'SW1Y 4JH', country: 'GB' }
     assert.deepEqual(fields, { ...ada, phone, address })
-    assert.deepEqual(read('stripe-checkout.json', 'Deal').fields, {})
+    assert.deepEqual(read('stripe-checkout.json', 'deals').fields, {})
   })
 
   it('pings are recognised', () => {
     for (const name of ['github-ping.json', 'intercom-ping.json']) assert.equal(read(name).isPing, true, name)
     const woo = mapPayload(
       { webhook_id: '5' },
-      { field_mapping: { mode: 'automatic' }, target_entity: 'Contact' },
+      { field_mapping: { mode: 'automatic' }, kind: 'contacts' },
       { 'user-agent': 'WooCommerce/9.4.3 Hookshot (WordPress/6.7.1)' },
     )
     assert.equal(woo.isPing, true)
@@ -96,8 +96,8 @@ describe('the payloads of common senders', () => {
 })
 
 describe('guesses from unknown senders', () => {
-  const read = (payload: unknown, target: TargetEntity = 'Contact') =>
-    mapPayload(payload, { field_mapping: { mode: 'automatic' }, target_entity: target })
+  const read = (payload: unknown, kind: TargetKind = 'contacts') =>
+    mapPayload(payload, { field_mapping: { mode: 'automatic' }, kind })
 
   it('take only what speaks of a person', () => {
     for (const payload of [
@@ -129,7 +129,7 @@ describe('guesses from unknown senders', () => {
       custom_fields: { tier: 'gold', score: 7, interests: ['a', 'b'], region: 'EMEA' },
       last_contacted_at: '2026-01-31',
     })
-    const company = read({ name: 'Acme', annual_revenue: '1000.00', type: 'webhook.sent' }, 'Company')
+    const company = read({ name: 'Acme', annual_revenue: '1000.00', type: 'webhook.sent' }, 'companies')
     assert.deepEqual(company.fields, { name: 'Acme', annual_revenue: '1000.00' })
     const others = { company: { custom_fields: { tier: 'gold' } }, owner: { unsubscribed: true } }
     assert.deepEqual(read({ ...ada, ...others }).fields, ada)
@@ -167,7 +167,7 @@ describe('guesses from unknown senders', () => {
     const rules = [{ from: 'email', to: 'email', transforms: [] }]
     const manual = mapPayload(
       { ...ada, more: Array.from({ length: 60 }, (_, n) => n) },
-      { field_mapping: { mode: 'manual', rules }, target_entity: 'Contact' },
+      { field_mapping: { mode: 'manual', rules }, kind: 'contacts' },
     )
     assert.deepEqual([manual.unmapped!.length, manual.unmapped_more], [50, 12])
   })

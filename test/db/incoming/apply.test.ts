@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { type Applied, applyAll, fitted, type ToApply } from '../../../db/incoming/apply.ts'
+import { type Applied, applyAll, type ToApply } from '../../../db/incoming/apply.ts'
+import { fitted } from '../../../db/model/incoming/fit.ts'
 import { mapPayload } from '../../../db/model/incoming/mapping/map.ts'
 import type { Payload } from '../../../db/model/incoming/parse-body.ts'
 import type { IncomingWebhook } from '../../../db/model/incoming/types.ts'
@@ -109,7 +110,7 @@ function webhookWith(deduplication: IncomingWebhook['deduplication']): IncomingW
   return {
     id: randomUUID(),
     name: 'Form',
-    target_entity: 'Contact',
+    kind: 'contacts',
     deduplication,
     workflow_id: null,
     workflow_inputs: {},

@@ -1,5 +1,5 @@
 import { splitName } from '../../records/split-name.ts'
-import type { TargetEntity } from '../types.ts'
+import type { TargetKind } from '../types.ts'
 import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { saysOptOut } from './opt-out.ts'
@@ -17,14 +17,14 @@ import type { Mapped } from './types.ts'
  */
 export function mapAutomatically(
   payload: unknown,
-  target: TargetEntity,
+  kind: TargetKind,
   headers: SenderRequest['headers'] = {},
   all: Leaf[] = leaves(payload),
 ): Mapped {
-  const { sender, isPing, best, tags, custom, warnings } = matchesOf(payload, target, headers, all)
+  const { sender, isPing, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
   const known = sender ? { sender } : {}
   if (isPing) return { fields: {}, sources: {}, ...known, isPing }
-  return { ...assemble(best, tags, custom, target), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
+  return { ...assemble(best, tags, custom, kind), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
 /** What automatic mapping takes from a payload. */
@@ -41,7 +41,7 @@ export interface Matches {
 
 export function matchesOf(
   payload: unknown,
-  target: TargetEntity,
+  kind: TargetKind,
   headers: SenderRequest['headers'],
   all: Leaf[],
 ): Matches {
@@ -52,7 +52,7 @@ export function matchesOf(
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
   if (sender?.isPing?.(request)) return { ...known, isPing: true, best, tags, custom, warnings: [] }
-  const found = matchesIn(sender ? within(all, sender) : all, target)
+  const found = matchesIn(sender ? within(all, sender) : all, kind)
   const firstIndexes = firstRecords(found)
   for (const match of found) {
     const { entry } = match.leaf
@@ -61,11 +61,11 @@ export function matchesOf(
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  for (const match of sender ? knownIn(payload, sender.fields[target] ?? {}) : []) {
+  for (const match of sender ? knownIn(payload, sender.fields[kind] ?? {}) : []) {
     if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }
-  if (sender?.optsOut?.(request) && fieldOf('do_not_contact', target))
+  if (sender?.optsOut?.(request) && fieldOf('do_not_contact', kind))
     best.set('do_not_contact', {
       field: 'do_not_contact',
       score: KNOWN,
@@ -106,11 +106,11 @@ function knownIn(payload: unknown, paths: KnownPaths): Match[] {
   })
 }
 
-function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
-  const guess = guesser(all, target)
-  const mayOptOut = fieldOf('do_not_contact', target) !== undefined
+function matchesIn(all: Leaf[], kind: TargetKind): Match[] {
+  const guess = guesser(all, kind)
+  const mayOptOut = fieldOf('do_not_contact', kind) !== undefined
   return all.flatMap((leaf) => {
-    const to = customTarget(leaf, target)
+    const to = customTarget(leaf, kind)
     if (to) return [{ leaf, field: to, score: KNOWN, because: 'custom field' }]
     // Wins over a no: an opt-out must not be lost.
     if (mayOptOut && saysOptOut(leaf))
@@ -121,11 +121,11 @@ function matchesIn(all: Leaf[], target: TargetEntity): Match[] {
 }
 
 /** `custom_fields: {tier}` of the record, and `custom_fields.tier` as one name. */
-function customTarget({ key, context }: Leaf, target: TargetEntity): string | undefined {
+function customTarget({ key, context }: Leaf, kind: TargetKind): string | undefined {
   const isMember = context.at(-1) === 'customfields'
   const to = isMember ? `custom_fields.${key}` : key
   if (customFieldOf(to) === undefined) return undefined
-  return isOfRecord(isMember ? context.slice(0, -1) : context, target) ? to : undefined
+  return isOfRecord(isMember ? context.slice(0, -1) : context, kind) ? to : undefined
 }
 
 /** Identifying fields: a list in which two entries have the same one is a list of records. */
@@ -147,7 +147,7 @@ function firstRecords(matches: Match[]): Map<string, number> {
   return first
 }
 
-function assemble(best: Map<string, Match>, tags: Match[], custom: Match[], target: TargetEntity): Mapped {
+function assemble(best: Map<string, Match>, tags: Match[], custom: Match[], kind: TargetKind): Mapped {
   const fields: Record<string, unknown> = {}
   const sources: Record<string, string> = {}
   const address: Record<string, string> = {}
@@ -163,9 +163,9 @@ function assemble(best: Map<string, Match>, tags: Match[], custom: Match[], targ
     if (field === 'company_name') extra.company_name = text
     else if (field === 'note_content') extra.note = text
     else if (field.startsWith('address.')) address[field.slice('address.'.length)] = text
-    else fields[field] = guessed(text, field, target)
+    else fields[field] = guessed(text, field, kind)
   }
-  if (target === 'Contact' && fullName && !(fields.first_name && fields.last_name)) {
+  if (kind === 'contacts' && fullName && !(fields.first_name && fields.last_name)) {
     for (const [field, part] of Object.entries(splitName(String(fullName.value))))
       if (fields[field] === undefined) {
         fields[field] = part
@@ -202,8 +202,8 @@ function customFields(custom: Match[], sources: Record<string, string>): Record<
 }
 
 /** Text as the type of its field. The names of options are compared as names of fields are. */
-function guessed(text: string, name: string, target: TargetEntity): unknown {
-  const field = fieldOf(name, target)
+function guessed(text: string, name: string, kind: TargetKind): unknown {
+  const field = fieldOf(name, kind)
   if (field?.type !== 'enum') return typed(text, field)
   return optionNamed(text, field.values!) ?? text
 }

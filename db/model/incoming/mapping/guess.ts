@@ -7,7 +7,7 @@ import {
   UNRELATED_WORDS,
 } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
-import { ENTITY_OF, type TargetEntity } from '../types.ts'
+import { TARGET_KINDS, type TargetKind } from '../types.ts'
 import type { Leaf } from './leaves.ts'
 import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
 
@@ -40,43 +40,42 @@ const WRAPPERS = new Set(
 )
 
 /** Guesses the targets of the values of one payload. */
-export function guesser(leaves: Leaf[], target: TargetEntity): (leaf: Leaf) => Guess | undefined {
-  const synonyms = SYNONYMS[ENTITY_OF[target]]
+export function guesser(leaves: Leaf[], kind: TargetKind): (leaf: Leaf) => Guess | undefined {
+  const synonyms = SYNONYMS[kind]
   const persons = new Set(
     leaves.filter(({ name }) => PERSONAL.has(synonyms[name]?.field ?? '')).map(({ path }) => parentOf(path)),
   )
-  return (leaf) => guess(leaf, target, persons)
+  return (leaf) => guess(leaf, kind, persons)
 }
 
 const parentOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('.')))
 
-function guess(leaf: Leaf, target: TargetEntity, persons: ReadonlySet<string>): Guess | undefined {
+function guess(leaf: Leaf, kind: TargetKind, persons: ReadonlySet<string>): Guess | undefined {
   const has = (words: ReadonlySet<string>) => leaf.context.some((word) => words.has(word))
   if (has(UNRELATED_WORDS)) return undefined
-  const entity = ENTITY_OF[target]
   const name = baseName(leaf.name)
-  if (belongsToCompany(target) && has(COMPANY_WORDS)) {
+  if (belongsToCompany(kind) && has(COMPANY_WORDS)) {
     // Only the name of the company is mapped; its email and phone are not the contact's.
     return ['name', 'companyname', 'title'].includes(name)
       ? { field: 'company_name', score: 60, because: 'synonym' }
       : undefined
   }
-  const ofTarget = has(SUBJECT_WORDS[entity])
+  const ofTarget = has(SUBJECT_WORDS[kind])
   if ((has(PERSON_WORDS) || has(COMPANY_WORDS)) && !ofTarget) return undefined
-  const found = named(leaf, name, target)
+  const found = named(leaf, name, kind)
   if (!found || isImplausibleName(found.field, leaf)) return undefined
-  if (!ofTarget && AMBIGUOUS.has(found.name) && isNoOption(found.field, leaf, target)) return undefined
-  if (!ofTarget && has(OTHER_SUBJECTS[entity]) && !PERSONAL.has(found.field)) return undefined
+  if (!ofTarget && AMBIGUOUS.has(found.name) && isNoOption(found.field, leaf, kind)) return undefined
+  if (!ofTarget && has(OTHER_SUBJECTS[kind]) && !PERSONAL.has(found.field)) return undefined
   const isClear =
     ofTarget ||
     leaf.isAnswer ||
     !AMBIGUOUS.has(found.name) ||
     leaf.context.every((word) => WRAPPERS.has(word)) ||
     persons.has(parentOf(leaf.path))
-  if (target === 'Contact' && !isClear) return undefined
+  if (kind === 'contacts' && !isClear) return undefined
   const score =
     found.score +
-    (isPlausible(found.field, leaf.value, target) ? 100 : 0) +
+    (isPlausible(found.field, leaf.value, kind) ? 100 : 0) +
     (ofTarget ? 20 : 0) -
     leaf.context.length
   return { field: found.field, score, because: found.because }
@@ -91,10 +90,10 @@ const OTHER_SUBJECTS = {
 }
 
 /** The field with this name, or with a synonym of it. */
-function named(leaf: Leaf, base: string, target: TargetEntity): (Guess & { name: string }) | undefined {
-  const own = OWN[target][leaf.name]
+function named(leaf: Leaf, base: string, kind: TargetKind): (Guess & { name: string }) | undefined {
+  const own = OWN[kind][leaf.name]
   if (own) return { field: own, name: leaf.name, score: 45, because: 'own name' }
-  const synonyms = SYNONYMS[ENTITY_OF[target]]
+  const synonyms = SYNONYMS[kind]
   const outer = leaf.context.at(-1) ?? ''
   // `name: {first, last}` is matched with the name of its parent.
   for (const [name, rank] of [
@@ -111,16 +110,16 @@ function named(leaf: Leaf, base: string, target: TargetEntity): (Guess & { name:
   return undefined
 }
 
-/** For each target: normalised name → field. */
+/** For each kind: normalised name → field. */
 const OWN = Object.fromEntries(
-  Object.keys(ENTITY_OF).map((target) => [
-    target,
+  TARGET_KINDS.map((kind) => [
+    kind,
     Object.assign(
       Object.create(null),
-      Object.fromEntries(targetNames(target as TargetEntity).map((name) => [normalise(name), name])),
+      Object.fromEntries(targetNames(kind).map((name) => [normalise(name), name])),
     ),
   ]),
-) as Record<TargetEntity, Record<string, string | undefined>>
+) as Record<TargetKind, Record<string, string | undefined>>
 
 /** `your-email`, `contact_email` and `q4_email` mean `email`; `formTitle` does not mean `title`. */
 function baseName(name: string): string {
@@ -148,8 +147,8 @@ function isImplausibleName(field: string, { name, value }: Leaf): boolean {
 }
 
 /** Whether the value is none of the options of its field: the `type` of an event is not that of a company. */
-function isNoOption(field: string, { value }: Leaf, target: TargetEntity): boolean {
-  const values = fieldOf(field, target)?.values
+function isNoOption(field: string, { value }: Leaf, kind: TargetKind): boolean {
+  const values = fieldOf(field, kind)?.values
   return values !== undefined && optionNamed(String(value), values) === undefined
 }
 
@@ -165,12 +164,12 @@ export const optionNamed = (text: string, options: readonly string[]): string | 
   )
 
 /** Whether the parents of a value are the record itself, or say nothing. */
-export const isOfRecord = (context: string[], target: TargetEntity): boolean =>
-  context.every((word) => WRAPPERS.has(word) || SUBJECT_WORDS[ENTITY_OF[target]].has(word))
+export const isOfRecord = (context: string[], kind: TargetKind): boolean =>
+  context.every((word) => WRAPPERS.has(word) || SUBJECT_WORDS[kind].has(word))
 
 /** An implausible value is used only if there is no better one. */
-function isPlausible(field: string, value: Leaf['value'], target: TargetEntity): boolean {
+function isPlausible(field: string, value: Leaf['value'], kind: TargetKind): boolean {
   if (field === 'email') return looksLikeEmail(String(value))
   if (field === 'phone' || field === 'mobile_phone') return (String(value).match(/\d/g)?.length ?? 0) >= 5
-  return typeof value !== 'boolean' || fieldOf(field, target)?.type === 'boolean'
+  return typeof value !== 'boolean' || fieldOf(field, kind)?.type === 'boolean'
 }

@@ -1,4 +1,4 @@
-import type { Condition, MappingRule, TargetEntity } from '../types.ts'
+import type { Condition, MappingRule, TargetKind } from '../types.ts'
 import { stepsOf, textAt, valueAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 import { fieldOf, typed } from './targets.ts'
@@ -9,7 +9,7 @@ import type { Mapped } from './types.ts'
 const MAX_TEXT = 2 * 65_537
 
 /** Applies the rules in order. The last rule for a field wins; tags are united. Pure. */
-export function mapManually(payload: unknown, rules: MappingRule[], target: TargetEntity): Mapped {
+export function mapManually(payload: unknown, rules: MappingRule[], kind: TargetKind): Mapped {
   const fields: Record<string, unknown> = {}
   const nested: Record<string, Record<string, unknown>> = {}
   const sources: Record<string, string> = {}
@@ -24,7 +24,7 @@ export function mapManually(payload: unknown, rules: MappingRule[], target: Targ
     if (to === 'tags') tags.push(...text.split(',').map((tag) => tag.trim()))
     else if (to === 'company_name') extra.company_name = text
     else if (to === 'note_content') extra.note = text
-    else if (inner === undefined) fields[to] = typed(text, fieldOf(to, target))
+    else if (inner === undefined) fields[to] = typed(text, fieldOf(to, kind))
     else {
       nested[outer] ??= {}
       nested[outer][inner] = outer === 'custom_fields' ? original(rule, payload, text) : text

@@ -9,20 +9,20 @@ import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
-type Settings = Pick<IncomingWebhook, 'field_mapping' | 'target_entity'> &
+type Settings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, target_entity, deduplication }: Settings,
+  { field_mapping: mapping, kind, deduplication }: Settings,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
   const all = leaves(payload)
   const found =
     mapping.mode === 'manual'
-      ? mapManually(payload, mapping.rules, target_entity)
-      : mapAutomatically(payload, target_entity, headers, all)
+      ? mapManually(payload, mapping.rules, kind)
+      : mapAutomatically(payload, kind, headers, all)
   const mapped = found.isPing ? found : withKeyAt(payload, found, deduplication)
   return { ...truncateNote(mapped), ...(mapped.isPing ? {} : unmappedOf(all, mapping, mapped)) }
 }

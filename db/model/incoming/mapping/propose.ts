@@ -1,4 +1,4 @@
-import type { MappingRule, TargetEntity, Transform } from '../types.ts'
+import type { MappingRule, TargetKind, Transform } from '../types.ts'
 import { type Match, matchesOf } from './automatic.ts'
 import { optionNamed } from './guess.ts'
 import { leaves } from './leaves.ts'
@@ -28,7 +28,7 @@ export interface Proposal {
 /** The rules by which a payload like the sample is mapped as automatic mapping does it, each with its reason. Pure. */
 export function proposeMapping(
   payload: unknown,
-  target: TargetEntity,
+  kind: TargetKind,
   headers: SenderRequest['headers'] = {},
 ): Proposal {
   const all = leaves(payload)
@@ -39,10 +39,10 @@ export function proposeMapping(
     tags,
     custom,
     warnings,
-  } = matchesOf(payload, target, headers, all)
+  } = matchesOf(payload, kind, headers, all)
   const hasName = best.has('first_name') && best.has('last_name')
   const matches = [...best.values(), ...tags, ...custom].filter(
-    ({ field }) => field !== 'full_name' || (target === 'Contact' && !hasName),
+    ({ field }) => field !== 'full_name' || (kind === 'contacts' && !hasName),
   )
   const rules = matches.flatMap((match) => targetsOf(match, best))
   // One rule for each target and path: a list of tags has a match for each item.
@@ -50,12 +50,12 @@ export function proposeMapping(
   const proposed = [...byTarget.values()].flatMap(({ to, from, match }) => {
     const value = valueAt(payload, from)
     const reason = reasonOf(match, sender)
-    return value === undefined ? [] : [{ rule: ruleOf(to, from, match, payload, target), value, reason }]
+    return value === undefined ? [] : [{ rule: ruleOf(to, from, match, payload, kind), value, reason }]
   })
   const mapping = proposed.map(({ rule }) => rule)
   const { unmapped = [] } = isPing
     ? {}
-    : unmappedOf(all, { mode: 'manual', rules: mapping }, mapManually(payload, mapping, target))
+    : unmappedOf(all, { mode: 'manual', rules: mapping }, mapManually(payload, mapping, kind))
   return { sender, is_ping: isPing, proposed, unmapped, warnings }
 }
 
@@ -74,12 +74,12 @@ function targetsOf(match: Match, best: Map<string, Match>): Target[] {
   return [{ to: field, from: field === 'tags' ? leaf.path.replace(/\[\d+\]$/, '') : leaf.path, match }]
 }
 
-function ruleOf(to: string, from: string, match: Match, payload: unknown, target: TargetEntity): MappingRule {
+function ruleOf(to: string, from: string, match: Match, payload: unknown, kind: TargetKind): MappingRule {
   if (match.because === 'opt-out') {
     const text = textAt(payload, from)
     return { from, to, transforms: [IS_TRUE], when: { path: from, is: 'equal', to: text } }
   }
-  return { from, to, transforms: transformsOf(to, from, match, payload, target) }
+  return { from, to, transforms: transformsOf(to, from, match, payload, kind) }
 }
 
 const IS_TRUE: Transform = { type: 'replace', pattern: '(?s).+', by: 'true' }
@@ -89,10 +89,10 @@ function transformsOf(
   from: string,
   { field }: Match,
   payload: unknown,
-  target: TargetEntity,
+  kind: TargetKind,
 ): Transform[] {
   if (field === 'full_name') return [{ type: 'split_name', part: to as 'first_name' | 'last_name' }]
-  const options = fieldOf(to, target)?.values
+  const options = fieldOf(to, kind)?.values
   const text = textAt(payload, from)
   if (options && !options.includes(text) && optionNamed(text, options))
     return [{ type: 'lowercase' }, { type: 'replace', pattern: '[\\s-]+', by: '_' }]

@@ -2,25 +2,25 @@ import { fieldName } from '../../records/custom-fields/shape.ts'
 import { ADDRESS_PARTS } from '../../records/field-types.ts'
 import type { Field } from '../../records/kind.ts'
 import { kinds } from '../../records/kinds/index.ts'
-import { ENTITY_OF, type TargetEntity } from '../types.ts'
+import type { TargetKind } from '../types.ts'
 
-/** The field of the target. */
-export function fieldOf(name: string, target: TargetEntity): Field | undefined {
-  const { fields } = kinds[ENTITY_OF[target]]
+/** The field of the kind. */
+export function fieldOf(name: string, kind: TargetKind): Field | undefined {
+  const { fields } = kinds[kind]
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-/** Whether the target has a company, which is found or created by name. */
-export const belongsToCompany = (target: TargetEntity): boolean => fieldOf('company_id', target) !== undefined
+/** Whether records of the kind have a company, which is found or created by name. */
+export const belongsToCompany = (kind: TargetKind): boolean => fieldOf('company_id', kind) !== undefined
 
 /** The names that a rule can write to, besides `custom_fields.<name>`. */
-export function targetNames(target: TargetEntity): string[] {
-  const fields = Object.entries(kinds[ENTITY_OF[target]].fields)
+export function targetNames(kind: TargetKind): string[] {
+  const fields = Object.entries(kinds[kind].fields)
   return [
     ...fields.filter(([, field]) => isWritable(field)).map(([name]) => name),
-    ...(fieldOf('address', target) ? ADDRESS_PARTS.map((part) => `address.${part}`) : []),
+    ...(fieldOf('address', kind) ? ADDRESS_PARTS.map((part) => `address.${part}`) : []),
     ...['tags', 'external_id', 'note_content'],
-    ...(belongsToCompany(target) ? ['company_name'] : []),
+    ...(belongsToCompany(kind) ? ['company_name'] : []),
   ]
 }
 
@@ -28,8 +28,8 @@ const isWritable = ({ type, readOnly }: Field) =>
   !readOnly && !['address', 'reference', 'user'].includes(type)
 
 /** Whether a rule can write to the field `to`. */
-export const isTarget = (to: string, target: TargetEntity): boolean =>
-  targetNames(target).includes(to) || customFieldOf(to) !== undefined
+export const isTarget = (to: string, kind: TargetKind): boolean =>
+  targetNames(kind).includes(to) || customFieldOf(to) !== undefined
 
 /** The name in `custom_fields.<name>`. */
 export function customFieldOf(to: string): string | undefined {

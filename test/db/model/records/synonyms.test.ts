@@ -31,7 +31,7 @@ describe('synonyms of fields', () => {
     const payload = Object.fromEntries(
       Object.keys(names).map((name) => [name, 'zoe@example.com 079 123 45 67']),
     )
-    const { sources } = mapAutomatically(payload, 'Contact')
+    const { sources } = mapAutomatically(payload, 'contacts')
     assert.deepEqual(Object.fromEntries(Object.entries(sources).map(([field, path]) => [path, field])), names)
   })
 })

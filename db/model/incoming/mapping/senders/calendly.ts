@@ -9,7 +9,7 @@ export const calendly: Sender = {
     headers['calendly-webhook-signature'] !== undefined ||
     (typeof payload.event === 'string' && /^invitee\./.test(payload.event)),
   fields: {
-    Contact: {
+    contacts: {
       full_name: of('name'),
       first_name: of('first_name'),
       last_name: of('last_name'),

@@ -17,6 +17,6 @@ export const github: Sender = {
     headers['x-github-event'] === 'ping' ||
     (typeof payload.zen === 'string' && payload.hook_id !== undefined),
   fields: {
-    Task: { title: of('title'), body: of('body'), external_id: of('node_id') },
+    tasks: { title: of('title'), body: of('body'), external_id: of('node_id') },
   },
 }

@@ -15,9 +15,9 @@ export const hubspot: Sender = {
       (name) => String(valueAt(payload, `properties.${name}`)) === 'true',
     ),
   fields: {
-    Contact: { company_name: ['associated-company.properties.name.value'] },
-    Company: {},
-    Deal: { name: ['properties.dealname', 'properties.dealname.value'] },
+    contacts: { company_name: ['associated-company.properties.name.value'] },
+    companies: {},
+    deals: { name: ['properties.dealname', 'properties.dealname.value'] },
   },
   guessIn: ['properties'],
 }

@@ -15,7 +15,7 @@ export const intercom: Sender = {
     payload.topic === 'user.unsubscribed' ||
     of('unsubscribed_from_emails').some((path) => valueAt(payload, path) === true),
   fields: {
-    Contact: {
+    contacts: {
       full_name: of('name'),
       email: of('email'),
       phone: of('phone'),
@@ -25,7 +25,7 @@ export const intercom: Sender = {
       'address.state': of('location.region', 'location_data.region_name'),
       'address.country': of('location.country', 'location_data.country_name'),
     },
-    Company: { name: ['data.item.name'], website: ['data.item.website'], industry: ['data.item.industry'] },
+    companies: { name: ['data.item.name'], website: ['data.item.website'], industry: ['data.item.industry'] },
   },
   guessIn: ['data.item.custom_attributes'],
 }

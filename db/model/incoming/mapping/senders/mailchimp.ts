@@ -13,7 +13,7 @@ export const mailchimp: Sender = {
     payload.type === 'unsubscribe' ||
     (payload.type === 'cleaned' && valueAt(payload, 'data.reason') === 'abuse'),
   fields: {
-    Contact: {
+    contacts: {
       email: ['data.email', 'data.new_email'],
       first_name: ['data.merges.FNAME'],
       last_name: ['data.merges.LNAME'],

@@ -17,7 +17,7 @@ export const shopify: Sender = {
       (path) => valueAt(payload, path) === 'unsubscribed',
     ),
   fields: {
-    Contact: {
+    contacts: {
       first_name: ['first_name', 'customer.first_name', ...inAddresses('first_name')],
       last_name: ['last_name', 'customer.last_name', ...inAddresses('last_name')],
       email: ['email', 'customer.email', 'contact_email'],
@@ -34,8 +34,8 @@ export const shopify: Sender = {
         country: 'country',
       }),
     },
-    Company: { name: inAddresses('company') },
-    Deal: {
+    companies: { name: inAddresses('company') },
+    deals: {
       name: ['name'],
       amount: ['total_price'],
       currency: ['currency'],
@@ -52,7 +52,7 @@ export const shopifyCustomer: Sender = {
     (request.headers['x-shopify-topic']?.startsWith('customers/') ??
       request.payload.verified_email !== undefined),
   fields: {
-    Contact: { ...shopify.fields.Contact, tags: ['tags'], note_content: ['note'] },
-    Company: shopify.fields.Company!,
+    contacts: { ...shopify.fields.contacts, tags: ['tags'], note_content: ['note'] },
+    companies: shopify.fields.companies!,
   },
 }

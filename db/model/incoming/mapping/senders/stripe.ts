@@ -41,7 +41,7 @@ export const stripe: Sender = {
     (payload.object === 'event' &&
       typeof payload.type === 'string' &&
       Object.hasOwn(Object(payload.data), 'object')),
-  fields: { Contact: person(ofOthers), Company: organization(ofOthers) },
+  fields: { contacts: person(ofOthers), companies: organization(ofOthers) },
 }
 
 const ofCustomer = (name: string) => [`${OBJECT}.${name}`]
@@ -51,5 +51,5 @@ export const stripeCustomer: Sender = {
   ...stripe,
   matches: (request) =>
     stripe.matches(request) && valueAt(request.payload, `${OBJECT}.object`) === 'customer',
-  fields: { Contact: person(ofCustomer), Company: organization(ofCustomer) },
+  fields: { contacts: person(ofCustomer), companies: organization(ofCustomer) },
 }

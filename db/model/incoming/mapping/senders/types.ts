@@ -1,5 +1,5 @@
 import type { Payload } from '../../parse-body.ts'
-import type { TargetEntity } from '../../types.ts'
+import type { TargetKind } from '../../types.ts'
 
 /** What senders are recognised by. Header names are in lower case. */
 export interface SenderRequest {
@@ -18,7 +18,7 @@ export interface Sender {
   isPing?(request: SenderRequest): boolean
   /** Whether the person of the payload must not be contacted any more. */
   optsOut?(request: SenderRequest): boolean
-  fields: Partial<Record<TargetEntity, KnownPaths>>
+  fields: Partial<Record<TargetKind, KnownPaths>>
   /** The paths with names that the account's owner chose: questions of a form, custom attributes. These are guessed. */
   guessIn?: string[]
 }

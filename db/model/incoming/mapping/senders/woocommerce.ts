@@ -25,7 +25,7 @@ export const woocommerce: Sender = {
     valueAt(request.payload, 'billing.address_1') !== undefined,
   isPing: isWooCommercePing,
   fields: {
-    Contact: {
+    contacts: {
       first_name: ['first_name', 'billing.first_name', 'shipping.first_name'],
       last_name: ['last_name', 'billing.last_name', 'shipping.last_name'],
       email: ['email', 'billing.email'],
@@ -41,8 +41,8 @@ export const woocommerce: Sender = {
         country: 'country',
       }),
     },
-    Company: { name: ['billing.company', 'shipping.company'] },
-    Deal: {
+    companies: { name: ['billing.company', 'shipping.company'] },
+    deals: {
       name: ['number', 'id'],
       amount: ['total'],
       currency: ['currency'],

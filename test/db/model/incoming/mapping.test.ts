@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
-import { mapAutomatically } from '../../../db/model/incoming/mapping/automatic.ts'
-import { parseBody } from '../../../db/model/incoming/parse-body.ts'
-import { splitName } from '../../../db/model/records/split-name.ts'
-import { cpuTime } from '../../support/cpu-time.ts'
+import { mapAutomatically } from '../../../../db/model/incoming/mapping/automatic.ts'
+import { parseBody } from '../../../../db/model/incoming/parse-body.ts'
+import { splitName } from '../../../../db/model/records/split-name.ts'
+import { cpuTime } from '../../../support/cpu-time.ts'
 
-const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
-const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'application/json'), 'Contact')
+const fixture = (name: string) => readFileSync(new URL(`../../../fixtures/webhooks/${name}`, import.meta.url))
+const mapJson = (name: string) => mapAutomatically(parseBody(fixture(name), 'application/json'), 'contacts')
 
 describe('automatic mapping', () => {
   const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
 
   it('runs in linear time on a long text that is almost an address', () => {
     const started = cpuTime()
-    mapAutomatically({ email: `a@${'.'.repeat(1_000_000)}@` }, 'Contact')
+    mapAutomatically({ email: `a@${'.'.repeat(1_000_000)}@` }, 'contacts')
     assert.ok(cpuTime() - started < 1_000)
   })
 
@@ -30,14 +30,14 @@ describe('automatic mapping', () => {
     it(`maps ${first}, ${last} and ${email}`, () => {
       const { fields } = mapAutomatically(
         { [first]: 'Ada', [last]: 'Lovelace', [email]: 'ada@example.com' },
-        'Contact',
+        'contacts',
       )
       assert.deepEqual(fields, ada)
     })
 
   it('splits a full name', () => {
     assert.deepEqual(
-      mapAutomatically({ name: 'Ada Lovelace', contact: { email: ada.email } }, 'Contact').fields,
+      mapAutomatically({ name: 'Ada Lovelace', contact: { email: ada.email } }, 'contacts').fields,
       ada,
     )
   })
@@ -67,7 +67,7 @@ describe('automatic mapping', () => {
   })
 
   it('reads XML by element names, and answers by their label attribute', () => {
-    const read = (xml: string) => mapAutomatically(parseBody(Buffer.from(xml), 'application/xml'), 'Contact')
+    const read = (xml: string) => mapAutomatically(parseBody(Buffer.from(xml), 'application/xml'), 'contacts')
     const { fields, sources } = read(
       '<lead><name title="Dr">Ada Lovelace</name><email type="work"><![CDATA[ada@example.com]]></email></lead>',
     )
@@ -88,7 +88,7 @@ describe('automatic mapping', () => {
   })
 
   const read = (body: string, type = 'application/json') =>
-    mapAutomatically(parseBody(Buffer.from(body), type), 'Contact')
+    mapAutomatically(parseBody(Buffer.from(body), type), 'contacts')
 
   it('maps a list of one record like the record', () => {
     const { fields, sources, warnings } = read('[{"email":"ada@example.com"}]')
@@ -150,7 +150,7 @@ describe('automatic mapping', () => {
     assert.deepEqual(flat.fields, ada)
     const engine = { name: 'Engine', amount: '1000' }
     for (const payload of [{ title: 'Engine', value: 1000 }, { deal: { title: 'Engine', value: 1000 } }])
-      assert.deepEqual(mapAutomatically(payload, 'Deal').fields, engine)
+      assert.deepEqual(mapAutomatically(payload, 'deals').fields, engine)
   })
 
   it('reads answers in a list, and answers named by their key', () => {
@@ -167,7 +167,7 @@ describe('automatic mapping', () => {
   it('reads a WordPress form', () => {
     const body = 'your-name=Ada+Lovelace&your-email=ada%40example.com&your-message=Hello&_wpcf7=5'
     const payload = parseBody(Buffer.from(body), 'application/x-www-form-urlencoded')
-    const { fields, note } = mapAutomatically(payload, 'Contact')
+    const { fields, note } = mapAutomatically(payload, 'contacts')
     assert.deepEqual([fields, note], [ada, 'Hello'])
   })
 
@@ -179,7 +179,7 @@ describe('automatic mapping', () => {
         probability: '40',
         comments: 'By March',
       },
-      'Deal',
+      'deals',
     )
     assert.deepEqual(fields, {
       name: 'Second engine',
@@ -193,7 +193,7 @@ describe('automatic mapping', () => {
   it('maps the title and due date of a task', () => {
     const { fields } = mapAutomatically(
       { task: { name: 'Call', 'Due Date': '2026-03-01' }, assignee: { name: 'Grace' } },
-      'Task',
+      'tasks',
     )
     assert.deepEqual(fields, { title: 'Call', due_at: '2026-03-01' })
   })
@@ -201,17 +201,17 @@ describe('automatic mapping', () => {
   it('prefers plausible values, and the person to the owner', () => {
     const { fields } = mapAutomatically(
       { owner: { email: 'owner@example.com' }, email: 'none', lead: { email: 'ada@example.com' } },
-      'Contact',
+      'contacts',
     )
     assert.equal(fields.email, 'ada@example.com')
   })
 
   it('maps an invalid email if there is no better one, so that validation reports it', () => {
-    assert.equal(mapAutomatically({ email: 'not-an-email' }, 'Contact').fields.email, 'not-an-email')
+    assert.equal(mapAutomatically({ email: 'not-an-email' }, 'contacts').fields.email, 'not-an-email')
   })
 
   it('maps the name of a company', () => {
-    const mapped = mapAutomatically({ company: { name: 'Acme', website: 'https://acme.test' } }, 'Company')
+    const mapped = mapAutomatically({ company: { name: 'Acme', website: 'https://acme.test' } }, 'companies')
     assert.equal(mapped.fields.name, 'Acme')
     assert.equal(mapped.fields.website, 'https://acme.test')
   })
@@ -220,8 +220,8 @@ describe('automatic mapping', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), (payload) => {
         const before = JSON.stringify(payload)
-        mapAutomatically(payload, 'Contact')
-        mapAutomatically(payload, 'Company')
+        mapAutomatically(payload, 'contacts')
+        mapAutomatically(payload, 'companies')
         assert.equal(JSON.stringify(payload), before)
       }),
     )

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Batcher, type BatcherOptions, TryFewer } from '../../../db/postgres/batcher.ts'
+import { Batcher, type BatcherOptions } from '../../../api/incoming/batcher.ts'
 
 describe('a batcher', () => {
   /** Doubles numbers, and keeps each batch. */
@@ -43,16 +43,10 @@ describe('a batcher', () => {
     assert.deepEqual(byId.batches, [[1], [2, 3, 1, 1], [2]])
   })
 
-  it('an error is that of all, unless nothing was done: then only of those that fail alone', async () => {
-    const whole = doubling({}, (items) => {
+  it('an error is that of all', async () => {
+    const { all } = doubling({}, (items) => {
       if (items.includes(3)) throw new Error('lost')
     })
-    assert.deepEqual(await whole.all([1, 2, 3]), [2, 'lost', 'lost'])
-    const apart = doubling({}, (items) => {
-      if (items.includes(3)) throw new TryFewer(new Error('wrong'))
-    })
-    assert.deepEqual(await apart.all([1, 2, 3, 4]), [2, 4, 'wrong', 8])
-    assert.deepEqual(apart.batches, [[1], [2, 3, 4], [2, 3], [2], [3], [4]])
-    assert.deepEqual(await apart.all([3]), ['wrong'])
+    assert.deepEqual(await all([1, 2, 3]), [2, 'lost', 'lost'])
   })
 })

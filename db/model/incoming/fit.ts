@@ -1,13 +1,26 @@
-import type { Issue } from '../model/errors.ts'
-import type { Mapped } from '../model/incoming/mapping/types.ts'
-import { ENTITY_OF, type IncomingWebhook, type TargetEntity } from '../model/incoming/types.ts'
-import { preparedCustomFields } from '../model/records/custom-fields/values.ts'
-import { createSchema } from '../model/records/schemas.ts'
-import { type Checked, check } from '../model/validate.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
-import { lockFieldRules } from '../records/custom-fields/rules.ts'
+import { RECORD_KINDS } from '../../../workflows/shared/record-kinds.ts'
+import { AppError, type Issue } from '../errors.ts'
+import type { Rules } from '../records/custom-fields/types.ts'
+import { preparedCustomFields } from '../records/custom-fields/values.ts'
+import { createSchema } from '../records/schemas.ts'
+import { type Checked, check } from '../validate.ts'
+import type { Mapped } from './mapping/types.ts'
+import type { IncomingWebhook, TargetKind } from './types.ts'
 
-type Settings = Pick<IncomingWebhook, 'target_entity' | 'field_mapping'>
+type Settings = Pick<IncomingWebhook, 'kind' | 'field_mapping'>
+
+/** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
+export function fitted(webhook: Settings, mapped: Mapped): Mapped {
+  const fit = fitMapped(webhook, mapped)
+  if (!('issues' in fit)) return fit.mapped
+  throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
+}
+
+function reason({ kind }: Settings, { sender, fields, company_name }: Mapped): string {
+  if (Object.keys(fields).length > 0 || company_name !== undefined)
+    return 'the payload does not map to a valid record'
+  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${RECORD_KINDS[kind]}`
+}
 
 /**
  * The mapping with the values of a valid new record, or the issues of the record and of the company that it names. A
@@ -15,14 +28,14 @@ type Settings = Pick<IncomingWebhook, 'target_entity' | 'field_mapping'>
  * without it; a value of a rule is an issue.
  */
 export function fitMapped(
-  { target_entity: target, field_mapping }: Settings,
+  { kind, field_mapping }: Settings,
   mapped: Mapped,
 ): { mapped: Mapped } | { issues: Issue[] } {
-  const checked = checkMapped(target, mapped)
+  const checked = checkMapped(kind, mapped)
   if (!('issues' in checked)) return { mapped: withFields(mapped, checked.value) }
   if (field_mapping.mode === 'manual') return checked
   const rest = leaveOut(mapped, checked.issues)
-  const again = checkMapped(target, rest)
+  const again = checkMapped(kind, rest)
   if (!('issues' in again)) return { mapped: withFields(rest, again.value) }
   const named = new Set(checked.issues.map(({ loc }) => loc[1]))
   return { issues: [...checked.issues, ...again.issues.filter(({ loc }) => !named.has(loc[1]))] }
@@ -33,14 +46,13 @@ const withFields = (mapped: Mapped, value: unknown): Mapped => ({
   fields: value as Mapped['fields'],
 })
 
-/** The same for the custom fields, whose definitions are in the database. Locks the definitions. */
-export async function fitCustomFields(
-  tx: Tenant,
-  { target_entity, field_mapping }: Settings,
+/** The same for the custom fields. */
+export function fitCustomFields(
+  { field_mapping }: Settings,
+  rules: Rules,
   mapped: Mapped,
-): Promise<{ mapped: Mapped; issues: Issue[] }> {
+): { mapped: Mapped; issues: Issue[] } {
   const given = mapped.fields.custom_fields as Record<string, unknown>
-  const rules = await lockFieldRules(tx, ENTITY_OF[target_entity])
   const { issues } = preparedCustomFields(rules, given)
   if (field_mapping.mode === 'manual' || issues.length === 0) return { mapped, issues }
   const [guessed, others] = [true, false].map((isGuess) =>
@@ -49,8 +61,8 @@ export async function fitCustomFields(
   return { mapped: leaveOut(mapped, guessed), issues: others }
 }
 
-function checkMapped(target: TargetEntity, { fields, company_name }: Mapped): Checked {
-  const record = check(createSchema(ENTITY_OF[target]), fields, 'body')
+function checkMapped(kind: TargetKind, { fields, company_name }: Mapped): Checked {
+  const record = check(createSchema(kind), fields, 'body')
   const company = company_name?.trim()
     ? check(createSchema('companies'), { name: company_name }, 'body')
     : undefined

@@ -12,24 +12,16 @@ export interface BatcherOptions<T> {
   idOf?: (item: T) => string | undefined
 }
 
-/** Thrown by work on several items: nothing of it remains, and it is to be tried with fewer, to find those that fail. */
-export class TryFewer extends Error {
-  constructor(cause: unknown) {
-    super('try fewer items', { cause })
-    this.name = 'TryFewer'
-  }
-}
-
 /**
  * Collects what arrives while work of the same key is under way, and works on it as a batch: under load many requests share
- * one statement or one transaction, and a single one does not wait.
+ * one statement or one transaction, and a single one does not wait. What it gains is written in `together.ts`.
  */
 export class Batcher<T, R> {
   private readonly queues = new Map<string, Queue<T, R>>()
   private readonly work: (items: T[], key: string) => Promise<R[]>
   private readonly options: BatcherOptions<T>
 
-  /** `work` returns the result of each item. What it throws is the error of all, unless it is TryFewer. */
+  /** `work` returns the result of each item. What it throws is the error of all. */
   constructor(work: (items: T[], key: string) => Promise<R[]>, options: BatcherOptions<T> = {}) {
     this.work = work
     this.options = options
@@ -84,11 +76,7 @@ export class Batcher<T, R> {
       const results = await this.work(items, key)
       for (const [i, { resolve }] of taken.entries()) resolve(results[i]!)
     } catch (error) {
-      if (error instanceof TryFewer && taken.length > 1) {
-        const half = Math.ceil(taken.length / 2)
-        await this.settle(key, taken.slice(0, half))
-        await this.settle(key, taken.slice(half))
-      } else for (const { reject } of taken) reject(error instanceof TryFewer ? error.cause : error)
+      for (const { reject } of taken) reject(error)
     }
   }
 }

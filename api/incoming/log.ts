@@ -1,0 +1,127 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Delivery } from '../../db/incoming/deliveries.ts'
+import { insertFoldedLog, insertRefusalLog } from '../../db/incoming/logs.ts'
+import { logOf, millisecondsSince, type NewLog, type RequestLog } from '../../db/model/incoming/log.ts'
+import { textOfBody } from '../../db/model/incoming/parse-body.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
+import { firstCharacters } from '../../db/model/records/values.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
+import { forLog } from '../http/errors.ts'
+import type { Refusal } from './answer.ts'
+import type { Call } from './call.ts'
+import { decompressed } from './decompress.ts'
+import { deliveryOf } from './delivery-id.ts'
+import type { SecretMask } from './mask.ts'
+
+/** Stored characters of a payload, by whether the sender is verified. */
+const MAX_PAYLOAD = 65_536
+const MAX_UNVERIFIED = 2_048
+/** Stored headers, and the characters of a name and a value: anybody can send 16 KiB of them. */
+const MAX_HEADERS = 50
+const MAX_NAME = 100
+const MAX_VALUE = 500
+
+/** Logs a set-up request, which writes nothing else. */
+export async function logSetUp(call: Call, message: string): Promise<void> {
+  const { deps, webhook } = call
+  const row = rowOf(call, { action: 'Skipped', message })
+  await insertRefusalLog(deps.db.system, webhook.organization_id, row)
+}
+
+/** Never throws: a failure to write the log row must not change the answer to the sender. */
+export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
+  const { deps, webhook } = call
+  const { organization_id, block_log_id } = webhook
+  // Blocked before its body was read as its sender meant it: a replay needs that.
+  if (call.verified && call.bytes && refusal.logStatus === 'Blocked')
+    call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
+  const outcome = {
+    status: refusal.logStatus,
+    http_status: refusal.status,
+    error: refusal.code,
+    message: refusal.message,
+    error_details: refusal.details,
+  }
+  // Beyond the rate limit there can be any number of them.
+  const row = rowOf(call, outcome, { keepsRest: refusal.code !== 'rate_limited' })
+  const write = () =>
+    refusal.code === 'blocked' && block_log_id
+      ? insertFoldedLog(deps.db.system, organization_id, block_log_id, row)
+      : insertRefusalLog(deps.db.system, organization_id, row)
+  await write()
+    .catch(write)
+    .catch((error) =>
+      deps.log.error(
+        { err: forLog(error), organization: organization_id, webhook: webhook.id, outcome: refusal.code },
+        'cannot write the log row of an incoming webhook',
+      ),
+    )
+}
+
+/** The log row of a request that was not accepted. `keepsRest`: whether it may be replayed, which needs all of it. */
+export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false } = {}): NewLog {
+  const { webhook, started, mapped } = call
+  return logOf(
+    { ...describeRequest(call, { keepsRest }), ...(deliveryIn(call) ?? NO_DELIVERY) },
+    {
+      response_time_ms: millisecondsSince(started),
+      mapped_data: mapped && { entity: RECORD_KINDS[webhook.kind], ...mapped },
+      warnings: mapped?.warnings ?? [],
+      ...outcome,
+    },
+  )
+}
+
+const NO_DELIVERY = { fingerprint: null, has_delivery_id: false }
+
+/** Of an unverified request anybody could choose it. */
+function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery | undefined {
+  if (!verified || !bytes) return undefined
+  return delivery ?? deliveryOf(ctx.req.headers, webhook.verification, bytes)
+}
+
+/** The columns of a log row that describe the request, without its delivery. */
+export function describeRequest(
+  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes }: Call,
+  { keepsRest = false } = {},
+): Omit<RequestLog, keyof Delivery> {
+  const { headers } = ctx.req
+  const type = headers['content-type']
+  const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
+  const text = whole === undefined ? null : mask.text(whole)
+  const kept = text && firstCharacters(text, verified ? MAX_PAYLOAD : MAX_UNVERIFIED)
+  return {
+    webhook_id: webhook.id,
+    source_ip: sourceIp,
+    headers: maskHeaders(headers, webhook.verification, mask),
+    content_type: type === undefined ? null : firstCharacters(mask.text(type), MAX_VALUE),
+    payload: kept,
+    payload_truncated: kept !== text,
+    payload_rest: keepsRest && verified && kept !== text ? text!.slice(kept!.length) : null,
+    verified,
+    payload_size: bytes?.length ?? declaredSize(headers['content-length']),
+  }
+}
+
+/** The size that the sender states, where the body was not read. */
+function declaredSize(header = '0'): number {
+  const size = Number(header)
+  return Number.isSafeInteger(size) && size >= 0 ? size : 0
+}
+
+function maskHeaders(
+  headers: IncomingHttpHeaders,
+  verification: Verification,
+  mask: SecretMask,
+): Record<string, string> {
+  const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
+  return Object.fromEntries(
+    Object.entries(headers)
+      .slice(0, MAX_HEADERS)
+      .map(([name, value]) => [
+        name.slice(0, MAX_NAME),
+        name === own || isSecretName(name) ? MASK : firstCharacters(mask.text(String(value)), MAX_VALUE),
+      ]),
+  )
+}

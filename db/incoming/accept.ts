@@ -1,0 +1,211 @@
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { fitted } from '../model/incoming/fit.ts'
+import {
+  LOG_ACTION_OF,
+  logOf,
+  millisecondsSince,
+  type NewLog,
+  type RequestLog,
+} from '../model/incoming/log.ts'
+import type { Mapped } from '../model/incoming/mapping/types.ts'
+import type { Payload } from '../model/incoming/parse-body.ts'
+import type { TraceContext } from '../model/trace-context.ts'
+import type { Database } from '../postgres/connect.ts'
+import { isDatabaseUnavailable, sqlState } from '../postgres/sql-state.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { type Failed, settle } from '../records/sets.ts'
+import { type Applied, applyAll, withFittingCustomFields } from './apply.ts'
+import { claimDeliveries, type Delivery, type DeliveryAnswer, storeDeliveries } from './deliveries.ts'
+import { insertLogs } from './logs.ts'
+import type { Receiver } from './receiving.ts'
+
+/** A request whose sender is verified, and what the mapping makes of it. */
+export interface IncomingRequest {
+  payload: Payload
+  mapped: Mapped
+  trace: TraceContext
+  /** `performance.now()` when it arrived. */
+  started: number
+  log: RequestLog & Delivery
+}
+
+/** The body of the answer 200. */
+export interface Answer extends DeliveryAnswer {
+  success: true
+  message: string
+  warnings?: string[]
+}
+
+/** `mapped`: what was to be written, for the log row of the refusal. */
+export type Acceptance = { answer: Answer } | { error: unknown; mapped: Mapped }
+
+/**
+ * Accepts requests to one webhook: each is validated, found to be new or answered as its earlier delivery, and leaves its
+ * record with history and events, its run and its log row. All of them share one transaction. A request that cannot be
+ * written fails alone, and leaves nothing.
+ */
+export async function accept(
+  db: Database,
+  webhook: Receiver,
+  requests: IncomingRequest[],
+): Promise<Acceptance[]> {
+  const all = await Promise.all(
+    requests.map(async (request): Promise<Checked> => {
+      const { mapped } = request
+      return { request, valid: await settle(() => fitted(webhook, mapped)), written: mapped }
+    }),
+  )
+  const valid = all.filter((one) => !('error' in one.valid))
+  const acceptances = new Map(zip(valid, await writeOrHalve(db, webhook, valid)))
+  for (const one of all)
+    if (!acceptances.has(one)) acceptances.set(one, await acceptInvalid(db, webhook, one))
+  return all.map((one) => acceptances.get(one)!)
+}
+
+interface Checked {
+  request: IncomingRequest
+  /** The mapping with valid values, or why it has others. */
+  valid: Mapped | Failed
+  /** What was written last, or tried. */
+  written: Mapped
+}
+
+/** A retry is answered as its first request, which may have been replayed through another mapping. */
+async function acceptInvalid(db: Database, webhook: Receiver, one: Checked): Promise<Acceptance> {
+  if (one.request.log.has_delivery_id) return (await writeOrHalve(db, webhook, [one]))[0]!
+  return { error: (one.valid as Failed).error, mapped: one.written }
+}
+
+/** Writes requests in one transaction. If one of them cannot be written, halves them, to find those that fail. */
+async function writeOrHalve(db: Database, webhook: Receiver, all: Checked[]): Promise<Acceptance[]> {
+  if (all.length === 0) return []
+  try {
+    return (await writeInOne(db, webhook, all)).map((answer) => ({ answer }))
+  } catch (error) {
+    if (!(error instanceof RolledBack)) return all.map(({ written }) => ({ error, mapped: written }))
+    if (all.length === 1) return [{ error: error.cause, mapped: all[0]!.written }]
+    const half = Math.ceil(all.length / 2)
+    return [
+      ...(await writeOrHalve(db, webhook, all.slice(0, half))),
+      ...(await writeOrHalve(db, webhook, all.slice(half))),
+    ]
+  }
+}
+
+/** The transaction failed because of its requests, and nothing of it remains. */
+class RolledBack extends Error {
+  constructor(cause: unknown) {
+    super('the transaction was rolled back', { cause })
+    this.name = 'RolledBack'
+  }
+}
+
+/** Throws RolledBack; other errors if the database is unavailable or the outcome unknown: a retry would not help. */
+async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Promise<Answer[]> {
+  let isEnding = false
+  try {
+    return await db.tenant(webhook.organization_id, { type: 'webhook', id: webhook.id }, (tx) => {
+      isEnding = false
+      return write(tx, webhook, all, () => {
+        isEnding = true
+        tx.last()
+      })
+    })
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error
+    // A statement that PostgreSQL refused rolls back; of another error during the commit the outcome is unknown.
+    throw !isEnding || sqlState(error) ? new RolledBack(error) : error
+  }
+}
+
+/** @param end is called before the last statement. */
+async function write(tx: Tenant, webhook: Receiver, all: Checked[], end: () => void): Promise<Answer[]> {
+  const earlier = await earlierAnswers(tx, webhook, all)
+  const fresh = all.filter((one) => !earlier.has(one))
+  for (const one of fresh) {
+    if ('error' in one.valid) throw one.valid.error
+    one.written = await withFittingCustomFields(tx, webhook, one.valid)
+  }
+  const applied = await applyAll(
+    tx,
+    webhook,
+    fresh.map(({ request: { payload, trace }, written }) => ({ payload, mapped: written, trace })),
+  )
+  const writtenOf = new Map(zip(fresh, applied))
+  const done = all.map((one) => {
+    const answer = earlier.get(one)
+    return answer ? repeated(answer) : newly(webhook, writtenOf.get(one)!)
+  })
+  const claimed = zip(all, done).filter(([one]) => hasId(one) && !earlier.has(one))
+  await storeDeliveries(
+    tx,
+    webhook.id,
+    claimed.map(([{ request }, { answer }]) => ({ fingerprint: request.log.fingerprint, answer })),
+  )
+  end()
+  await insertLogs(
+    tx,
+    zip(all, done).map(([one, its]) => rowOf(webhook, one, its)),
+  )
+  return done.map(({ answer, message, warnings }) => ({
+    success: true,
+    message,
+    ...answer,
+    ...(warnings.length > 0 ? { warnings } : {}),
+  }))
+}
+
+/** Claims the deliveries that have an id. @returns the answers of those that were received before. */
+async function earlierAnswers(
+  tx: Tenant,
+  webhook: Receiver,
+  all: Checked[],
+): Promise<Map<Checked, DeliveryAnswer>> {
+  const known = all.filter(hasId)
+  const fingerprints = known.map(({ request }) => request.log.fingerprint)
+  const answers = await claimDeliveries(tx, webhook.id, fingerprints)
+  return new Map(known.flatMap((one, i) => (answers[i] ? [[one, answers[i]] as const] : [])))
+}
+
+const hasId = ({ request }: Checked): boolean => request.log.has_delivery_id
+
+/** What a request did. */
+interface Done {
+  answer: DeliveryAnswer
+  message: string
+  warnings: string[]
+  /** In the log row. */
+  outcome: Pick<NewLog, 'action' | 'warnings' | 'run_id'>
+}
+
+const repeated = (answer: DeliveryAnswer): Done => ({
+  answer,
+  message: 'already received',
+  warnings: [],
+  outcome: { action: 'Skipped', run_id: null, warnings: ['duplicate delivery: nothing was written'] },
+})
+
+function newly({ kind }: Receiver, { record, action, runId, warnings }: Applied): Done {
+  const entity = RECORD_KINDS[kind]
+  return {
+    answer: { record_id: record.id, entity, action },
+    message: `${entity} ${action}`,
+    warnings,
+    outcome: { action: LOG_ACTION_OF[action], run_id: runId, warnings },
+  }
+}
+
+const rowOf = (
+  { kind }: Receiver,
+  { request, written }: Checked,
+  { answer, message, outcome }: Done,
+): NewLog =>
+  logOf(request.log, {
+    response_time_ms: millisecondsSince(request.started),
+    mapped_data: { entity: RECORD_KINDS[kind], ...written },
+    record_id: answer.record_id,
+    message,
+    ...outcome,
+  })
+
+const zip = <A, B>(some: A[], others: B[]): [A, B][] => some.map((one, i) => [one, others[i]!])

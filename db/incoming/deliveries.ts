@@ -1,0 +1,81 @@
+import type { KindObject } from '../../workflows/shared/record-kinds.ts'
+import type { Write } from '../model/incoming/types.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** Deliveries: a request that its sender repeats is answered as the first time, and writes nothing. */
+
+/** What makes a request equal to another one. */
+export interface Delivery {
+  /** SHA-256 of the delivery id and the body; of an event of Stripe its id only. */
+  fingerprint: Buffer
+  /** Without an id, an equal request can be a new one. */
+  has_delivery_id: boolean
+}
+
+/** The answer to a delivery, stored for retries of the sender. */
+export interface DeliveryAnswer {
+  record_id: string
+  entity: KindObject
+  action: Write
+}
+
+/** Claims one delivery as `claimDeliveries` does. */
+export async function claimDelivery(
+  tx: Tenant,
+  webhookId: string,
+  fingerprint: Buffer,
+): Promise<DeliveryAnswer | undefined> {
+  return (await claimDeliveries(tx, webhookId, [fingerprint]))[0]
+}
+
+/**
+ * Claims different deliveries for this transaction; for those that have an answer of the last 24 hours, returns it. A
+ * concurrent request with the same delivery waits here until the first one commits or rolls back.
+ */
+export async function claimDeliveries(
+  tx: Tenant,
+  webhookId: string,
+  fingerprints: Buffer[],
+): Promise<(DeliveryAnswer | undefined)[]> {
+  if (fingerprints.length === 0) return []
+  const { rows: claimed } = await tx.trx.raw<{ rows: { fingerprint: Buffer }[] }>(
+    // In order: two transactions could wait for each other.
+    `insert into incoming_deliveries as d (organization_id, webhook_id, fingerprint)
+     select ?, ?, f from unnest(?::bytea[]) f order by f
+     on conflict (organization_id, webhook_id, fingerprint) do update set created_at = now(), answer = null
+       where d.created_at < now() - interval '24 hours'
+     returning fingerprint`,
+    [tx.organizationId, webhookId, fingerprints],
+  )
+  if (claimed.length === fingerprints.length) return fingerprints.map(() => undefined)
+  const ours = new Set(claimed.map((row) => hex(row.fingerprint)))
+  const { rows } = await tx.trx.raw<{ rows: { fingerprint: Buffer; answer: DeliveryAnswer }[] }>(
+    `select fingerprint, answer from incoming_deliveries
+     where organization_id = ? and webhook_id = ? and fingerprint = any(?::bytea[])`,
+    [tx.organizationId, webhookId, fingerprints.filter((one) => !ours.has(hex(one)))],
+  )
+  const answers = new Map(rows.map((row) => [hex(row.fingerprint), row.answer]))
+  return fingerprints.map((one) => answers.get(hex(one)))
+}
+
+export const hex = (fingerprint: Buffer): string => fingerprint.toString('hex')
+
+/** Stores the answers of claimed deliveries. */
+export async function storeDeliveries(
+  tx: Tenant,
+  webhookId: string,
+  deliveries: { fingerprint: Buffer; answer: DeliveryAnswer }[],
+): Promise<void> {
+  if (deliveries.length === 0) return
+  await tx.trx.raw(
+    `update incoming_deliveries d set answer = a.answer
+     from unnest(?::bytea[], ?::text[]) as given (fingerprint, json) cross join lateral (select given.json::jsonb) a (answer)
+     where d.organization_id = ? and d.webhook_id = ? and d.fingerprint = given.fingerprint`,
+    [
+      deliveries.map(({ fingerprint }) => fingerprint),
+      deliveries.map(({ answer }) => JSON.stringify(answer)),
+      tx.organizationId,
+      webhookId,
+    ],
+  )
+}
