@@ -1,6 +1,6 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
-import { BoundedWork } from './bounded-work.ts'
+import { boundedWork } from './bounded-work.ts'
 
 /**
  * Argon2id, the library's default, above OWASP's minimum (19 MiB and two passes): 64 MiB and two passes, about 0.1 s.
@@ -18,14 +18,14 @@ export interface Checked {
 }
 
 /** @returns the PHC string: `$argon2id$v=19$m=65536,t=2,p=1$salt$hash`. Throws unavailable. */
-export const hashPassword = (password: string): Promise<string> => hashing.run(() => create(password))
+export const hashPassword = (password: string): Promise<string> => hashing(() => create(password))
 
 /**
  * Checks a password against its hash. Without a hash it takes as long, so that the time does not tell whether a user
  * exists. Throws unavailable.
  */
 export function checkPassword(password: string, stored: string | undefined): Promise<Checked> {
-  return hashing.run(async () => {
+  return hashing(async () => {
     const right = await matches(password, stored)
     return right && !stored!.startsWith(CURRENT) ? { right, replacement: await create(password) } : { right }
   })
@@ -35,7 +35,7 @@ export function checkPassword(password: string, stored: string | undefined): Pro
  * Of this process, as are the memory and the four threads of libuv that the work occupies: half of the threads remain
  * for files and DNS. A full queue is done within about a second.
  */
-const hashing = new BoundedWork({ concurrent: 2, waiting: 10 })
+const hashing = boundedWork({ concurrent: 2, waiting: 10 })
 
 const create = (password: string) => hash(normalized(password), COST)
 
