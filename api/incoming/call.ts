@@ -2,12 +2,12 @@ import type Koa from 'koa'
 import { insertFoldedLog, insertRefusalLog, type NewLog } from '../../db/incoming/logs.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
+import type { Redactor } from '../../workflows/shared/redactor.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import { decompressed } from './decompress.ts'
 import { type Delivery, deliveryOf } from './delivery-id.ts'
 import { describeRequest } from './log-row.ts'
-import type { SecretMask } from './mask.ts'
 import type { Target } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 
@@ -21,7 +21,7 @@ export interface Call {
   started: number
   /** The valid secrets. */
   secrets: string[]
-  mask: SecretMask
+  mask: Redactor
   /** The body as received. */
   bytes?: Buffer
   /** The same without its compression, once it was verified. */

@@ -3,8 +3,8 @@ import type { NewLog } from '../../db/incoming/logs.ts'
 import { textOfBody } from '../../db/model/incoming/parse-body.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { firstCharacters } from '../../db/model/records/values.ts'
+import type { Redactor } from '../../workflows/shared/redactor.ts'
 import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
-import type { SecretMask } from './mask.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
@@ -27,7 +27,7 @@ export function describeRequest(request: {
   content: Buffer | undefined
   verification: Verification
   verified: boolean
-  mask: SecretMask
+  mask: Redactor
   /** Whether the request may be replayed, which needs all of it. */
   keepsRest: boolean
 }): Described {
@@ -56,7 +56,7 @@ function declaredSize(header = '0'): number {
 function maskHeaders(
   headers: IncomingHttpHeaders,
   verification: Verification,
-  mask: SecretMask,
+  mask: Redactor,
 ): Record<string, string> {
   const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
   return Object.fromEntries(

@@ -9,6 +9,7 @@ import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/w
 import type { Payload } from '../../db/model/incoming/parse-body.ts'
 import { open } from '../../db/process/seal.ts'
 import { settle } from '../../db/records/sets.ts'
+import { Redactor } from '../../workflows/shared/redactor.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
@@ -19,7 +20,6 @@ import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
-import { SecretMask } from './mask.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { verify } from './verify.ts'
@@ -44,7 +44,8 @@ export async function handleIncoming(
     const sealed = [webhook.secret_sealed, webhook.previous_secret_sealed ?? []].flat()
     const secrets = sealed.map((one) => open(deps.secretsKey, one))
     const challenge = requireMethod(ctx, target, webhook, secrets)
-    const mask = new SecretMask(secrets)
+    // Requests may repeat them: Jotform sends the URL with its token in the body, a proxy in a header.
+    const mask = new Redactor(secrets)
     call = { ctx, deps, webhook, target, sourceIp, started, secrets, mask, verified: false }
     ctx.state.organization = webhook.organization_id
     guard(call)
@@ -140,7 +141,7 @@ async function receive(call: Call): Promise<object> {
   const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
   const parsed = await deps.compute.mapBody(webhook.organization_id, body, webhook)
   // The payload becomes part of the run's history.
-  const { payload, mapped } = mask.isIn(content) ? mask.deep(parsed) : parsed
+  const { payload, mapped } = mask.mayBeIn(content) ? mask.value(parsed) : parsed
   call.mapped = mapped
   if (mapped.isPing) return answerSetUp(call, `ping of ${mapped.sender}`)
   const challenge = webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined

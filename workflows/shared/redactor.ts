@@ -29,6 +29,12 @@ export class Redactor {
     return masked === text ? text : masked.replaceAll(PIECES, MASK)
   }
 
+  /** False if these bytes, in an encoding that extends ASCII, have no secret: a cheap check before `value`. */
+  mayBeIn(bytes: Buffer): boolean {
+    const text = bytes.toString('latin1')
+    return this.patterns.some(({ sure }) => text.includes(sure))
+  }
+
   /** Every text in a value, keys and numbers too. The levels of `value` must be bounded. */
   value<T>(value: T): T {
     return (this.patterns.length === 0 ? value : this.deep(value)) as T
