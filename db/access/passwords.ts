@@ -1,4 +1,5 @@
-import { scrypt, timingSafeEqual } from 'node:crypto'
+import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
 import { hash, verify } from '@node-rs/argon2'
 import { boundedWork } from './bounded-work.ts'
 
@@ -48,16 +49,15 @@ async function matches(password: string, stored = DECOY): Promise<boolean> {
 }
 
 /** Hashes of earlier versions: `scrypt$N$r$p$salt$hash`, salt and hash in base64. */
-function matchesScrypt(password: string, stored: string): Promise<boolean> {
+async function matchesScrypt(password: string, stored: string): Promise<boolean> {
   const [, N, r, p, salt = '', encoded = ''] = stored.split('$')
   const expected = Buffer.from(encoded, 'base64')
   const options = { N: Number(N), r: Number(r), p: Number(p), maxmem: 256 * 1024 * 1024 }
-  return new Promise((resolve, reject) =>
-    scrypt(normalized(password), Buffer.from(salt, 'base64'), expected.length, options, (error, derived) =>
-      error ? reject(error) : resolve(timingSafeEqual(derived, expected)),
-    ),
-  )
+  const derived = await derive(normalized(password), Buffer.from(salt, 'base64'), expected.length, options)
+  return timingSafeEqual(derived, expected)
 }
+
+const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
 /** Keyboards write the same character in different ways. */
 const normalized = (password: string) => password.normalize('NFKC')
