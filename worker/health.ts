@@ -6,6 +6,7 @@ import { type Database, ping } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
 import { METRICS_TYPE, mayReadMetrics } from '../db/process/metrics.ts'
 import { requireTemporalAnswers } from '../db/process/temporal-answers.ts'
+import { bounded } from './bounded.ts'
 
 const TIMEOUT_MS = 2_000
 const CACHE_MS = 2_000
@@ -103,7 +104,7 @@ async function check(
 ): Promise<Record<string, string>> {
   const outcome = async (name: string, work: () => Promise<boolean>): Promise<[string, string]> => {
     try {
-      return [name, (await Promise.race([work(), timeout()])) ? 'ok' : 'failed']
+      return [name, (await bounded(TIMEOUT_MS, name, work())) ? 'ok' : 'failed']
     } catch (error) {
       log.warn({ check: name, reason: String(error) }, 'not ready')
       return [name, 'failed']
@@ -142,8 +143,4 @@ async function isPolling({ connection, workers }: Watched, confirmed: Confirmed)
     return listed
   })
   return (await Promise.all(polling)).every(Boolean)
-}
-
-function timeout(): Promise<never> {
-  return new Promise((_, reject) => setTimeout(reject, TIMEOUT_MS, new Error('no answer')).unref())
 }

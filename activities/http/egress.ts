@@ -1,4 +1,5 @@
-import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
+import dns from 'node:dns/promises'
 import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { buildConnector } from 'undici'
 import { EgressPolicy } from '../../db/process/egress.ts'
@@ -60,10 +61,7 @@ function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
   }
 }
 
-const systemResolve = (host: string) =>
-  new Promise<LookupAddress[]>((resolve, reject) =>
-    dnsLookup(host, { all: true }, (error, found) => (error ? reject(error) : resolve(found))),
-  )
+const systemResolve = (host: string) => dns.lookup(host, { all: true })
 
 const familyOf = (family: number | string) => (family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family)
 

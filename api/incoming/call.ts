@@ -2,7 +2,7 @@ import type Koa from 'koa'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
-import type { SecretMask } from './mask.ts'
+import type { Redactor } from '../../workflows/shared/redactor.ts'
 import type { Target } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 
@@ -17,7 +17,7 @@ export interface Call {
   started: number
   /** The valid secrets. */
   secrets: string[]
-  mask: SecretMask
+  mask: Redactor
   /** The body as received. */
   bytes?: Buffer
   /** The same without its compression, once it was verified. */

@@ -6,13 +6,13 @@ import { textOfBody } from '../../db/model/incoming/parse-body.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { firstCharacters } from '../../db/model/records/values.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import type { Redactor } from '../../workflows/shared/redactor.ts'
 import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import type { Call } from './call.ts'
 import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
-import type { SecretMask } from './mask.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
@@ -113,7 +113,7 @@ function declaredSize(header = '0'): number {
 function maskHeaders(
   headers: IncomingHttpHeaders,
   verification: Verification,
-  mask: SecretMask,
+  mask: Redactor,
 ): Record<string, string> {
   const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
   return Object.fromEntries(

@@ -6,6 +6,7 @@ import { senderHeaders } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
 import { open } from '../../db/process/seal.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { Redactor } from '../../workflows/shared/redactor.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
@@ -18,7 +19,6 @@ import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
 import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest, logRefusal, logSetUp, rowOf } from './log.ts'
-import { SecretMask } from './mask.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { type Verdict, verify } from './verify.ts'
@@ -42,7 +42,8 @@ export async function handleIncoming(
     const webhook = await findWebhook(deps, target, sourceIp)
     const secrets = openSecrets(deps, webhook)
     const challenge = requireMethod(ctx, target, webhook, secrets)
-    const mask = new SecretMask(secrets)
+    // Requests may repeat them: Jotform sends the URL with its token in the body, a proxy in a header.
+    const mask = new Redactor(secrets)
     call = { ctx, deps, webhook, target, sourceIp, started, secrets, mask, verified: false }
     ctx.state.organization = webhook.organization_id
     guard(call)
@@ -165,7 +166,7 @@ async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedPayload> {
   const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
   const parsed = await deps.compute.mapBody(webhook.organization_id, body, webhook)
   // The payload becomes part of the run's history.
-  const masked = mask.isIn(content) ? mask.deep(parsed) : parsed
+  const masked = mask.mayBeIn(content) ? mask.value(parsed) : parsed
   call.mapped = masked.mapped
   return masked
 }

@@ -1,6 +1,7 @@
-import { scrypt, timingSafeEqual } from 'node:crypto'
+import { type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
 import { hash, verify } from '@node-rs/argon2'
-import { BoundedWork } from './bounded-work.ts'
+import { boundedWork } from './bounded-work.ts'
 
 /**
  * Parameters of Argon2id (memory in KiB): the library's defaults, 64 MiB and two passes, about 0.1 s. OWASP's minimum
@@ -18,14 +19,14 @@ export interface Checked {
 }
 
 /** @returns the PHC string: `$argon2id$v=19$m=65536,t=2,p=1$salt$hash`. Throws unavailable. */
-export const hashPassword = (password: string): Promise<string> => hashing.run(() => create(password))
+export const hashPassword = (password: string): Promise<string> => hashing(() => create(password))
 
 /**
  * Checks a password against its hash. It takes as long without a hash, so that the time does not reveal whether a user
  * exists. Throws unavailable.
  */
 export function checkPassword(password: string, stored: string | undefined): Promise<Checked> {
-  return hashing.run(async () => {
+  return hashing(async () => {
     const right = await matches(password, stored)
     return right && !stored!.startsWith(CURRENT) ? { right, replacement: await create(password) } : { right }
   })
@@ -35,7 +36,7 @@ export function checkPassword(password: string, stored: string | undefined): Pro
  * Limits of this process, whose memory and four libuv threads the hashing uses: two threads remain for files and DNS. A
  * full queue is worked off within about a second.
  */
-const hashing = new BoundedWork({ concurrent: 2, waiting: 10 })
+const hashing = boundedWork({ concurrent: 2, waiting: 10 })
 
 const create = (password: string) => hash(normalized(password), COST)
 
@@ -48,16 +49,15 @@ async function matches(password: string, stored = DECOY): Promise<boolean> {
 }
 
 /** Hashes of earlier versions: `scrypt$N$r$p$salt$hash`, salt and hash in base64. */
-function matchesScrypt(password: string, stored: string): Promise<boolean> {
+async function matchesScrypt(password: string, stored: string): Promise<boolean> {
   const [, N, r, p, salt = '', encoded = ''] = stored.split('$')
   const expected = Buffer.from(encoded, 'base64')
   const options = { N: Number(N), r: Number(r), p: Number(p), maxmem: 256 * 1024 * 1024 }
-  return new Promise((resolve, reject) =>
-    scrypt(normalized(password), Buffer.from(salt, 'base64'), expected.length, options, (error, derived) =>
-      error ? reject(error) : resolve(timingSafeEqual(derived, expected)),
-    ),
-  )
+  const derived = await derive(normalized(password), Buffer.from(salt, 'base64'), expected.length, options)
+  return timingSafeEqual(derived, expected)
 }
+
+const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 
 /** Keyboards encode the same character differently. */
 const normalized = (password: string) => password.normalize('NFKC')

@@ -1,5 +1,12 @@
 import type { AnalyticsRow } from '../../workflows/shared/analytics.ts'
-import { add, type Decimal, decimalText, divide, parseDecimal } from '../../workflows/shared/decimal.ts'
+import {
+  add,
+  type Decimal,
+  decimalText,
+  divide,
+  integer,
+  parseDecimal,
+} from '../../workflows/shared/decimal.ts'
 import type { Metric } from '../model/analytics/metric.ts'
 import type { ResolvedQuery } from '../model/analytics/query.ts'
 import { type Cell, valueOfClass } from './statement.ts'
@@ -78,7 +85,7 @@ function byPlace(a: Group, b: Group): number {
   return String(a.currency) < String(b.currency) ? -1 : 1
 }
 
-const NOTHING = (): Sums => ({ n: 0, a: { digits: 0n, places: 0 }, class: 0 })
+const NOTHING = (): Sums => ({ n: 0, a: integer(0), class: 0 })
 
 function addTo<Key>(sums: Map<Key, Sums>, key: Key, cell: Cell): void {
   const found = sums.get(key) ?? NOTHING()
@@ -101,7 +108,7 @@ function valueIn({ measure, unit }: Metric, sums: Sums): number | string | null 
     case 'rate':
       return rounded((100 * Number(decimalText(a))) / n, 2)
     case 'average':
-      return unit === 'money' ? money(divide(a, n, 2)) : rounded(Number(decimalText(a)) / n, 3)
+      return unit === 'money' ? money(divide(a, integer(n), 2)) : rounded(Number(decimalText(a)) / n, 3)
     case 'percentile':
       return rounded(valueOfClass(sums.class), 3)
   }

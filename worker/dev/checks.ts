@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -37,10 +38,8 @@ function makeFolder(folder: string): void {
 export async function checkPort(setting: string, port: number, host: string): Promise<void> {
   const server = createServer()
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(port, host, resolve)
-    })
+    server.listen(port, host)
+    await once(server, 'listening')
   } catch (error) {
     if (code(error) === 'EADDRINUSE')
       throw new ConfigError(

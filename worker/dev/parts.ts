@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { requireTemporal } from '../../db/process/temporal-answers.ts'
 import { type Child, type Part, startChild } from './child.ts'
@@ -165,7 +166,7 @@ async function pollReady(url: string, signal: AbortSignal): Promise<void> {
       if (response.ok) return
       answer = `${response.status} ${await response.text()}`
     } catch {}
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await sleep(50)
   }
   throw new Error(`${url} did not become ready: ${answer}`)
 }

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   copyFileSync,
   createWriteStream,
@@ -156,8 +157,6 @@ async function build(made: string, { env, progress, signal }: CliOptions): Promi
   child.stderr.on('data', (chunk) => {
     problem = `${problem}${chunk}`.slice(-2_000)
   })
-  const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve)).finally(
-    () => clearInterval(ticker),
-  )
+  const [code] = await once(child, 'close').finally(() => clearInterval(ticker))
   if (code !== 0) throw new Error(`go build failed: ${problem.trim().split('\n').at(-1)}`)
 }

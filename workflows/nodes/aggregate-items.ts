@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
-import { add, type Decimal, decimalText, divide, parseDecimal } from '../shared/decimal.ts'
+import { add, type Decimal, decimalText, divide, integer, parseDecimal } from '../shared/decimal.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { createTurns } from '../shared/turns.ts'
@@ -197,7 +197,7 @@ function total(fn: 'sum' | 'average', field: string, present: Present[]): unknow
   const sum = present.map((one) => decimalOf(one, field)).reduce(add)
   const money = present.some(({ value }) => typeof value === 'string')
   if (fn === 'sum') return money ? decimalText(sum) : Number(decimalText(sum))
-  const average = divide(sum, present.length, Math.max(sum.places, money ? 2 : PRECISION))
+  const average = divide(sum, integer(present.length), Math.max(sum.places, money ? 2 : PRECISION))
   return money ? decimalText(average) : Number(decimalText(average))
 }
 

@@ -2,7 +2,16 @@ import { z } from 'zod'
 import type { RateTable } from '../effects/rates.ts'
 import { parseDuration } from '../language/duration.ts'
 import { NodeError } from '../language/node-error.ts'
-import { DECIMAL, fraction, over, ROUNDINGS, rounded, times } from './decimal.ts'
+import {
+  DECIMAL,
+  type Decimal,
+  decimalText,
+  divide,
+  integer,
+  multiply,
+  parseDecimal,
+  ROUNDINGS,
+} from '../shared/decimal.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 
@@ -70,29 +79,41 @@ export const convertCurrency = defineNode({
     const table = own !== undefined || from === to || isFixed ? undefined : await ctx.rates.latest()
     if (table && max_age !== undefined) requireFresh(table, max_age, ctx.now)
     const rate =
-      own !== undefined
-        ? fraction(String(own))
-        : from === to
-          ? fraction('1')
-          : over(perEuro(to, table), perEuro(from, table))
+      own !== undefined ? plain(own) : from === to ? plain(1) : over(perEuro(to, table), perEuro(from, table))
+    const converted = multiply(parseDecimal(amount)!, rate.above)
     return {
       output: {
-        amount: rounded(times(fraction(String(amount)), rate), decimals ?? decimalsOf(to), rounding),
+        amount: decimalText(divide(converted, rate.below, decimals ?? decimalsOf(to), rounding)),
         currency: to,
-        rate: rounded(rate, RATE_DECIMALS, 'half_even'),
+        rate: decimalText(divide(rate.above, rate.below, RATE_DECIMALS, 'half_even')),
         rates_date: table?.date ?? null,
       },
     }
   },
 })
 
+/** A rate as a fraction: nothing is rounded before the result. */
+interface Rate {
+  above: Decimal
+  /** Greater than 0. */
+  below: Decimal
+}
+
+/** @param rate a decimal as in DECIMAL. */
+const plain = (rate: string | number): Rate => ({ above: parseDecimal(rate)!, below: integer(1) })
+
+const over = (a: Rate, b: Rate): Rate => ({
+  above: multiply(a.above, b.below),
+  below: multiply(a.below, b.above),
+})
+
 /** A currency's units for one euro. Throws NodeError `unknown_currency`. */
-function perEuro(code: string, table: RateTable | undefined) {
+function perEuro(code: string, table: RateTable | undefined): Rate {
   const { base, rates = {} } = table ?? {}
   const all = base === undefined ? {} : { ...rates, [base]: '1' }
   const euro = all.EUR
-  if (Object.hasOwn(all, code) && euro !== undefined) return over(fraction(all[code]!), fraction(euro))
-  if (Object.hasOwn(FIXED, code)) return fraction(FIXED[code]!)
+  if (Object.hasOwn(all, code) && euro !== undefined) return over(plain(all[code]!), plain(euro))
+  if (Object.hasOwn(FIXED, code)) return plain(FIXED[code]!)
   const known = [...new Set([...Object.keys(all), ...Object.keys(FIXED)])].sort().join(', ')
   throw new NodeError(
     'unknown_currency',

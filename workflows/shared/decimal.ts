@@ -1,8 +1,16 @@
-/** Exact decimal numbers, for money: `digits` / 10 ** `places`. */
+/**
+ * Exact decimal numbers, for money: `digits` / 10 ** `places`.
+ *
+ * Not big.js (7.0): it drops trailing zeros (1.50 + 2.50 is 4, here 4.00), its decimals and rounding are settings of a
+ * constructor that all callers share, and sums took a fifth more CPU time.
+ */
 export interface Decimal {
   digits: bigint
   places: number
 }
+
+/** With as many digits as money and rates have at most. */
+export const DECIMAL = /^-?\d{1,20}(\.\d{1,12})?$/
 
 const WRITTEN = /^\s*([+-]?)(\d{1,300})(?:\.(\d{1,300}))?(?:e([+-]?\d{1,3}))?\s*$/i
 
@@ -16,31 +24,48 @@ export function parseDecimal(value: unknown): Decimal | undefined {
   return places >= 0 ? { digits, places } : { digits: digits * 10n ** BigInt(-places), places: 0 }
 }
 
+export const integer = (value: number): Decimal => ({ digits: BigInt(value), places: 0 })
+
 export function add(a: Decimal, b: Decimal): Decimal {
   const places = Math.max(a.places, b.places)
   return { digits: scaled(a, places) + scaled(b, places), places }
 }
 
-/** Rounded to `places`, half away from zero. */
-export function divide({ digits, places }: Decimal, count: number, to: number): Decimal {
-  const dividend = to >= places ? digits * 10n ** BigInt(to - places) : digits
-  const divisor = BigInt(count) * (to >= places ? 1n : 10n ** BigInt(places - to))
-  const half = divisor / 2n
-  return { digits: (dividend + (dividend < 0n ? -half : half)) / divisor, places: to }
-}
+export const multiply = (a: Decimal, b: Decimal): Decimal => ({
+  digits: a.digits * b.digits,
+  places: a.places + b.places,
+})
 
-/** Negative, zero or positive. */
-export function order(a: Decimal, b: Decimal): number {
-  const places = Math.max(a.places, b.places)
-  const [left, right] = [scaled(a, places), scaled(b, places)]
-  return left < right ? -1 : left > right ? 1 : 0
+export const ROUNDINGS = ['half_up', 'half_even', 'up', 'down'] as const
+export type Rounding = (typeof ROUNDINGS)[number]
+
+/**
+ * The quotient with `places` decimals. `by` must be greater than 0. `up` is away from zero, `down` towards zero; halves
+ * are away from zero, or to the even neighbour.
+ */
+export function divide(a: Decimal, by: Decimal, places: number, rounding: Rounding = 'half_up'): Decimal {
+  const dividend = a.digits * 10n ** BigInt(by.places + places)
+  const divisor = by.digits * 10n ** BigInt(a.places)
+  const [quotient, remainder] = [dividend / divisor, absolute(dividend % divisor)]
+  const half = remainder * 2n
+  const isAway = {
+    half_up: half >= divisor,
+    half_even: half > divisor || (half === divisor && quotient % 2n !== 0n),
+    up: remainder > 0n,
+    down: false,
+  }[rounding]
+  return { digits: isAway ? quotient + (a.digits < 0n ? -1n : 1n) : quotient, places }
 }
 
 /** `-12.50`, with all places. */
 export function decimalText({ digits, places }: Decimal): string {
-  const text = (digits < 0n ? -digits : digits).toString().padStart(places + 1, '0')
+  const text = absolute(digits)
+    .toString()
+    .padStart(places + 1, '0')
   const point = text.length - places
   return `${digits < 0n ? '-' : ''}${text.slice(0, point)}${places > 0 ? `.${text.slice(point)}` : ''}`
 }
 
 const scaled = ({ digits, places }: Decimal, to: number) => digits * 10n ** BigInt(to - places)
+
+const absolute = (value: bigint) => (value < 0n ? -value : value)

@@ -3,6 +3,11 @@ import { Worker } from 'node:worker_threads'
 /**
  * A few threads for computations that a tenant chooses and that may take long: each has a deadline and a heap limit.
  * Threads start when they are needed and end when they are not. A thread whose task breaks a limit ends with it.
+ *
+ * Not piscina (5.3): a custom queue must hand out a task for every free thread, and a task that finds a free thread
+ * skips the queue, so that one owner can have all threads. Nothing tells when a task begins, from which its deadline
+ * counts. Without idle threads (`minThreads: 0`), tasks that wait when the threads run out of memory stay in
+ * the queue until another task is added.
  */
 
 /** What a module of tasks exports as `tasks`: functions of values that can be cloned, to such values. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { MAX_PUBLIC_REQUESTS, MAX_USER_REQUESTS } from '../../../api/app/limit-requests.ts'
-import { BoundedWork } from '../../../db/access/bounded-work.ts'
+import { boundedWork } from '../../../db/access/bounded-work.ts'
 import { openSession } from '../../../db/access/sessions.ts'
 import { leaveOf } from '../../support/limits.ts'
 import { sessionHeaders } from '../../support/session.ts'
@@ -67,19 +67,17 @@ describe('the limits of /app', function () {
 
 describe('bounded work', () => {
   it('runs in order, at most so much at a time, and refuses what cannot wait', async () => {
-    const work = new BoundedWork({ concurrent: 2, waiting: 3 })
+    const run = boundedWork({ concurrent: 2, waiting: 3 })
     const started: number[] = []
     const ends: (() => void)[] = []
     const results = Array.from({ length: 6 }, (_, i) =>
-      work
-        .run(() => {
-          started.push(i)
-          return new Promise<void>((resolve) => ends.push(resolve))
-        })
-        .then(
-          () => 'done',
-          (error) => error.type,
-        ),
+      run(() => {
+        started.push(i)
+        return new Promise<void>((resolve) => ends.push(resolve))
+      }).then(
+        () => 'done',
+        (error) => error.type,
+      ),
     )
     assert.equal(await results[5], 'unavailable')
     assert.deepEqual(started, [0, 1])
@@ -92,8 +90,11 @@ describe('bounded work', () => {
   })
 
   it('frees the place of work that fails', async () => {
-    const work = new BoundedWork({ concurrent: 1, waiting: 0 })
-    await assert.rejects(work.run(() => Promise.reject(new Error('broken'))))
-    assert.equal(await work.run(async () => 'next'), 'next')
+    const run = boundedWork({ concurrent: 1, waiting: 0 })
+    await assert.rejects(
+      run(() => Promise.reject(new Error('broken'))),
+      /broken/,
+    )
+    assert.equal(await run(async () => 'next'), 'next')
   })
 })

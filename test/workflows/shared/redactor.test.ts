@@ -45,6 +45,7 @@ describe('a redactor', () => {
       const masked = new Redactor([SECRET]).text(`before ${text} after`)
       assert.match(masked, /^before .*\[masked\].* after$/)
       assert.ok(masked.length < 30 + MASK.length, masked)
+      assert.ok(new Redactor([SECRET]).mayBeIn(Buffer.from(`before ${text} after`)))
     })
 
   it('masks any secret in any of the forms, whatever surrounds it', () => {
@@ -76,6 +77,7 @@ describe('a redactor', () => {
     const redactor = new Redactor([SECRET, 'short', '  four    '])
     const value = { a: ['short', 1, null, true, { 'p@ss/w': 'four' }], b: new Date(0).toISOString() }
     assert.deepEqual(redactor.value(value), value)
+    assert.ok(!new Redactor(['hunter2hunter2']).mayBeIn(Buffer.from(JSON.stringify(value))))
   })
 
   it('masks texts, names and numbers of a value', () => {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
  * Distinguishes a running process from a later one with the same pid: its start time and command line. The command line
@@ -31,7 +32,7 @@ export async function waitForExit(pid: number, identity: string, milliseconds: n
   // The identity of an exiting process is only the start time, a prefix.
   for (let left = processIdentity(pid); left && identity.startsWith(left); left = processIdentity(pid)) {
     if (Date.now() > deadline) return false
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    await sleep(25)
   }
   return true
 }
