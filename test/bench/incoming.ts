@@ -35,13 +35,14 @@ export async function benchIncoming(stack: TestStack, seconds: number, clients: 
     return result
   }
   const bare = (time = seconds) => socketLoad(`http://127.0.0.1:${floor.ready.port}`, clients, time, shot)
-  let floors = (await bare(1)).requests
+  const warm = await bare(1)
+  let floors = warm.requests - warm.refused
   await ours(1)
   printPairs(
     `incoming, ${clients} clients`,
     await inTurns(ROUNDS, ours, async () => {
       const result = await bare()
-      floors += result.requests
+      floors += result.requests - result.refused
       return result
     }),
   )
