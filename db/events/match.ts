@@ -28,7 +28,8 @@ export interface Matched {
  * Matches the next events of the outbox, in one transaction: creates a delivery for each endpoint that subscribes to an
  * event, and a run of each workflow that the event triggers, and answers the nodes that wait for the event. Organizations
  * take turns; the events of one are matched in their order, by one process at a time, so that the runs of a record's
- * events are created in that order. `limit`: the most events.
+ * events are created in that order: the transaction holds the lock of the queue, hence they need no lease. `limit`: the
+ * most events.
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {

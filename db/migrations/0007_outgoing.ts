@@ -72,6 +72,8 @@ export async function up(knex: Knex): Promise<void> {
       slot_wanted_at timestamptz(3),
       -- a relay is starting it until then
       lease_until timestamptz(3),
+      -- a relay is signalling its workflow until then
+      changes_lease_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
       started_at timestamptz(3),
       ended_at timestamptz(3),

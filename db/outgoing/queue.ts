@@ -1,6 +1,6 @@
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { queuedLanes, skipScan } from '../queue/lanes.ts'
-import { leaseRows } from '../queue/lease.ts'
+import { defineQueue } from '../queue/queue.ts'
 import { claimAlone } from '../queue/queue-lock.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { holdsFor } from './moves/holds.ts'
@@ -167,26 +167,17 @@ export interface ClaimedChange extends Release {
   changes: number
 }
 
-/** Leases up to `limit` deliveries that were cancelled, held or made due, and whose workflow is not signalled yet. */
-export const claimDeliveryChanges = (system: System, limit: number): Promise<ClaimedChange[]> =>
-  leaseRows(system, limit, {
-    table: 'deliveries',
-    key: 'organization_id, id',
-    waits: "changes > changes_told and status <> 'queued'",
-    order: 'id',
-    returning: 'organization_id, id, releases, changes',
-  })
-
-/** Records that the workflows were signalled for these changes; a later change needs another signal. */
-export async function markChangesSignalled(system: System, deliveries: ClaimedChange[]): Promise<void> {
-  await system.raw(
-    `update deliveries d set changes_told = r.changes,
-       lease_until = case when d.status = 'queued' then d.lease_until end
-     from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, changes integer)
-     where d.organization_id = r.organization_id and d.id = r.id and d.changes_told < r.changes`,
-    [JSON.stringify(deliveries)],
-  )
-}
+/** Deliveries that were cancelled, held or made due, and whose workflow is not signalled yet. */
+export const deliveryChanges = defineQueue<ClaimedChange>({
+  table: 'deliveries',
+  key: ['organization_id', 'id'],
+  waits: "changes > changes_told and status <> 'queued'",
+  order: 'id',
+  returning: ['releases', 'changes'],
+  lease: 'changes_lease_until',
+  // A later change needs another signal.
+  done: { sets: 'changes_told = s.changes', if: 'r.changes_told < s.changes' },
+})
 
 /**
  * Returns up to `limit` deliveries in progress that were not checked for `idle` (a PostgreSQL interval), nor since

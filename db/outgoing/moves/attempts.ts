@@ -48,9 +48,7 @@ export async function beginAttempt(
   const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
     `with d as (
        update deliveries d set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
-         -- keeps the lease of the relay, which has not recorded the start yet
-         lease_until = case when d.status <> 'queued' then lease_until end,
-         held_for = null, slot_wanted_at = null, started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
+         lease_until = null, held_for = null, slot_wanted_at = null, started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
        ${takes ? 'from outgoing_webhooks w' : ''}
        where d.organization_id = :organizationId and d.id = :deliveryId and d.status in ('queued', 'delivering')
          ${ready ? 'and d.releases = :releases and d.next_attempt_at is not distinct from cast(:due as timestamptz)' : ''}
