@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker'
@@ -111,7 +112,8 @@ async function main(): Promise<void> {
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
   const linkOf = (approval: ApprovalKey) => approvalLink(key, config.PUBLIC_URL, approval)
-  const deliveries = createDeliver({ db, http, secretsKey: key, traces })
+  const relayId = randomUUID()
+  const deliveries = createDeliver({ db, http, secretsKey: key, relayId, traces })
   const files = createFiles({ db, log })
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const namespace = config.TEMPORAL_NAMESPACE
@@ -141,7 +143,7 @@ async function main(): Promise<void> {
       delay = 250
       const client = new Client({ connection, namespace })
       const mails = { mailer, publicUrl: config.PUBLIC_URL, approvalLink: linkOf, secretsKey: key }
-      const queues = allQueues({ db, taskQueue, log, capacity, ...mails })
+      const queues = allQueues({ db, relayId, taskQueue, log, capacity, ...mails })
       const relay = new Relay({ db, client, log, queues })
       const sweep = new Sweep({ db, client, log })
       const running = Promise.all(workers.map((worker) => worker.run()))

@@ -4,6 +4,7 @@ import { listIdleFiles, queuedFiles } from '../../db/files/queue.ts'
 import { listLogs } from '../../db/incoming/logs.ts'
 import { incomingReplays } from '../../db/incoming/replays.ts'
 import { listDeliveries } from '../../db/outgoing/deliveries.ts'
+import { listInterrupted } from '../../db/outgoing/interrupted.ts'
 import { releaseForQuota } from '../../db/outgoing/moves/holds.ts'
 import {
   claimDeliveries,
@@ -44,7 +45,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     ),
     'claim: runs': ({ system }) => claimRuns(system, RELAY, 100),
     'claim: repair': ({ system }) => repairClaims(system, RELAY, []),
-    'claim: deliveries': ({ system }) => claimDeliveries(system, 100),
+    'claim: deliveries': ({ system }) => claimDeliveries(system, RELAY.id, 100),
     'claim: imports': ({ system }) => queuedFiles.imports.claim(system, 10),
     'claim: cancels': ({ system }) => cancels.claim(system, 100),
     'claim: changes': ({ system }) => deliveryChanges.claim(system, 100),
@@ -64,6 +65,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
         runs.map(({ organization_id, id }) => ({ organization_id, id, stuck_reason: null })),
       )
     },
+    'sweep: interrupted deliveries': ({ system }) => listInterrupted(system),
     'sweep: deliveries': ({ system }) => claimIdleDeliveries(system, '30 seconds', new Date(), 200),
     'sweep: files': ({ system }) => listIdleFiles(system, 'imports', '30 seconds', 200),
     'sweep: quota': ({ system }) => releaseForQuota(system),

@@ -4,13 +4,12 @@ import { requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 
-/** A worker renews the slots of its attempts every two seconds, so also soon after PostgreSQL was away. */
+/** A relay reports itself every second, and a worker renews the slots of its attempts every two seconds. */
 const SEEN_MS = 3_000
 
 /**
- * Queues the deliveries again whose worker died in or right after an attempt. A first attempt is part of a workflow task,
- * which Temporal gives to another worker only after 30 s, because an attempt may take half of that. A worker that is alive
- * renews the lease of the attempt's slot: what it does not renew between two looks is attempted anew.
+ * Queues the deliveries of dead relays again. Each is looked at twice: after PostgreSQL was away, the relays that live
+ * report themselves between the two looks.
  */
 export class InterruptedDeliveries {
   private readonly db: Database
