@@ -46,16 +46,18 @@ export interface DeliverDeps {
   db: Database
   http: HttpClient
   secretsKey: SecretsKey
+  /** The relay of this worker, to which the deliveries belong that it attempts. */
+  relayId: string
   /** Absent if traces are not configured. */
   traces?: Traces | undefined
 }
 
 async function attempt(
-  { db, http, secretsKey, traces }: DeliverDeps,
+  { db, http, secretsKey, relayId, traces }: DeliverDeps,
   { organization_id, delivery_id, release = 0 }: DeliverInput,
   { first }: { first: boolean },
 ): Promise<DeliverAnswer> {
-  const prepared = await prepareAttempt(db, { organization_id, delivery_id, release, first })
+  const prepared = await prepareAttempt(db, { organization_id, delivery_id, release, relayId, first })
   if (prepared.done) return prepared.done
   const { job, number } = prepared
 

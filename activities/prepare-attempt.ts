@@ -15,6 +15,8 @@ interface Preparation {
   organization_id: string
   delivery_id: string
   release: number
+  /** The relay of this worker. */
+  relayId: string
   /** Whether it is the first attempt, by `deliverOnce`. */
   first: boolean
 }
@@ -34,7 +36,7 @@ type Prepared = { done: DeliverAnswer } | { done?: undefined; job: DeliveryJob; 
 /** @returns undefined if the delivery was changed, or its slot taken, after it was read. */
 async function tryPreparing(
   tx: Tenant,
-  { delivery_id, release, first }: Preparation,
+  { delivery_id, release, relayId, first }: Preparation,
 ): Promise<Prepared | undefined> {
   const job = await loadDelivery(tx, delivery_id)
   if (!job) return { done: { status: 'failed', error: 'the delivery no longer exists' } }
@@ -56,7 +58,7 @@ async function tryPreparing(
     return { done: { status: 'waiting', error: RATE, retry_in_ms } }
   }
   tx.last()
-  const number = await beginAttempt(tx, delivery_id, job)
+  const number = await beginAttempt(tx, delivery_id, relayId, job)
   return number === undefined ? undefined : { job, number }
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createDeliver } from '../activities/deliver.ts'
 import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
@@ -39,6 +40,7 @@ export async function createContext(config: WorkerConfig) {
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const effects = createEffects({ db, http: http.call, code, mailer, rates })
   const capacity = new RunCapacity(MOST_RUNS)
+  const relayId = randomUUID()
   return {
     config,
     log,
@@ -50,6 +52,8 @@ export async function createContext(config: WorkerConfig) {
     secretsKey: key,
     mailer,
     capacity,
+    /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
+    relayId,
     connectionOptions: temporalProfile().connectionOptions,
     activities: createActivities({
       db,
@@ -60,7 +64,7 @@ export async function createContext(config: WorkerConfig) {
       traces,
       recordDelay: (ms) => capacity.recordDelay(ms),
     }),
-    deliveries: createDeliver({ db, http, secretsKey: key, traces }),
+    deliveries: createDeliver({ db, http, secretsKey: key, relayId, traces }),
     files: createFiles({ db, log }),
     async close(): Promise<void> {
       await http.close()

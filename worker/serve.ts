@@ -65,7 +65,11 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(context.urls)
   const connection = await NativeConnection.connect(context.connectionOptions)
   const server = await describeTemporalServer(connection, namespace)
-  await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)
+  if (!(await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)))
+    context.log.warn(
+      { namespace },
+      'Temporal does not tell the id of its namespace: it cannot be checked that the database belongs to it',
+    )
   const workers = await createWorkers({
     capacity: context.capacity,
     connection,
@@ -114,10 +118,11 @@ async function serveConnected(
   }
 }
 
-function queuesOf({ db, log, config, capacity, mailer, secretsKey }: WorkerContext) {
+function queuesOf({ db, relayId, log, config, capacity, mailer, secretsKey }: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
     db,
+    relayId,
     taskQueue: config.TEMPORAL_TASK_QUEUE,
     log,
     capacity,

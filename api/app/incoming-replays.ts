@@ -21,7 +21,7 @@ import {
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
 import type { FieldMapping } from '../../db/model/incoming/types.ts'
-import { REPLAY_STATUSES } from '../../db/queue/replays.ts'
+import { REPLAY_STATUSES } from '../../db/model/replays/statuses.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { outcomeSchema, previewSchema as previewOfEntry } from './incoming-outcome-schema.ts'
 import { assertTargets, scopesOf } from './incoming-webhook-rules.ts'

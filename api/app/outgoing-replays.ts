@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { leastRole } from '../../db/model/access/roles.ts'
+import { REPLAY_STATUSES } from '../../db/model/replays/statuses.ts'
 import { MAX_REPLAY, type Period, REPLAY_INCLUDES } from '../../db/outgoing/replay-candidates.ts'
 import {
   createReplay,
@@ -8,7 +9,6 @@ import {
   type Replay,
   setReplayStatus,
 } from '../../db/outgoing/replays.ts'
-import { REPLAY_STATUSES } from '../../db/queue/replays.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { params } from './outgoing-webhook-schemas.ts'
 import { periodOf } from './replay-period.ts'

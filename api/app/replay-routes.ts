@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { leastRole } from '../../db/model/access/roles.ts'
 import type { Scope } from '../../db/model/access/scopes.ts'
+import type { ReplayStatus } from '../../db/model/replays/statuses.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import type { ReplayStatus } from '../../db/queue/replays.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
 const params = z.object({ webhook_id: z.uuid(), replay_id: z.uuid() })

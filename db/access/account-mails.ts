@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { NIL, v7 as uuidv7 } from 'uuid'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
-import { claimDueMails, type MailOutcome, recordAttempt } from '../queue/mails.ts'
+import { type MailOutcome, mailsIn, recordAttempt } from '../queue/mails.ts'
 import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
@@ -103,8 +103,13 @@ export interface ClaimedAccountMail {
   attempts: number
 }
 
-export const claimAccountMails = (system: System, limit: number): Promise<ClaimedAccountMail[]> =>
-  claimDueMails(system, 'account_mails', ['kind', 'address', 'details', 'sealed', 'attempts'], limit)
+export const accountMails = mailsIn<ClaimedAccountMail>('account_mails', [
+  'kind',
+  'address',
+  'details',
+  'sealed',
+  'attempts',
+])
 
 /** The token of a mail's link; undefined for a mail without one. Throws if no key opens it. */
 export const openToken = (

@@ -28,7 +28,8 @@ export interface Matched {
  * Matches the next events of the outbox, in one transaction: creates a delivery for each subscribed endpoint and a run
  * for each triggered workflow, and answers the nodes that wait for the event. Organizations are served round-robin. One
  * process at a time matches events, and those of an organization in their order, so that the runs of a record's events
- * are created in that order. `limit`: the maximum number of events.
+ * are created in that order: the transaction holds the lock of the queue, hence they need no lease. `limit`: the maximum
+ * number of events.
  */
 export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {

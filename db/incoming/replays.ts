@@ -4,9 +4,11 @@ import { SYSTEM } from '../model/actor.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Body, Mapping } from '../model/incoming/map-body.ts'
 import type { FieldMapping, IncomingWebhook } from '../model/incoming/types.ts'
+import type { ReplayStatus } from '../model/replays/statuses.ts'
 import type { Database } from '../postgres/connect.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type ClaimedReplay, type ReplayStatus, replaysIn } from '../queue/replays.ts'
+import type { JobKey } from '../queue/paged-jobs.ts'
+import { replaysIn } from '../queue/replays.ts'
 import {
   countEntries,
   getEntry,
@@ -45,7 +47,16 @@ export interface Replay {
   ended_at: Date | null
 }
 
-const { lockActive, insertReplay, startReplay, ...life } = replaysIn<Replay>({
+interface Progress extends Period {
+  webhook_id: string
+  field_mapping: FieldMapping | null
+  position: string | null
+}
+
+const { lockActive, insertReplay, startReplay, readRunning, lockRunning, ...life } = replaysIn<
+  Replay,
+  Progress
+>({
   table: 'incoming_replays',
   webhooks: 'incoming_webhooks',
   channel: 'agx_incoming_replays',
@@ -55,8 +66,9 @@ const { lockActive, insertReplay, startReplay, ...life } = replaysIn<Replay>({
   ],
   inactiveHint: 'activate it first',
   cleared: { problem: null },
+  progress: ['webhook_id', 'include', 'since', 'until', 'field_mapping', 'position'],
 })
-export const { getReplay, setReplayStatus, claimReplays, releaseReplays } = life
+export const { getReplay, setReplayStatus, recordPage, replays: incomingReplays } = life
 
 /** Parses and maps a body; `Compute` of the API, or a pool of the worker. */
 export type MapBody = (
@@ -141,37 +153,36 @@ const QUOTA = 'the monthly quota of requests is exceeded'
 const subscriptionOf = (tx: Tenant): Promise<Subscription> =>
   tx.trx('organizations').where({ id: tx.organizationId }).first('plan', 'limits')
 
-interface Progress extends Period {
-  webhook_id: string
-  field_mapping: FieldMapping | null
-  position: string | null
-}
+/** The most entries of a page. */
+const PAGE = 100
 
-/** Ids that are read at once. */
-const READ = 100
-
-/** Replays entries until `until` (epoch milliseconds), and completes the replay after the last one. */
+/**
+ * Replays the next entries, until `keepOn` is false, and completes the replay after the last one.
+ * @returns whether there may be more.
+ */
 export async function advanceReplay(
   db: Database,
-  { organization_id, id }: ClaimedReplay,
+  { organization_id, id }: JobKey,
   mapBody: MapBody,
-  until: number,
-): Promise<void> {
+  keepOn: () => boolean,
+): Promise<boolean> {
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
-  const progress = await tenant((tx) => progressOf(tx, id))
-  if (!progress) return
-  const { webhook_id } = progress
+  const progress = await tenant((tx) => readRunning(tx, id))
+  if (!progress) return false
   let { position } = progress
-  for (;;) {
-    const ids = await tenant((tx) => readEntries(tx, webhook_id, progress, position, READ))
-    if (ids.length === 0) return void (await tenant((tx) => complete(tx, id, position)))
-    for (const entryId of ids) {
-      if (Date.now() > until) return
-      const isOpen = await advanceBy(tenant, id, entryId, position, mapBody)
-      if (!isOpen) return
-      position = entryId
-    }
+  const ids = await tenant((tx) => readEntries(tx, progress.webhook_id, progress, position, PAGE))
+  if (ids.length === 0) {
+    await tenant(async (tx) => {
+      if ((await lockRunning(tx, id))?.position === position)
+        await recordPage(tx, id, { status: 'completed' })
+    })
+    return false
   }
+  for (const entryId of ids) {
+    if (!keepOn() || !(await advanceBy(tenant, id, entryId, position, mapBody))) return false
+    position = entryId
+  }
+  return true
 }
 
 /** Replays the next entry. @returns whether the replay goes on here. */
@@ -184,7 +195,7 @@ async function advanceBy(
 ): Promise<boolean> {
   // Mapped outside of the transaction that writes: it can take seconds in a thread.
   const read = await tenant(async (tx) => {
-    const progress = await progressOf(tx, id)
+    const progress = await readRunning(tx, id)
     if (!progress || progress.position !== position) return undefined
     const stored = await getIncomingWebhook(tx, progress.webhook_id)
     const webhook = { ...stored, field_mapping: progress.field_mapping ?? stored.field_mapping }
@@ -195,36 +206,15 @@ async function advanceBy(
   const { webhook, entry, subscription, organizationId } = read
   const parsed = entry && (await parsedBy(mapBody, organizationId, bodyOf(entry), webhook))
   return tenant(async (tx) => {
-    const row = () => tx.trx('incoming_replays').where({ organization_id: tx.organizationId, id })
-    const current = await row()
-      .where({ status: 'running' })
-      .forUpdate()
-      .first<{ position: string | null } | undefined>('position')
-    if (!current || current.position !== position) return false
+    if ((await lockRunning(tx, id))?.position !== position) return false
     const outcome =
       entry && parsed ? await replayEntry(tx, webhook, subscription, entry, parsed, id) : undefined
     if (outcome === QUOTA_EXCEEDED) {
-      await row().update({ status: 'paused', problem: QUOTA, lease_until: null })
+      await recordPage(tx, id, { status: 'paused', problem: QUOTA })
       return false
     }
-    const counter = outcome?.outcome ?? 'skipped'
-    await row().update({ position: entryId, [counter]: tx.trx.raw('?? + 1', [counter]) })
-    return true
+    return recordPage(tx, id, { position: entryId, counts: { [outcome?.outcome ?? 'skipped']: 1 } })
   })
-}
-
-const progressOf = (tx: Tenant, id: string): Promise<Progress | undefined> =>
-  tx
-    .trx('incoming_replays')
-    .where({ organization_id: tx.organizationId, id, status: 'running' })
-    .first('webhook_id', 'include', 'since', 'until', 'field_mapping', 'position')
-
-async function complete(tx: Tenant, id: string, position: string | null): Promise<void> {
-  await tx
-    .trx('incoming_replays')
-    .where({ organization_id: tx.organizationId, id, status: 'running' })
-    .whereRaw('position is not distinct from ?::uuid', [position])
-    .update({ status: 'completed', ended_at: tx.trx.fn.now() })
 }
 
 /** An entry can expire while its replay runs. */

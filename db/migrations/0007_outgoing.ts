@@ -70,8 +70,12 @@ export async function up(knex: Knex): Promise<void> {
       in_attempt boolean not null generated always as (status = 'delivering' and next_attempt_at is null) stored,
       -- since when a due retry waits for a slot, until its attempt begins
       slot_wanted_at timestamptz(3),
-      -- a relay is starting it until then
+      -- the relay of the worker that has it: which started its workflow, or made its last attempt
+      relay_id uuid,
+      -- that relay is starting it until then
       lease_until timestamptz(3),
+      -- a relay is signalling its workflow until then
+      changes_lease_until timestamptz(3),
       created_at timestamptz(3) not null default now(),
       started_at timestamptz(3),
       ended_at timestamptz(3),

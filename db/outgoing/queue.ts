@@ -1,17 +1,21 @@
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { queuedLanes, skipScan } from '../queue/lanes.ts'
-import { leaseRows } from '../queue/lease.ts'
+import { defineQueue } from '../queue/queue.ts'
 import { claimAlone } from '../queue/queue-lock.ts'
 import { firstIdAt } from '../retention/purge.ts'
+import { isLive } from '../runs/relays.ts'
 import { holdsFor } from './moves/holds.ts'
 import type { Release } from './moves/queue.ts'
 import { LEFT_OF_RATE } from './rate.ts'
 import { START_END } from './slot-lease.ts'
 import { ATTEMPTS, DUE_RETRIES, IS_QUEUED, leasedSlots, WAITS_FOR_SLOT } from './slots.ts'
 
-/** Queries of the relay and the sweep on deliveries; `moves/` has the status changes. */
+/**
+ * Queries of the relay and the sweep on deliveries; `moves/` has the status changes. The claim of deliveries is not one
+ * of `defineQueue`: it gives out slots of endpoints and organizations, also to retries, which are no longer queued.
+ */
 
-/** A claim of a dead relay occupies a slot for so long. */
+/** The claim of a dead relay occupies a slot for so long. */
 const LEASE_SECONDS = 10
 
 /**
@@ -37,10 +41,11 @@ export interface ClaimedDelivery extends Release {
  * retries that wait for a slot attempts that are about to begin. The organization with the fewest attempts in progress
  * comes first, and of its endpoints the one with the fewest: an event of an idle endpoint does not wait for the burst of
  * another. New deliveries and due retries of an endpoint have half of its slots each (every other claim of a single
- * slot): neither starves the other.
+ * slot): neither starves the other. A queued delivery of a dead relay, which may have started its workflow, gets a new
+ * release.
  */
-export const claimDeliveries = (system: System, limit: number): Promise<ClaimedDelivery[]> =>
-  claimAlone(system, 'deliveries', CLAIM, { limit, lease: LEASE_SECONDS })
+export const claimDeliveries = (system: System, relayId: string, limit: number): Promise<ClaimedDelivery[]> =>
+  claimAlone(system, 'deliveries', CLAIM, { relay: relayId, limit, lease: LEASE_SECONDS })
 
 /**
  * SQL: whether the queued delivery `d` must wait for an earlier one about the same record. Waiting for a retry, or held,
@@ -135,6 +140,9 @@ const CLAIM = `
     order by position limit :limit
   )
   update deliveries d set
+    relay_id = case when c.retry then d.relay_id else cast(:relay as uuid) end,
+    releases = d.releases + case when c.retry or d.relay_id is null or d.relay_id = :relay
+      or ${isLive('d.relay_id')} then 0 else 1 end,
     lease_until = case when c.retry then d.lease_until else now() + make_interval(secs => :lease) end,
     next_attempt_at = case when c.retry then null else d.next_attempt_at end,
     slot_until = case when c.retry then ${START_END} else d.slot_until end
@@ -167,26 +175,17 @@ export interface ClaimedChange extends Release {
   changes: number
 }
 
-/** Leases up to `limit` deliveries that were cancelled, held or made due, and whose workflow is not signalled yet. */
-export const claimDeliveryChanges = (system: System, limit: number): Promise<ClaimedChange[]> =>
-  leaseRows(system, limit, {
-    table: 'deliveries',
-    key: 'organization_id, id',
-    waits: "changes > changes_told and status <> 'queued'",
-    order: 'id',
-    returning: 'organization_id, id, releases, changes',
-  })
-
-/** Records that the workflows were signalled for these changes; a later change needs another signal. */
-export async function markChangesSignalled(system: System, deliveries: ClaimedChange[]): Promise<void> {
-  await system.raw(
-    `update deliveries d set changes_told = r.changes,
-       lease_until = case when d.status = 'queued' then d.lease_until end
-     from jsonb_to_recordset(?) as r(organization_id uuid, id uuid, changes integer)
-     where d.organization_id = r.organization_id and d.id = r.id and d.changes_told < r.changes`,
-    [JSON.stringify(deliveries)],
-  )
-}
+/** Deliveries that were cancelled, held or made due, and whose workflow is not signalled yet. */
+export const deliveryChanges = defineQueue<ClaimedChange>({
+  table: 'deliveries',
+  key: ['organization_id', 'id'],
+  waits: "changes > changes_told and status <> 'queued'",
+  order: 'id',
+  returning: ['releases', 'changes'],
+  lease: 'changes_lease_until',
+  // A later change needs another signal.
+  done: { sets: 'changes_told = s.changes', if: 'r.changes_told < s.changes' },
+})
 
 /**
  * Returns up to `limit` deliveries in progress that were not checked for `idle` (a PostgreSQL interval), nor since

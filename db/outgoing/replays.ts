@@ -1,6 +1,7 @@
 import { conflict } from '../model/errors.ts'
+import type { ReplayStatus } from '../model/replays/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type ReplayStatus, replaysIn } from '../queue/replays.ts'
+import { replaysIn } from '../queue/replays.ts'
 import { insertDeliveries } from './moves/queue.ts'
 import { chargeDeliveries } from './quota.ts'
 import { countCandidates, MAX_REPLAY, type Period, readCandidates } from './replay-candidates.ts'
@@ -26,7 +27,12 @@ export interface Replay extends Period {
 /** A replay waits while its endpoint has so many queued deliveries, so that pausing and stopping it have an effect. */
 const MAX_QUEUED = 200
 
-const { startReplay, ...life } = replaysIn<Replay>({
+interface Progress extends Period {
+  webhook_id: string
+  position: string | null
+}
+
+const { startReplay, lockRunning, ...life } = replaysIn<Replay, Progress>({
   table: 'outgoing_replays',
   webhooks: 'outgoing_webhooks',
   channel: 'agx_outgoing_replays',
@@ -35,11 +41,12 @@ const { startReplay, ...life } = replaysIn<Replay>({
     ...['created_at', 'ended_at'],
   ],
   inactiveHint: 'activate it: that sends its held deliveries, too',
+  progress: ['webhook_id', 'include', 'since', 'until', 'position'],
   canAdvance: `(select count(*) from (
     select from deliveries d where d.organization_id = r.organization_id and d.webhook_id = r.webhook_id
       and d.status = 'queued' limit ${MAX_QUEUED}) q) < ${MAX_QUEUED}`,
 })
-export const { getReplay, setReplayStatus, claimReplays, releaseReplays } = life
+export const { getReplay, setReplayStatus, recordPage, replays: outgoingReplays } = life
 
 /** The number of events that a replay would have now. Throws not_found; conflict above MAX_REPLAY. */
 export async function previewReplay(tx: Tenant, webhookId: string, period: Period): Promise<number> {
@@ -56,19 +63,10 @@ export const createReplay = (tx: Tenant, webhookId: string, period: Period): Pro
     total: await previewReplay(tx, webhookId, period),
   }))
 
-interface Progress extends Period {
-  webhook_id: string
-  position: string | null
-}
-
 /** Creates the deliveries of the next page, and completes the replay after the last one. */
 export async function advanceReplay(tx: Tenant, id: string): Promise<void> {
   const { organizationId: organization_id } = tx
-  const row = () => tx.trx('outgoing_replays').where({ organization_id, id })
-  const replay = await row()
-    .where({ status: 'running' })
-    .forUpdate()
-    .first<Progress | undefined>('webhook_id', 'include', 'since', 'until', 'position')
+  const replay = await lockRunning(tx, id)
   if (!replay) return
   const { candidates, skipped, position } = await readCandidates(
     tx,
@@ -90,11 +88,10 @@ export async function advanceReplay(tx: Tenant, id: string): Promise<void> {
     })),
   )
   if (queued > 0) tx.wake('agx_deliveries')
-  await row().update({
-    created: tx.trx.raw('created + ?', [candidates.length]),
-    skipped: tx.trx.raw('skipped + ?', [skipped]),
-    ...(position === undefined
-      ? { status: 'completed', ended_at: tx.trx.fn.now() }
-      : { position, lease_until: null }),
-  })
+  const counts = { created: candidates.length, skipped }
+  await life.recordPage(
+    tx,
+    id,
+    position === undefined ? { counts, status: 'completed' } : { counts, position },
+  )
 }

@@ -1,5 +1,5 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import { isUnleased } from '../queue/lease.ts'
+import { isUnleased } from '../queue/queue.ts'
 import { SLOT_END } from './slot-lease.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { System } from '../postgres/tenancy.ts'
-import { isUnleased } from './lease.ts'
+import { isUnleased } from './queue.ts'
 
 /** A bound for the counts: a partial index serves each, but a long queue would still be read whole. */
 const LIMIT = 100_000

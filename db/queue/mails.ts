@@ -1,5 +1,5 @@
-import type { System, Tenant } from '../postgres/tenancy.ts'
-import { claimAlone, HAS_LOCK } from './queue-lock.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { defineQueue, type Queue } from './queue.ts'
 
 /**
  * Tables of mails that the relay sends: each row is its own queue entry, and has the outcome of its attempts. The table
@@ -14,30 +14,22 @@ const SLOTS = 8
 /** The delays between attempts grow fourfold, from 5 seconds to an hour: the last attempt is after about 8 hours. */
 const MAX_ATTEMPTS = 13
 
-/** Leases up to `limit` mails that are due, in turns of the organizations. @returns their ids and `columns`. */
-export const claimDueMails = <Mail>(
-  system: System,
+/** The mails of a table that are due, which is also their lease. A claim counts the attempt. */
+export const mailsIn = <Mail extends object>(
   table: MailTable,
-  columns: (keyof Mail & string)[],
-  limit: number,
-): Promise<Mail[]> =>
-  claimAlone(
-    system,
+  returning: (keyof Mail & string)[],
+): Queue<Mail> =>
+  defineQueue<Mail>({
     table,
-    `with organizations as (
-       select distinct organization_id from ${table} where ended_at is null and due_at <= now() and ${HAS_LOCK}),
-     candidates as (
-       select q.*, random() as lot from organizations o cross join lateral (
-         select m.organization_id, m.id, row_number() over (order by m.due_at, m.id) as place
-         from ${table} m
-         where m.organization_id = o.organization_id and m.ended_at is null and m.due_at <= now()
-         order by m.due_at, m.id limit :slots) q)
-     update ${table} m set due_at = now() + make_interval(secs => :lease), attempts = m.attempts + 1
-     from (select * from candidates order by place, lot limit :limit) c
-     where m.organization_id = c.organization_id and m.id = c.id and m.ended_at is null
-     returning m.organization_id, m.id, ${columns.map((column) => `m.${column}`).join(', ')}`,
-    { slots: SLOTS, lease: LEASE_SECONDS, limit },
-  )
+    key: ['organization_id', 'id'],
+    waits: 'ended_at is null and due_at <= now()',
+    order: 'due_at, id',
+    returning,
+    lease: 'due_at',
+    seconds: LEASE_SECONDS,
+    sets: 'attempts = r.attempts + 1',
+    turns: { slots: SLOTS },
+  })
 
 /** How an attempt ended; `needless`: what the mail is about had ended. */
 export type MailOutcome =

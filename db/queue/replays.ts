@@ -1,23 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
 import { conflict, notFound } from '../model/errors.ts'
-import type { Channel, System, Tenant } from '../postgres/tenancy.ts'
-import { endLeases, leaseRows } from './lease.ts'
+import type { ReplayStatus } from '../model/replays/statuses.ts'
+import type { Channel, Tenant } from '../postgres/tenancy.ts'
+import { definePagedJobs } from './paged-jobs.ts'
 
-/**
- * The life cycle of replays, of incoming and of outgoing webhooks: running, paused and running again, until they are
- * stopped or completed. A webhook has one open replay at most. Workers advance the running ones, in turns.
- */
+/** The status changes of replays of incoming and outgoing webhooks; the table is in `db/model/replays/statuses.ts`. */
 
-export const REPLAY_STATUSES = ['running', 'paused', 'stopped', 'completed'] as const
-export type ReplayStatus = (typeof REPLAY_STATUSES)[number]
-
-/** A replay that a worker has leased. */
-export interface ClaimedReplay {
-  organization_id: string
-  id: string
-}
-
-interface Sort {
+interface Sort<Progress> {
   table: 'incoming_replays' | 'outgoing_replays'
   webhooks: 'incoming_webhooks' | 'outgoing_webhooks'
   channel: Channel
@@ -27,16 +16,29 @@ interface Sort {
   inactiveHint: string
   /** What a change of the status by a person resets. */
   cleared?: Record<string, null>
+  /** What a page reads of the replay. */
+  progress: (keyof Progress & string)[]
   /** SQL: whether the replay `r` can go on now. */
   canAdvance?: string
 }
 
-/** Longer than a turn of a worker. */
-const LEASE_SECONDS = 15
+/** What a page changes. */
+interface Page {
+  /** What was replayed last. */
+  position?: string
+  /** How much each of these columns grows. */
+  counts?: Record<string, number>
+  status?: 'paused' | 'completed'
+  /** Why it is paused. */
+  problem?: string
+}
 
 /** The statements of one sort of replays. */
-export function replaysIn<Replay extends { status: ReplayStatus }>(sort: Sort) {
-  const { table, webhooks, channel, shown, inactiveHint, cleared = {}, canAdvance = 'true' } = sort
+export function replaysIn<
+  Replay extends { status: ReplayStatus },
+  Progress extends { position: string | null },
+>(sort: Sort<Progress>) {
+  const { table, webhooks, channel, shown, inactiveHint, cleared = {}, progress, canAdvance = 'true' } = sort
 
   /** Serializes concurrent creations. Throws not_found; conflict if the webhook is Inactive. */
   async function lockActive(tx: Tenant, webhookId: string): Promise<void> {
@@ -103,22 +105,45 @@ export function replaysIn<Replay extends { status: ReplayStatus }>(sort: Sort) {
     return replay
   }
 
-  /** Leases up to `limit` running replays of Active webhooks that can go on, the oldest first. */
-  const claimReplays = (system: System, limit: number): Promise<ClaimedReplay[]> =>
-    leaseRows(system, limit, {
-      table,
-      key: 'organization_id, id',
-      waits: `r.status = 'running' and (
-        select w.status from ${webhooks} w where w.organization_id = r.organization_id and w.id = r.webhook_id
-      ) = 'Active' and ${canAdvance}`,
-      order: 'created_at',
-      returning: 'organization_id, id',
-      seconds: LEASE_SECONDS,
+  /** Running replays of Active webhooks that can go on. */
+  const replays = definePagedJobs(
+    table,
+    `status = 'running' and ${canAdvance} and (
+       select w.status from ${webhooks} w
+       where w.organization_id = r.organization_id and w.id = r.webhook_id) = 'Active'`,
+  )
+
+  const running = (tx: Tenant, id: string) =>
+    tx.trx(table).where({ organization_id: tx.organizationId, id, status: 'running' })
+
+  /** What a page reads; undefined if the replay is not running. */
+  const readRunning = (tx: Tenant, id: string): Promise<Progress | undefined> =>
+    running(tx, id).first<never>(progress)
+
+  /** As `readRunning`. Other pages of the replay, and changes of its status, wait. */
+  const lockRunning = (tx: Tenant, id: string): Promise<Progress | undefined> =>
+    running(tx, id).forUpdate().first<never>(progress)
+
+  /** Records a page, after `lockRunning`. @returns false if the replay is not running. */
+  async function recordPage(tx: Tenant, id: string, { counts = {}, ...page }: Page): Promise<boolean> {
+    const grown = Object.entries(counts).map(([column, by]) => [column, tx.trx.raw('?? + ?', [column, by])])
+    const count = await running(tx, id).update({
+      ...page,
+      ...Object.fromEntries(grown),
+      ...(page.status === 'completed' && { ended_at: tx.trx.fn.now() }),
     })
+    return count > 0
+  }
 
-  /** Ends the leases of these replays. */
-  const releaseReplays = (system: System, replays: ClaimedReplay[]): Promise<void> =>
-    endLeases(system, table, replays)
-
-  return { lockActive, insertReplay, startReplay, getReplay, setReplayStatus, claimReplays, releaseReplays }
+  return {
+    replays,
+    lockActive,
+    insertReplay,
+    startReplay,
+    getReplay,
+    setReplayStatus,
+    readRunning,
+    lockRunning,
+    recordPage,
+  }
 }

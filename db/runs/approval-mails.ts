@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
-import type { System, Tenant } from '../postgres/tenancy.ts'
-import { claimDueMails, type MailOutcome, recordAttempt } from '../queue/mails.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { type MailOutcome, mailsIn, recordAttempt } from '../queue/mails.ts'
 
 /** Mails that ask for a decision. Their rows are the queue; they are deleted with their run. */
 
@@ -58,9 +58,14 @@ export interface ClaimedMail {
   attempts: number
 }
 
-/** Leases up to `limit` due mails, round-robin over the organizations. */
-export const claimMails = (system: System, limit: number): Promise<ClaimedMail[]> =>
-  claimDueMails(system, 'approval_mails', ['run_id', 'approval_id', 'event', 'address', 'attempts'], limit)
+/** The queue of approval mails. */
+export const approvalMails = mailsIn<ClaimedMail>('approval_mails', [
+  'run_id',
+  'approval_id',
+  'event',
+  'address',
+  'attempts',
+])
 
 /** The content of a mail. */
 export interface MailedApproval {

@@ -3,9 +3,10 @@ import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/shared/statuses.ts'
 import type { Actor } from '../model/actor.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
+import type { BatchItemStatus } from '../model/runs/batch-statuses.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
-import { type System, savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { endLeases, leaseEnd, leaseRows } from '../queue/lease.ts'
+import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { definePagedJobs } from '../queue/paged-jobs.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 import { cancelRun } from './moves/ends.ts'
 import { createRetry, prepareRetryOf, type RetryOptions } from './retry.ts'
@@ -96,13 +97,13 @@ export async function getBatch(tx: Tenant, id: string): Promise<RunBatch> {
   const items = () => tx.trx('run_batch_items').where({ organization_id, batch_id: id })
   const counts = await items()
     .groupBy('status')
-    .select<{ status: string; count: number }[]>('status', tx.trx.raw('count(*) as count'))
+    .select<{ status: BatchItemStatus; count: number }[]>('status', tx.trx.raw('count(*) as count'))
   const refusals = await items()
     .andWhere({ status: 'refused' })
     .orderBy('run_id')
     .limit(SHOWN_REFUSALS)
     .select<RunBatch['refusals']>('run_id', 'error')
-  const count = (status: string) => counts.find((row) => row.status === status)?.count ?? 0
+  const count = (status: BatchItemStatus) => counts.find((row) => row.status === status)?.count ?? 0
   return { ...batch, done: count('done'), refused: count('refused'), refusals }
 }
 
@@ -114,56 +115,46 @@ export interface ClaimedBatch {
   created_by: Actor
 }
 
-/** Leases up to `limit` open batches, the oldest first; a page renews the lease. */
-export const claimBatches = (system: System, limit: number): Promise<ClaimedBatch[]> =>
-  leaseRows(system, limit, {
-    table: 'run_batches',
-    key: 'organization_id, id',
-    waits: 'ended_at is null',
-    order: 'created_at',
-    returning: 'organization_id, id, action, options, created_by',
-    seconds: LEASE_SECONDS,
-  })
+export const runBatches = definePagedJobs<ClaimedBatch>('run_batches', 'ended_at is null', [
+  ...['action', 'options', 'created_by'],
+])
 
-const LEASE_SECONDS = 15
-
-/** Ends the leases of these batches. */
-export const releaseBatches = (system: System, batches: ClaimedBatch[]): Promise<void> =>
-  endLeases(system, 'run_batches', batches)
-
-/**
- * Makes the next page of a batch: each of its runs is retried or cancelled, and noted, in the same transaction, so that it
- * happens once even if the worker dies. @returns whether there may be more.
- */
+/** Makes the next page of an open batch, and notes the outcome of each run. @returns whether there may be more. */
 export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: number): Promise<boolean> {
   const { organizationId: organization_id } = tx
-  const pending = await tx.trx.raw<{ rows: { run_id: string }[] }>(
-    `select run_id from run_batch_items
-     where organization_id = ? and batch_id = ? and status = 'pending' order by run_id limit ? for update skip locked`,
-    [organization_id, batch.id, limit],
-  )
-  for (const { run_id } of pending.rows) {
-    const outcome = await savepoint(tx, (inner) => makeOne(inner, batch, run_id)).catch((error: unknown) => {
-      if (isRefusal(error)) return { status: 'refused', error: JSON.stringify(NOT_STORABLE) }
-      if (!(error instanceof AppError)) throw error
-      return { status: 'refused', error: JSON.stringify({ code: error.type, message: error.message }) }
-    })
-    await tx.trx('run_batch_items').where({ organization_id, batch_id: batch.id, run_id }).update(outcome)
+  const row = () => tx.trx('run_batches').where({ organization_id, id: batch.id })
+  if (!(await row().whereNull('ended_at').forNoKeyUpdate().first('id'))) return false
+  const items = () => tx.trx('run_batch_items').where({ organization_id, batch_id: batch.id })
+  const pending = await items()
+    .where({ status: 'pending' })
+    .orderBy('run_id')
+    .limit(limit)
+    .select<{ run_id: string }[]>('run_id')
+  for (const { run_id } of pending) {
+    const outcome = await savepoint(tx, (inner) => makeOne(inner, batch, run_id)).catch(
+      (error: unknown): Outcome => {
+        if (isRefusal(error)) return { status: 'refused', error: JSON.stringify(NOT_STORABLE) }
+        if (!(error instanceof AppError)) throw error
+        return { status: 'refused', error: JSON.stringify({ code: error.type, message: error.message }) }
+      },
+    )
+    await items().where({ run_id }).update(outcome)
   }
-  const { rows } = await tx.trx.raw<{ rows: { open: boolean }[] }>(
-    `update run_batches b set lease_until = ${leaseEnd(LEASE_SECONDS)}, ended_at = case when not exists (
-       select from run_batch_items i
-       where i.organization_id = b.organization_id and i.batch_id = b.id and i.status = 'pending') then now() end
-     where organization_id = ? and id = ? returning ended_at is null as open`,
-    [organization_id, batch.id],
-  )
-  return rows[0]?.open === true && pending.rows.length > 0
+  const more = pending.length === limit
+  if (!more) await row().update({ ended_at: tx.trx.fn.now() })
+  return more
 }
 
 /** Of a run that the database refuses in any case: the others must go on. */
 const NOT_STORABLE: RunError = { code: 'internal_error', message: 'the database refused it' }
 
-async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: string) {
+interface Outcome {
+  status: BatchItemStatus
+  new_run_id?: string
+  error?: string
+}
+
+async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: string): Promise<Outcome> {
   if (action === 'cancel') {
     await cancelRun(tx, runId)
     return { status: 'done' }

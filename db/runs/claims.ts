@@ -9,7 +9,8 @@ import { isLive, LIVE_SINCE, type RelayCapacity } from './relays.ts'
 /**
  * The claims of relays on queued runs, in a small table of their own: a claim in the row of the run would rewrite its
  * entry in every index. A claim holds a slot as long as its relay lives, its start has not failed, and the run is still
- * queued. It is deleted when the start is recorded; until then it also says that Temporal may know the run.
+ * queued. It is deleted when the start is recorded; until then it also says that Temporal may know the run. It is not one
+ * of `defineQueue`, because limits of workers, organizations and workflows decide together which runs have a slot.
  */
 
 /** An organization without a run in its first segment may always start one, so that its own ends wake the relay. */

@@ -1,5 +1,5 @@
-import type { System, Tenant } from '../postgres/tenancy.ts'
-import { leaseRows } from '../queue/lease.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { defineQueue } from '../queue/queue.ts'
 
 /**
  * A command of the relay to the workflow of a run in Temporal, written in the transaction of the change that needs it:
@@ -10,30 +10,21 @@ export interface RunCommand {
   organization_id: string
   id: string
   kind: 'run' | 'node_test'
-  command: 'refresh' | 'terminate'
-  at: Date
+  workflow_command: 'refresh' | 'terminate'
+  workflow_command_at: Date
 }
 
-/** Leases up to `limit` runs with a pending command, oldest command first. */
-export const claimRunCommands = (system: System, limit: number): Promise<RunCommand[]> =>
-  leaseRows(system, limit, {
-    table: 'runs',
-    key: 'organization_id, id',
-    waits: 'workflow_command is not null',
-    order: 'workflow_command_at',
-    returning: 'organization_id, id, kind, workflow_command as command, workflow_command_at as at',
-    leaseUntil: 'workflow_command_lease_until',
-  })
-
-/** Records that these commands were sent. A newer command of the same run stays pending. */
-export async function markCommandsSent(system: System, commands: RunCommand[]): Promise<void> {
-  await system('runs')
-    .whereIn(
-      ['organization_id', 'id', 'workflow_command_at'],
-      commands.map(({ organization_id, id, at }) => [organization_id, id, at] as never),
-    )
-    .update({ workflow_command: null, workflow_command_lease_until: null })
-}
+/** Runs with a pending command, oldest command first. */
+export const runCommands = defineQueue<RunCommand>({
+  table: 'runs',
+  key: ['organization_id', 'id'],
+  waits: 'workflow_command is not null',
+  order: 'workflow_command_at',
+  returning: ['kind', 'workflow_command', 'workflow_command_at'],
+  lease: 'workflow_command_lease_until',
+  // A newer command of the same run stays pending.
+  done: { sets: 'workflow_command = null', same: ['workflow_command_at'] },
+})
 
 /** Signals the workflow of a run whose pause was requested that no attempt is in progress any more. */
 export async function refreshPausing(tx: Tenant, runId: string): Promise<void> {

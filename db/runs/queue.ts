@@ -1,6 +1,6 @@
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { System } from '../postgres/tenancy.ts'
-import { leaseRows } from '../queue/lease.ts'
+import { defineQueue } from '../queue/queue.ts'
 
 /** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves/` the status changes. */
 
@@ -26,28 +26,17 @@ export interface ClaimedRun {
 /** A run whose cancellation was requested. */
 export type ClaimedCancel = Pick<ClaimedRun, 'organization_id' | 'id' | 'kind'>
 
-/** Leases up to `limit` running runs whose cancellation was requested but not sent to Temporal, oldest request first. */
-export const claimCancels = (system: System, limit: number): Promise<ClaimedCancel[]> =>
-  leaseRows(system, limit, {
-    table: 'runs',
-    key: 'organization_id, id',
-    waits: "status = 'running' and cancel_requested_at is not null and cancel_sent_at is null",
-    order: 'cancel_requested_at',
-    returning: 'organization_id, id, kind',
-    leaseUntil: 'cancel_lease_until',
-  })
-
-/** Records that these cancellations were sent to Temporal. */
-export async function markCancelsSent(system: System, runs: ClaimedCancel[]): Promise<void> {
-  await system('runs')
-    .whereIn(
-      ['organization_id', 'id'],
-      runs.map((run) => [run.organization_id, run.id]),
-    )
-    // A reset clears the request.
-    .whereNotNull('cancel_requested_at')
-    .update({ cancel_sent_at: system.fn.now(), cancel_lease_until: null })
-}
+/** Running runs whose cancellation was requested but not sent to Temporal. */
+export const cancels = defineQueue<ClaimedCancel>({
+  table: 'runs',
+  key: ['organization_id', 'id'],
+  waits: "status = 'running' and cancel_requested_at is not null and cancel_sent_at is null",
+  order: 'cancel_requested_at',
+  returning: ['kind'],
+  lease: 'cancel_lease_until',
+  // A reset clears the request.
+  done: { sets: 'cancel_sent_at = now()', if: 'r.cancel_requested_at is not null' },
+})
 
 /** A running run without a recent write. */
 export interface IdleRun {

@@ -1,7 +1,10 @@
 import type { System } from '../postgres/tenancy.ts'
 import { activeRuns } from './admission.ts'
 
-/** The relays of all workers. A relay that has not been seen for some seconds is dead: its claims are free. */
+/**
+ * The relays of all workers, one each. A relay that has not been seen for some seconds is dead: others take what it has
+ * of runs (`claims.ts`) and of deliveries (`db/outgoing/interrupted.ts`). Its row stays for a minute.
+ */
 
 /** A relay, and what its worker can carry. */
 export interface RelayCapacity {
@@ -19,9 +22,6 @@ export const LIVE_SINCE = `now() - interval '5 seconds'`
 export const isLive = (column: string): string => `exists (
   select from relays alive where alive.id = ${column} and alive.seen_at > ${LIVE_SINCE})`
 
-/** SQL: whether a relay has died within the last minute. */
-export const HAS_DIED = `exists (select from relays dead where dead.seen_at <= ${LIVE_SINCE})`
-
 /** Reports that a relay is alive. @returns the share of the capacity of all workers that is in use. */
 export async function seeRelay(system: System, { id, active }: RelayCapacity): Promise<number> {
   await system.raw(
@@ -38,7 +38,9 @@ export async function seeRelay(system: System, { id, active }: RelayCapacity): P
   return rows[0]?.used ?? 0
 }
 
-/** Ends a relay: other relays may claim what it holds. */
-export async function removeRelay(system: System, { id }: Pick<RelayCapacity, 'id'>): Promise<void> {
-  await system('relays').where({ id }).delete()
+/** Ends a relay, which is dead from then on. */
+export async function endRelay(system: System, { id }: Pick<RelayCapacity, 'id'>): Promise<void> {
+  await system('relays')
+    .where({ id })
+    .update({ seen_at: system.raw(`${LIVE_SINCE} - interval '1 second'`) })
 }

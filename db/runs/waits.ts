@@ -1,7 +1,7 @@
 import type { AnsweredNode } from '../../workflows/interpret/run-state.ts'
 import type { NewWait } from '../../workflows/interpret/segment.ts'
-import type { System, Tenant } from '../postgres/tenancy.ts'
-import { leaseRows } from '../queue/lease.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { defineQueue } from '../queue/queue.ts'
 import { takeSignal } from './signals.ts'
 
 /** The key of a wait. A node that waits again after a reset has a wait with another id. */
@@ -146,33 +146,21 @@ export interface DueWait extends WaitKey {
   type: AnswerableType
 }
 
-/** Leases up to `limit` open waits that are due, longest due first. */
-export const claimDue = (system: System, limit: number): Promise<DueWait[]> =>
-  leaseRows(system, limit, {
-    ...WAITS,
-    waits: 'answered_at is null and due_at <= now()',
-    order: 'due_at',
-    returning: `${WAIT_KEY}, type`,
-  })
+const WAITS = { table: 'run_waits', key: ['organization_id', 'run_id', 'path', 'node_id'] }
 
-/** Leases up to `limit` answered waits whose runs must be signalled, oldest answer first. */
-export const claimAnswered = (system: System, limit: number): Promise<WaitKey[]> =>
-  leaseRows(system, limit, {
-    ...WAITS,
-    waits: 'answered_at is not null and notified_at is null',
-    order: 'answered_at',
-    returning: WAIT_KEY,
-  })
+/** Open waits that are due. */
+export const dueWaits = defineQueue<DueWait>({
+  ...WAITS,
+  waits: 'answered_at is null and due_at <= now()',
+  order: 'due_at',
+  returning: ['id', 'type'],
+})
 
-const WAITS = { table: 'run_waits', key: 'organization_id, run_id, path, node_id' }
-
-/** Records that the runs of these waits were signalled. */
-export async function markNotified(system: System, waits: WaitKey[]): Promise<void> {
-  await system('run_waits')
-    .whereIn(
-      ['organization_id', 'run_id', 'path', 'node_id', 'id'],
-      waits.map((wait) => [wait.organization_id, wait.run_id, wait.path, wait.node_id, wait.id]),
-    )
-    .whereNotNull('answered_at')
-    .update({ notified_at: system.fn.now() })
-}
+/** Answered waits whose runs must be signalled. */
+export const answeredWaits = defineQueue<WaitKey>({
+  ...WAITS,
+  waits: 'answered_at is not null and notified_at is null',
+  order: 'answered_at',
+  returning: ['id'],
+  done: { sets: 'notified_at = now()', same: ['id'], if: 'r.answered_at is not null' },
+})

@@ -1,5 +1,5 @@
 import type { System, Tenant } from '../postgres/tenancy.ts'
-import { leaseRows } from '../queue/lease.ts'
+import { defineQueue } from '../queue/queue.ts'
 
 /**
  * The outbox of Temporal Schedules: a row for each workflow with a schedule. A change of the workflow increments its
@@ -38,16 +38,14 @@ export async function touchSchedule(tx: Tenant, workflowId: string, scheduled: b
   if (changed > 0 || scheduled) tx.wake('agx_schedules')
 }
 
-/** Leases up to `limit` workflows whose Schedule in Temporal is not up to date. */
-export const claimSchedules = (system: System, limit: number): Promise<ScheduleKey[]> =>
-  leaseRows(system, limit, {
-    table: 'workflow_schedules',
-    key: 'organization_id, workflow_id',
-    waits: 'synced is distinct from revision',
-    order: 'lease_until nulls first',
-    returning: 'organization_id, workflow_id',
-    seconds: 5,
-  })
+/** Workflows whose Schedule in Temporal is not up to date. */
+export const staleSchedules = defineQueue<ScheduleKey>({
+  table: 'workflow_schedules',
+  key: ['organization_id', 'workflow_id'],
+  waits: 'synced is distinct from revision',
+  order: 'lease_until nulls first',
+  seconds: 5,
+})
 
 /** The Schedule that Temporal should have now. Undefined without a row: none. */
 export async function readSchedule(

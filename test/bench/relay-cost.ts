@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { claimDeliveries } from '../../db/outgoing/queue.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { median } from './load.ts'
 import { withOwnPostgres } from './own-postgres.ts'
 import { print } from './report.ts'
 
+const RELAY = randomUUID()
 const ENDPOINTS = 50
 const CLAIMS = 40
 const FEW = 1_000
@@ -31,7 +33,7 @@ export const benchRelayCost = (many: number): Promise<void> =>
 /** The milliseconds of one claim, which is then rolled back. */
 async function claim(db: Database): Promise<number> {
   const started = performance.now()
-  const claimed = await claimDeliveries(db.system, 32)
+  const claimed = await claimDeliveries(db.system, RELAY, 32)
   const took = performance.now() - started
   if (claimed.length === 0) throw new Error('nothing was claimed')
   await db

@@ -11,12 +11,15 @@ const MOVES: Record<string, RegExp> = {
   deliveries: /^db\/outgoing\/moves\//,
   imports: /^db\/files\/moves\//,
   exports: /^db\/files\/moves\//,
+  run_batch_items: /^db\/runs\/batches\.ts$/,
 }
 
-/** Also if a variable names the table: in the move files, and in db/replays.ts, whose type names its tables. */
-const ANY = /moves\/|^db\/replays\.ts$/
+/** Where the table is a variable: in the move files, and in that of replays, whose type names its tables. */
+const REPLAYS = /^db\/queue\/replays\.ts$/
+const ANY = new RegExp(`moves/|${REPLAYS.source}`)
+const MOVES_OF_ANY: Record<string, RegExp> = { incoming_replays: REPLAYS, outgoing_replays: REPLAYS }
 
-describe('statuses of runs, deliveries, imports and exports', () => {
+describe('statuses of runs, deliveries, files, replays and batches', () => {
   const files = ['api', 'worker', 'activities', 'workflows', 'db'].flatMap((room) =>
     readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })
       .map((path) => join(room, path))
@@ -26,7 +29,7 @@ describe('statuses of runs, deliveries, imports and exports', () => {
   it('are changed by the statements of the move files only', () => {
     const otherWrites = files.flatMap((path) =>
       statusWrites(readFileSync(join(ROOT, path), 'utf8'))
-        .filter(({ table }) => !(MOVES[table] ?? ANY).test(path))
+        .filter(({ table }) => !(MOVES[table] ?? MOVES_OF_ANY[table] ?? ANY).test(path))
         .map(({ text }) => `${path}: ${text}`),
     )
     assert.deepEqual(otherWrites, [])
@@ -67,7 +70,7 @@ describe('statuses of runs, deliveries, imports and exports', () => {
     it(`are not changed by ${what}`, () => assert.deepEqual(statusWrites(source), []))
 })
 
-const TABLE = Object.keys(MOVES).join('|')
+const TABLE = Object.keys({ ...MOVES, ...MOVES_OF_ANY }).join('|')
 /** An UPDATE as text; `set` ends at the next clause or the end of the text. */
 const UPDATE = new RegExp(
   `\\bupdate\\s+(${TABLE}|\\$\\{[^}]+\\})\\s(?:\\w+\\s)?\\s*set\\b([\\s\\S]*?)(?=\\bwhere\\b|\\bfrom\\b|\`|$)`,

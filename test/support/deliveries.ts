@@ -67,7 +67,7 @@ export async function startDeliveries() {
       const set = (status: string, held_for: string | null = null) =>
         db.system('deliveries').where({ id }).update({ status, held_for })
       await set('queued')
-      await db.tenant(api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+      await db.tenant(api.organizationId, testActor, (tx) => beginAttempt(tx, id, randomUUID()))
       await set('held', 'endpoint')
       await app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
       return id

@@ -1,29 +1,30 @@
 import { listAuditLog } from '../../db/access/audit-log.ts'
 import { matchEvents } from '../../db/events/match.ts'
-import { claimFiles, listIdleFiles } from '../../db/files/queue.ts'
+import { listIdleFiles, queuedFiles } from '../../db/files/queue.ts'
 import { listLogs } from '../../db/incoming/logs.ts'
-import { claimReplays as claimIncomingReplays } from '../../db/incoming/replays.ts'
+import { incomingReplays } from '../../db/incoming/replays.ts'
 import { listDeliveries } from '../../db/outgoing/deliveries.ts'
+import { listInterrupted } from '../../db/outgoing/interrupted.ts'
 import { releaseForQuota } from '../../db/outgoing/moves/holds.ts'
 import {
   claimDeliveries,
-  claimDeliveryChanges,
   claimIdleDeliveries,
+  deliveryChanges,
   listStrandedEndpoints,
 } from '../../db/outgoing/queue.ts'
-import { claimReplays } from '../../db/outgoing/replays.ts'
+import { outgoingReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { purgeBatch } from '../../db/retention/run.ts'
-import { claimMails } from '../../db/runs/approval-mails.ts'
-import { claimBatches } from '../../db/runs/batches.ts'
+import { approvalMails } from '../../db/runs/approval-mails.ts'
+import { runBatches } from '../../db/runs/batches.ts'
 import { claimRuns, repairClaims } from '../../db/runs/claims.ts'
-import { claimRunCommands } from '../../db/runs/commands.ts'
+import { runCommands } from '../../db/runs/commands.ts'
 import { listSurplus } from '../../db/runs/on-limit.ts'
-import { claimCancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
+import { cancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
 import { listRuns } from '../../db/runs/views.ts'
-import { claimAnswered, claimDue } from '../../db/runs/waits.ts'
+import { answeredWaits, dueWaits } from '../../db/runs/waits.ts'
 import { testActor } from './database.ts'
 
 const RELAY = { id: '00000000-0000-4000-8000-000000000000', starts: 100, active: 10_000 }
@@ -44,18 +45,18 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     ),
     'claim: runs': ({ system }) => claimRuns(system, RELAY, 100),
     'claim: repair': ({ system }) => repairClaims(system, RELAY, []),
-    'claim: deliveries': ({ system }) => claimDeliveries(system, 100),
-    'claim: imports': ({ system }) => claimFiles(system, 'imports', 10),
-    'claim: cancels': ({ system }) => claimCancels(system, 100),
-    'claim: changes': ({ system }) => claimDeliveryChanges(system, 100),
-    'claim: answered waits': ({ system }) => claimAnswered(system, 100),
-    'claim: due waits': ({ system }) => claimDue(system, 100),
-    'claim: approval mails': ({ system }) => claimMails(system, 100),
-    'claim: batches': ({ system }) => claimBatches(system, 4),
-    'claim: commands': ({ system }) => claimRunCommands(system, 100),
+    'claim: deliveries': ({ system }) => claimDeliveries(system, RELAY.id, 100),
+    'claim: imports': ({ system }) => queuedFiles.imports.claim(system, 10),
+    'claim: cancels': ({ system }) => cancels.claim(system, 100),
+    'claim: changes': ({ system }) => deliveryChanges.claim(system, 100),
+    'claim: answered waits': ({ system }) => answeredWaits.claim(system, 100),
+    'claim: due waits': ({ system }) => dueWaits.claim(system, 100),
+    'claim: approval mails': ({ system }) => approvalMails.claim(system, 100),
+    'claim: batches': ({ system }) => runBatches.claim(system, 4),
+    'claim: commands': ({ system }) => runCommands.claim(system, 100),
     'claim: surplus runs': ({ system }) => listSurplus(system),
-    'claim: replays': ({ system }) => claimReplays(system, 4),
-    'claim: incoming replays': ({ system }) => claimIncomingReplays(system, 4),
+    'claim: replays': ({ system }) => outgoingReplays.claim(system, 4),
+    'claim: incoming replays': ({ system }) => incomingReplays.claim(system, 4),
     'claim: events': ({ system }) => matchEvents(system),
     'sweep: runs': async ({ system }) => {
       const runs = await listIdleRuns(system, '30 seconds', new Date(), 200)
@@ -64,6 +65,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
         runs.map(({ organization_id, id }) => ({ organization_id, id, stuck_reason: null })),
       )
     },
+    'sweep: interrupted deliveries': ({ system }) => listInterrupted(system),
     'sweep: deliveries': ({ system }) => claimIdleDeliveries(system, '30 seconds', new Date(), 200),
     'sweep: files': ({ system }) => listIdleFiles(system, 'imports', '30 seconds', 200),
     'sweep: quota': ({ system }) => releaseForQuota(system),

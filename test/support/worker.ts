@@ -88,10 +88,11 @@ export async function startWorker(
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
   })
+  const relayId = randomUUID()
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
     capacity,
-    deliveries: createDeliver({ db, http: receivers, secretsKey }),
+    deliveries: createDeliver({ db, http: receivers, secretsKey, relayId }),
     files: createFiles({ db, log }),
     connection,
     namespace: 'default',
@@ -110,6 +111,7 @@ export async function startWorker(
     log,
     queues: allQueues({
       db,
+      relayId,
       taskQueue,
       log,
       capacity,

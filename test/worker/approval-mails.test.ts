@@ -1,5 +1,5 @@
 import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
-import { claimMails } from '../../db/runs/approval-mails.ts'
+import { approvalMails } from '../../db/runs/approval-mails.ts'
 import { createOrganization } from '../support/database.ts'
 import type { ReceivedMail } from '../support/smtp.ts'
 import { withMails } from '../support/with-mails.ts'
@@ -142,9 +142,9 @@ describe('the mails of an approval', function () {
     await until1(other, ({ problem }) => problem !== null)
     await suite.worker.stop()
     await dueNow(other)
-    equal((await claimMails(db.system, 10)).length, 1)
+    equal((await approvalMails.claim(db.system, 10)).length, 1)
     await suite.restart()
-    deepEqual(await claimMails(db.system, 10), [], 'its lease holds')
+    deepEqual(await approvalMails.claim(db.system, 10), [], 'its lease holds')
     equal(smtp.received.length, 0)
     await dueNow(other)
     await received('bob@example.com')
@@ -191,7 +191,7 @@ describe('the mails of an approval', function () {
          from approval_mails m, generate_series(1, ?) where run_id = ?`,
         [age, count, id],
       )
-    const claimed = await claimMails(db.system, 2)
+    const claimed = await approvalMails.claim(db.system, 2)
     deepEqual(
       claimed.map(({ organization_id }) => organization_id).sort(),
       [api.organizationId, other].sort(),

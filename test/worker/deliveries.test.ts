@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
@@ -161,7 +162,11 @@ describe('deliveries on Temporal', function () {
     const id = await raise(webhook)
     await ended(id)
     const row = await db.system('deliveries').where({ id }).first()
-    const queue = deliveriesQueue({ db, taskQueue: `${suite.worker.taskQueue}-deliveries`, log: testLog })
+    const queue = deliveriesQueue({
+      relayId: randomUUID(),
+      taskQueue: `${suite.worker.taskQueue}-deliveries`,
+      log: testLog,
+    })
     await queue.start(suite.worker.client, { ...row, webhook_name: 'Receiver', event_name: webhook.event })
     await new Promise((resolve) => setTimeout(resolve, 500))
     assert.equal(receiver.received.length, 1)
@@ -174,7 +179,11 @@ describe('deliveries on Temporal', function () {
     const before = await db.system('deliveries').where({ id }).first()
     // Held, so that no relay claims it, as if it were claimed only after the start was recorded.
     await db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null, releases: 1 })
-    const queue = deliveriesQueue({ db, taskQueue: `${suite.worker.taskQueue}-deliveries`, log: testLog })
+    const queue = deliveriesQueue({
+      relayId: randomUUID(),
+      taskQueue: `${suite.worker.taskQueue}-deliveries`,
+      log: testLog,
+    })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
     await queue.started!(db.system, [row])
     await queue.refused!(db, row, 'too late')

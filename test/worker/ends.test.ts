@@ -151,7 +151,13 @@ describe('ends of runs', () => {
       workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
     })
     const client = new Client({ connection: suite.worker.connection, namespace })
-    const queue = runsQueue({ db: suite.db, taskQueue: 'nobody', log: testLog, capacity: new RunCapacity(1) })
+    const queue = runsQueue({
+      db: suite.db,
+      relayId: randomUUID(),
+      taskQueue: 'nobody',
+      log: testLog,
+      capacity: new RunCapacity(1),
+    })
     const start = async (row: ClaimedRun) => {
       // A new namespace becomes available after a moment.
       for (const until = Date.now() + 30_000; ; ) {
@@ -186,6 +192,7 @@ describe('ends of runs', () => {
       .update({ limits: JSON.stringify({ max_running: 0 }) })
     const id = await queueRun(suite.db, other, { nodes: [set('a')] })
     const queue = runsQueue({
+      relayId: randomUUID(),
       db: suite.db,
       taskQueue: 'q'.repeat(2_000),
       log: testLog,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import { Compute } from '../../api/compute/compute.ts'
-import { advanceReplay } from '../../db/incoming/replays.ts'
+import { advanceReplay, incomingReplays } from '../../db/incoming/replays.ts'
 import { createKey } from '../support/api.ts'
 import { until } from '../support/deliveries.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../support/incoming.ts'
@@ -33,7 +33,9 @@ describe('a replay of an incoming webhook', function () {
   const contacts = () => count('contacts', { organization_id: on.api.organizationId })
   const mapBody = compute.mapBody.bind(compute)
   const advance = (id: string) =>
-    advanceReplay(on.db, { organization_id: on.api.organizationId, id }, mapBody, Date.now() + 10_000)
+    incomingReplays.takeTurn(on.db.system, { organization_id: on.api.organizationId, id }, (replay, keepOn) =>
+      advanceReplay(on.db, replay, mapBody, keepOn),
+    )
   /** Only with this field are its payloads valid. */
   const strict = (values: object = {}) =>
     on.createWebhook({ field_mapping: mapping(rule('nothing', 'email')), ...values })

@@ -53,7 +53,7 @@ describe('interrupted deliveries', function () {
     const dead = await on.raise(webhook)
     await on.db.system('deliveries').where({ id: dead }).update({ status: 'queued', held_for: null })
     // Not run by any workflow, as if Temporal still waited for the dead worker.
-    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, dead))
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, dead, randomUUID()))
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     const startedAt = Date.now()
     assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
@@ -67,19 +67,21 @@ describe('interrupted deliveries', function () {
     return work.finally(() => clearInterval(looks))
   }
 
-  /** A delivery that no workflow runs, as if Temporal still waited for a dead worker. */
+  const RELAY = randomUUID()
+  /** A delivery that no workflow runs, as if Temporal still waited for the worker of the relay. */
   async function stranded(): Promise<string> {
     const webhook = await on.createWebhook()
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/deactivate`)
     const id = await on.raise(webhook)
     await on.db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null })
-    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id))
+    await on.db.tenant(on.api.organizationId, testActor, (tx) => beginAttempt(tx, id, RELAY))
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     return id
   }
-  const leaveDeadWorker = () =>
-    on.db.system('relays').insert({ id: randomUUID(), active: 0, seen_at: new Date(Date.now() - 6_000) })
-  afterEach(() => on.db.system('relays').where({ active: 0 }).delete())
+  const setSeen = (seen_at: Date) =>
+    on.db.system('relays').insert({ id: RELAY, active: 0, seen_at }).onConflict('id').merge()
+  const leaveDeadWorker = () => setSeen(new Date(Date.now() - 6_000))
+  afterEach(() => on.db.system('relays').where({ id: RELAY }).delete())
   const outcomes = ({ status, attempts }: { status: string; attempts: { status: string }[] }) => [
     status,
     ...attempts.map((one) => one.status),
@@ -87,6 +89,7 @@ describe('interrupted deliveries', function () {
 
   it('are attempted again soon after their worker died, before Temporal gives its task to another', async () => {
     const id = await stranded()
+    await leaveDeadWorker()
     const startedAt = Date.now()
     assert.deepEqual(outcomes(await looksDuring(on.ended(id))), ['succeeded', 'unknown', 'succeeded'])
     const seconds = (Date.now() - startedAt) / 1_000
@@ -97,6 +100,7 @@ describe('interrupted deliveries', function () {
     const id = await stranded()
     await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()
     await on.db.system('deliveries').where({ id }).update({ attempts: 0 })
+    await leaveDeadWorker()
     assert.deepEqual(outcomes(await looksDuring(on.ended(id))), ['succeeded', 'succeeded'])
   })
 
@@ -107,7 +111,10 @@ describe('interrupted deliveries', function () {
     await leaveDeadWorker()
     // No worker polls this queue, so the workflow waits as if its task had gone to a dead one.
     await on.worker.client.workflow.start('deliver', { taskQueue: 'dead', workflowId: `delivery:${id}` })
-    await on.db.system('deliveries').where({ id }).update({ status: 'queued', held_for: null })
+    await on.db
+      .system('deliveries')
+      .where({ id })
+      .update({ status: 'queued', held_for: null, relay_id: RELAY })
     await on.app('POST', `/webhooks/outgoing/${webhook.id}/activate`)
     const startedAt = Date.now()
     assert.deepEqual(outcomes(await on.ended(id)), ['succeeded', 'succeeded'])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { advanceBatch, claimBatches, createBatch, getBatch } from '../../db/runs/batches.ts'
+import { advanceBatch, createBatch, getBatch, runBatches } from '../../db/runs/batches.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -53,10 +53,10 @@ describe('batches of runs', function () {
       }),
     )
     // Simulates a worker that is killed after its first page.
-    const [claimed] = await claimBatches(db.system, 1)
+    const [claimed] = await runBatches.claim(db.system, 1)
     assert.equal(await tenant((tx) => advanceBatch(tx, claimed!, 50)), true)
     assert.equal((await progress(id)).done, 50)
-    assert.deepEqual(await claimBatches(db.system, 1), [], 'it is leased')
+    assert.deepEqual(await runBatches.claim(db.system, 1), [], 'it is leased')
     await db.system('run_batches').update({ lease_until: new Date(Date.now() - 1) })
     const workers = [await startWorker(db), await startWorker(db)]
     const batch = await until(id, ({ ended_at }) => ended_at !== null)

@@ -1,7 +1,7 @@
 import { mailAccount } from '../../activities/mail/account.ts'
 import {
+  accountMails,
   type ClaimedAccountMail,
-  claimAccountMails,
   isLinkKind,
   linkWorks,
   openToken,
@@ -20,7 +20,7 @@ export const accountMailsQueue = ({
 }: MailDeps & { secretsKey: SecretsKey }): Queue<ClaimedAccountMail> =>
   mailsQueue<ClaimedAccountMail>(deps, {
     name: 'account mails',
-    claim: claimAccountMails,
+    queue: accountMails,
     async prepare(mail) {
       const token = tokenOf(secretsKey, mail)
       if (typeof token === 'object') return token

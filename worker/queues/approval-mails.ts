@@ -1,7 +1,12 @@
 import { mailApproval } from '../../activities/mail/approval.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { ApprovalKey } from '../../db/runs/approval-links.ts'
-import { type ClaimedMail, claimMails, findMailedApproval, recordMail } from '../../db/runs/approval-mails.ts'
+import {
+  approvalMails,
+  type ClaimedMail,
+  findMailedApproval,
+  recordMail,
+} from '../../db/runs/approval-mails.ts'
 import type { Queue } from '../relay.ts'
 import { type MailDeps, mailsQueue } from './mails.ts'
 
@@ -12,7 +17,7 @@ export const approvalMailsQueue = ({
 }: MailDeps & { approvalLink: (approval: ApprovalKey) => string }): Queue<ClaimedMail> =>
   mailsQueue<ClaimedMail>(deps, {
     name: 'approval mails',
-    claim: claimMails,
+    queue: approvalMails,
     async prepare(mail) {
       const { organization_id, run_id, approval_id: id } = mail
       const approval = await deps.db.tenant(organization_id, SYSTEM, (tx) => findMailedApproval(tx, mail))

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/postgres/connect.ts'
-import { type ClaimedCancel, claimCancels, markCancelsSent } from '../../db/runs/queue.ts'
+import { type ClaimedCancel, cancels } from '../../db/runs/queue.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
 import { tellRun } from './unless-gone.ts'
@@ -8,7 +8,7 @@ import { tellRun } from './unless-gone.ts'
 export const cancelsQueue = (db: Database): Queue<ClaimedCancel> => ({
   name: 'cancels',
   channel: 'agx_cancels',
-  claim: claimCancels,
+  claim: cancels.claim,
   start: (client, row) => tellRun(db.system, row, client.workflow.getHandle(workflowIdOf(row)).cancel()),
-  started: markCancelsSent,
+  started: cancels.release,
 })

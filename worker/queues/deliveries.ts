@@ -1,12 +1,6 @@
 import type { Client } from '@temporalio/client'
-import {
-  failDeliveryStart,
-  markDeliveriesStarted,
-  type Release,
-  releaseAgain,
-} from '../../db/outgoing/moves/queue.ts'
+import { failDeliveryStart, markDeliveriesStarted, type Release } from '../../db/outgoing/moves/queue.ts'
 import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/outgoing/queue.ts'
-import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/bundle/deliver.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
@@ -24,11 +18,11 @@ export const deliveryWorkflowId = ({ id, releases }: Pick<Release, 'id' | 'relea
  * receivers do not delay runs.
  */
 export function deliveriesQueue({
-  db,
+  relayId,
   taskQueue,
   log,
 }: {
-  db: Database
+  relayId: string
   taskQueue: string
   log: Logger
 }): Queue<ClaimedDelivery> {
@@ -36,11 +30,11 @@ export function deliveriesQueue({
   return {
     name: 'deliveries',
     channel: 'agx_deliveries',
-    claim: claimDeliveries,
-    async start(client, row) {
-      if (row.retry) return unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
-      if (!(await startDelivery(startWorkflow, client, row))) await releaseAgain(db.system, row)
-    },
+    claim: (system, limit) => claimDeliveries(system, relayId, limit),
+    start: (client, row) =>
+      row.retry
+        ? unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
+        : startDelivery(startWorkflow, client, row),
     started: markDeliveriesStarted,
     failed: shortenLeases,
     refused: (db, row, reason) => failDeliveryStart(db.system, row, reason),

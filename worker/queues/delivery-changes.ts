@@ -1,4 +1,4 @@
-import { type ClaimedChange, claimDeliveryChanges, markChangesSignalled } from '../../db/outgoing/queue.ts'
+import { type ClaimedChange, deliveryChanges } from '../../db/outgoing/queue.ts'
 import { changed } from '../../workflows/bundle/deliver.ts'
 import type { Queue } from '../relay.ts'
 import { deliveryWorkflowId } from './deliveries.ts'
@@ -8,10 +8,10 @@ import { unlessGone } from './unless-gone.ts'
 export const deliveryChangesQueue: Queue<ClaimedChange> = {
   name: 'delivery changes',
   channel: 'agx_delivery_changes',
-  claim: claimDeliveryChanges,
+  claim: deliveryChanges.claim,
   async start(client, row) {
     // The workflow may have read the row and ended.
     await unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
   },
-  started: markChangesSignalled,
+  started: deliveryChanges.release,
 }

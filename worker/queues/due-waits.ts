@@ -3,7 +3,7 @@ import type { Database } from '../../db/postgres/connect.ts'
 import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import { remind } from '../../db/runs/approvals.ts'
 import { lookBack } from '../../db/runs/event-waits.ts'
-import { claimDue, type DueWait } from '../../db/runs/waits.ts'
+import { type DueWait, dueWaits } from '../../db/runs/waits.ts'
 import type { Queue } from '../relay.ts'
 
 /**
@@ -20,7 +20,7 @@ export function dueWaitsQueue({
   return {
     name: 'due waits',
     channel: 'agx_due_waits',
-    claim: claimDue,
+    claim: dueWaits.claim,
     start: (_client, { type, ...key }) =>
       db.tenant(key.organization_id, SYSTEM, (tx) =>
         type === 'decision' ? remind(tx, key, approvalLink) : lookBack(tx, key),

@@ -5,7 +5,7 @@ import {
   failFileStart,
   markFilesStarted,
 } from '../../db/files/moves/queue.ts'
-import { type ClaimedFile, claimFiles } from '../../db/files/queue.ts'
+import { type ClaimedFile, queuedFiles } from '../../db/files/queue.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { FileInput } from '../../workflows/bundle/files.ts'
@@ -38,7 +38,7 @@ export function filesQueue(
   return {
     name: sort.table,
     channel: 'agx_files',
-    claim: (system, limit) => claimFiles(system, sort.table, limit),
+    claim: queuedFiles[sort.table].claim,
     start: (client, row) => startFile(startWorkflow, client, sort, row),
     started: (system, rows) => markFilesStarted(system, sort.table, rows),
     refused: (db, row, reason) =>

@@ -23,6 +23,7 @@ import { waitsQueue } from './waits.ts'
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
 export function allQueues({
   db,
+  relayId,
   taskQueue,
   log,
   capacity,
@@ -33,7 +34,7 @@ export function allQueues({
 }: QueueDeps &
   MailDeps & { approvalLink: (approval: ApprovalKey) => string; secretsKey: SecretsKey }): Queue<unknown>[] {
   return [
-    runsQueue({ db, taskQueue, log, capacity }),
+    runsQueue({ db, relayId, taskQueue, log, capacity }),
     surplusRunsQueue({ db, log }),
     cancelsQueue(db),
     runCommandsQueue(db),
@@ -43,7 +44,7 @@ export function allQueues({
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
     eventsQueue({ log }),
-    deliveriesQueue({ db, taskQueue: deliveriesTaskQueue(taskQueue), log }),
+    deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), log }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
     incomingReplaysQueue(db),

@@ -1,8 +1,9 @@
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import type { System, Tenant } from '../../db/postgres/tenancy.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { MailOutcome } from '../../db/queue/mails.ts'
+import type { Queue as LeasedQueue } from '../../db/queue/queue.ts'
 import type { Queue } from '../relay.ts'
 
 export interface MailDeps {
@@ -27,12 +28,12 @@ export function mailsQueue<Mail extends { organization_id: string }>(
   { db, mailer, publicUrl }: MailDeps,
   {
     name,
-    claim,
+    queue,
     prepare,
     record,
   }: {
     name: string
-    claim(system: System, limit: number): Promise<Mail[]>
+    queue: LeasedQueue<Mail>
     /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
     prepare(mail: Mail): Promise<Send | MailOutcome>
     record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<void>
@@ -48,7 +49,7 @@ export function mailsQueue<Mail extends { organization_id: string }>(
   return {
     name,
     channel: 'agx_mails',
-    claim,
+    claim: queue.claim,
     async start(_client, mail) {
       const outcome = await attempt(mail)
       await db.tenant(mail.organization_id, SYSTEM, (tx) => record(tx, mail, outcome))

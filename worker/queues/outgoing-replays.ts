@@ -1,20 +1,17 @@
 import { SYSTEM } from '../../db/model/actor.ts'
-import { advanceReplay, claimReplays, releaseReplays } from '../../db/outgoing/replays.ts'
+import { advanceReplay, outgoingReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import type { ClaimedReplay } from '../../db/queue/replays.ts'
-import type { Queue } from '../relay.ts'
+import { pagedJobsQueue } from './paged-jobs.ts'
 
-/** Replays that one worker advances at the same time. */
-const AT_ONCE = 4
-
-/** Replays of outgoing webhooks. It starts no workflow: a claim makes one page, and the next claim the next page. */
-export function outgoingReplaysQueue(db: Database): Queue<ClaimedReplay> {
-  return {
+/** Replays of outgoing webhooks. A turn has one page: the claim decides whether the endpoint can take another. */
+export const outgoingReplaysQueue = (db: Database) =>
+  pagedJobsQueue(db, {
     name: 'outgoing replays',
     channel: 'agx_outgoing_replays',
-    claim: (system, limit) => claimReplays(system, Math.min(limit, AT_ONCE)),
-    start: (_client, { organization_id, id }) =>
-      db.tenant(organization_id, SYSTEM, (tx) => advanceReplay(tx, id)),
-    failed: releaseReplays,
-  }
-}
+    jobs: outgoingReplays,
+    atOnce: 4,
+    async makePage({ organization_id, id }) {
+      await db.tenant(organization_id, SYSTEM, (tx) => advanceReplay(tx, id))
+      return false
+    },
+  })

@@ -1,5 +1,5 @@
 import type { Database } from '../../db/postgres/connect.ts'
-import { claimRunCommands, markCommandsSent, type RunCommand } from '../../db/runs/commands.ts'
+import { type RunCommand, runCommands } from '../../db/runs/commands.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
@@ -9,17 +9,17 @@ import { tellRun } from './unless-gone.ts'
 export const runCommandsQueue = (db: Database): Queue<RunCommand> => ({
   name: 'run commands',
   channel: 'agx_run_commands',
-  claim: claimRunCommands,
+  claim: runCommands.claim,
   async start(client, row) {
     const workflow = client.workflow.getHandle(workflowIdOf(row))
     // The first segment of one that is about to start reads the rows.
     await tellRun(
       db.system,
       row,
-      row.command === 'terminate'
+      row.workflow_command === 'terminate'
         ? workflow.terminate('the run was terminated in the API')
         : workflow.signal(REFRESH),
     )
   },
-  started: markCommandsSent,
+  started: runCommands.release,
 })

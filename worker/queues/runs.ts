@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
@@ -7,7 +6,7 @@ import { claimRuns, releaseRuns, repairClaims } from '../../db/runs/claims.ts'
 import { failRunStart } from '../../db/runs/moves/ends.ts'
 import { markRunsStarted, resumeRun } from '../../db/runs/moves/starts.ts'
 import type { ClaimedRun } from '../../db/runs/queue.ts'
-import { removeRelay, seeRelay } from '../../db/runs/relays.ts'
+import { endRelay, seeRelay } from '../../db/runs/relays.ts'
 import type { run, testNode } from '../../workflows/bundle/index.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
@@ -29,15 +28,16 @@ const REPAIR_EVERY = 5
 
 export interface QueueDeps {
   db: Database
+  /** The relay of this worker; its queue of runs reports that it is alive. */
+  relayId: string
   taskQueue: string
   log: Logger
   capacity: RunCapacity
 }
 
-/** Runs of workflows and tests of nodes. Each queue has a relay id of its own. */
-export function runsQueue({ db, taskQueue, log, capacity }: QueueDeps): Queue<ClaimedRun> {
+/** Runs of workflows and tests of nodes. */
+export function runsQueue({ db, relayId: id, taskQueue, log, capacity }: QueueDeps): Queue<ClaimedRun> {
   const startWorkflow = workflowStarter(taskQueue, log)
-  const id = randomUUID()
   const relay = () => ({ id, starts: STARTS, active: capacity.active })
   let beats = 0
   return {
@@ -68,7 +68,7 @@ export function runsQueue({ db, taskQueue, log, capacity }: QueueDeps): Queue<Cl
       const known = rows.map(({ id }) => id)
       await repairClaims(system, relay(), known)
     },
-    leave: (system) => removeRelay(system, relay()),
+    leave: (system) => endRelay(system, relay()),
     refused: (db, row, reason) =>
       db.tenant(row.organization_id, SYSTEM, (tx) => failRunStart(tx, row.id, reason)),
   }

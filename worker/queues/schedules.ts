@@ -5,12 +5,12 @@ import {
   ScheduleOverlapPolicy,
 } from '@temporalio/client'
 import {
-  claimSchedules,
   type DesiredSchedule,
   markRefused,
   markSynced,
   readSchedule,
   type ScheduleKey,
+  staleSchedules,
 } from '../../db/workflows/schedules.ts'
 import type { fire } from '../../workflows/bundle/index.ts'
 import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
@@ -49,7 +49,7 @@ export function schedulesQueue({
   return {
     name: 'schedules',
     channel: 'agx_schedules',
-    claim: claimSchedules,
+    claim: staleSchedules.claim,
     async start(client, row) {
       const desired = await readSchedule(db.system, row)
       if (!desired) return

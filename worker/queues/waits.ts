@@ -1,5 +1,5 @@
 import type { Database } from '../../db/postgres/connect.ts'
-import { claimAnswered, markNotified, type WaitKey } from '../../db/runs/waits.ts'
+import { answeredWaits, type WaitKey } from '../../db/runs/waits.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { Queue } from '../relay.ts'
 import { workflowIdOf } from './runs.ts'
@@ -12,11 +12,11 @@ import { tellRun } from './unless-gone.ts'
 export const waitsQueue = (db: Database): Queue<WaitKey> => ({
   name: 'waits',
   channel: 'agx_waits',
-  claim: claimAnswered,
+  claim: answeredWaits.claim,
   start(client, { organization_id, run_id: id }) {
     // The first segment of a run that is resumed reads the answer.
     const workflow = client.workflow.getHandle(workflowIdOf({ id, kind: 'run' }))
     return tellRun(db.system, { organization_id, id }, workflow.signal(REFRESH))
   },
-  started: markNotified,
+  started: answeredWaits.release,
 })

@@ -4,15 +4,12 @@ import { requeueDelivery } from '../../db/outgoing/moves/attempts.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 
-/**
- * Longer than the two seconds at which workers renew the slots of their attempts, also after an outage of PostgreSQL.
- */
+/** A relay reports itself every second, and a worker renews the slots of its attempts every two seconds. */
 const SEEN_MS = 3_000
 
 /**
- * Requeues the deliveries whose worker died during or right after an attempt. A first attempt is part of a workflow
- * task, which Temporal gives to another worker only after 30 s, because an attempt may take half of that. A live worker
- * renews the lease of the attempt's slot: a lease that is not renewed between two checks is an interrupted attempt.
+ * Requeues the deliveries of dead relays. Each is checked twice: after an outage of PostgreSQL, live relays report
+ * themselves between the two checks.
  */
 export class InterruptedDeliveries {
   private readonly db: Database

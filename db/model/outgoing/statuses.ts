@@ -7,7 +7,6 @@
  * |---|---|---|---|---|---|
  * | insertDeliveries, insertDelivery | (none) | queued, held | the relay, for each event and endpoint; the API, for a resend or a test | held for `endpoint` if the endpoint is Inactive, for `quota` if the month's quota is used up; a test is always queued | |
  * | markDeliveriesStarted | queued | delivering | the relay, after Temporal accepted the start | of the same release; its first attempt does not hold the row | ends the lease |
- * | releaseAgain | queued | queued | the relay, when Temporal has its workflow already | of the same release; a worker has died within the last minute | counts the release: a new workflow starts; wakes the relay |
  * | failDeliveryStart | queued | failed | the relay, when Temporal rejects the start | of the same release | ends the lease |
  * | beginAttempt | queued, delivering | delivering | the delivery's workflow | of the same release, due as it was read, and with a slot | counts and logs the attempt |
  * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |
@@ -15,13 +14,14 @@
  * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, also of a paused one, which frees the slot; completes the log of the attempt; wakes the relay for the free slot |
  * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the retry schedule was shortened; the API, to cancel | | wakes the relay for the free slot |
  * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when the workflow was terminated, cancelled or failed in Temporal | of the same release | wakes the relay for the free slot |
- * | requeueDelivery | delivering | queued | the sweep, when Temporal does not have the workflow, or it completed without its end in the row; any worker, when the one that had it is gone | of the same release | counts the release: a new workflow continues; wakes the relay |
+ * | requeueDelivery | delivering | queued | the sweep, when Temporal does not have the workflow, or it completed without its end in the row; any worker, when the relay that had it is dead | of the same release and relay | counts the release: a new workflow continues; wakes the relay |
  * | holdDeliveries | queued, delivering | held | whatever makes the endpoint Inactive: the API, a 410, five days without a success | not a test | held for `endpoint`; signals the workflow, which ends |
  * | releaseDeliveries | held | queued, held | the API, when it makes the endpoint Active; the sweep | held for `endpoint`; within the quota queued, else held for `quota` | counts the release: a new workflow continues; charges the quota |
  * | releaseForQuota | held | queued | the sweep, when the month has changed; for one organization the change of its plan | held for `quota`, the endpoint is Active, the quota allows it | counts the release, charges the quota |
  * | pauseDelivery | held, queued, delivering | held | the API | not paused yet | held for `paused`; keeps next_attempt_at; signals the workflow, which ends; wakes the relay for the free slot |
  * | resumeDelivery | held | queued, held | the API | held for `paused`; held for `endpoint` if the endpoint is Inactive, for `quota` if the quota is used up | counts the release: a new workflow continues, when the next attempt is due; charges the quota |
  *
+ * The relay's claim of a queued delivery leases it, and is no move; after a dead relay it counts the release.
  * A move from any other status does not change the delivery. It returns false or the count of moved rows
  * (beginAttempt returns no number; endAttempt returns the status, and always completes the log of the attempt).
  */

@@ -32,11 +32,13 @@ export interface ReadyDelivery {
  * Logs an attempt before it is sent. A retry without a slot takes one: after the lock, so that the statement sees the slots
  * that others took before it, and with COMMIT in the same message, because all claims wait for the lock. (One that was
  * held from before the delivery was read let 20 retries a second begin.)
+ * @param relayId of the worker that makes the attempt.
  * @returns its number, from 1; undefined if no slot is free, or the delivery was held, has ended, or differs from `ready`.
  */
 export async function beginAttempt(
   tx: Tenant,
   id: string,
+  relayId: string,
   ready?: ReadyDelivery,
 ): Promise<number | undefined> {
   const takes = ready?.has_slot === false
@@ -48,9 +50,8 @@ export async function beginAttempt(
   const { rows } = await tx.trx.raw<{ rows: { attempt: number }[] }>(
     `with d as (
        update deliveries d set attempts = attempts + 1, status = 'delivering', next_attempt_at = null,
-         -- keeps the lease of the relay, which has not recorded the start yet
-         lease_until = case when d.status <> 'queued' then lease_until end,
-         held_for = null, slot_wanted_at = null, started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
+         relay_id = :relayId, lease_until = null, held_for = null, slot_wanted_at = null,
+         started_at = coalesce(started_at, now()), slot_until = ${SLOT_END}
        ${takes ? 'from outgoing_webhooks w' : ''}
        where d.organization_id = :organizationId and d.id = :deliveryId and d.status in ('queued', 'delivering')
          ${ready ? 'and d.releases = :releases and d.next_attempt_at is not distinct from cast(:due as timestamptz)' : ''}
@@ -61,6 +62,7 @@ export async function beginAttempt(
     {
       organizationId: tx.organizationId,
       deliveryId: id,
+      relayId,
       ...(ready ? { releases: ready.releases, due: ready.next_attempt_at } : {}),
     } as never,
   )
@@ -150,15 +152,31 @@ export const endUnrecordedDelivery = (
 
 /**
  * Queues a delivery whose workflow Temporal does not have, or has completed without its end in the row (Temporal or this
- * database was restored from a backup), or whose worker died. A new release continues with the next attempt, when it is
- * due; the release before, if it does exist, finds its row released again and ends. @returns false if it is not
- * `delivering`.
+ * database was restored from a backup), or whose relay is dead. A new release continues with the next attempt, when it
+ * is due; the release before, if it does exist, finds its row released again and ends. @returns false if it is not
+ * `delivering`, or not of the given relay.
  */
-export async function requeueDelivery(tx: Tenant, { id, releases }: Release): Promise<boolean> {
+export async function requeueDelivery(
+  tx: Tenant,
+  { id, releases, relay_id }: Release & { relay_id?: string },
+): Promise<boolean> {
   const count = await tx
     .trx('deliveries')
-    .where({ organization_id: tx.organizationId, id, releases, status: 'delivering' })
-    .update({ status: 'queued', held_for: null, lease_until: null, slot_until: null, releases: releases + 1 })
+    .where({
+      organization_id: tx.organizationId,
+      id,
+      releases,
+      status: 'delivering',
+      ...(relay_id && { relay_id }),
+    })
+    .update({
+      status: 'queued',
+      held_for: null,
+      relay_id: null,
+      lease_until: null,
+      slot_until: null,
+      releases: releases + 1,
+    })
   if (count > 0) tx.wake('agx_deliveries')
   return count > 0
 }

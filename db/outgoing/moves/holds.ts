@@ -61,7 +61,8 @@ export async function resumeDelivery(
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update deliveries set
        status = case when cast(:waitsFor as text) is null then 'queued' else 'held' end,
-       held_for = cast(:waitsFor as text), charged = :charged, releases = releases + 1, lease_until = null,
+       held_for = cast(:waitsFor as text), charged = :charged, releases = releases + 1,
+       relay_id = null, lease_until = null,
        next_attempt_at = coalesce(next_attempt_at, case when slot_until > now() then slot_until end)
      where organization_id = :organizationId and id = :id and status = 'held' and held_for = 'paused'`,
     { waitsFor, charged, organizationId: tx.organizationId, id } as never,
@@ -91,8 +92,7 @@ export async function releaseDeliveries(tx: Tenant, webhookId: string): Promise<
        status = case when h.charged or h.place <= :granted then 'queued' else 'held' end,
        held_for = case when h.charged or h.place <= :granted then null else 'quota' end,
        charged = h.charged or h.place <= :granted,
-       lease_until = null,
-       releases = d.releases + 1
+       relay_id = null, lease_until = null, releases = d.releases + 1
      from held h where d.organization_id = :organizationId and d.id = h.id`,
     { ...key, granted },
   )
@@ -137,8 +137,8 @@ export async function releaseWithinQuota(trx: Knex, organizationId: string): Pro
   const granted = await chargeDeliveries(trx, organizationId, rows.length)
   if (granted === 0) return 0
   await trx.raw(
-    `update deliveries set status = 'queued', held_for = null, charged = true, lease_until = null,
-       releases = releases + 1
+    `update deliveries set status = 'queued', held_for = null, charged = true, releases = releases + 1,
+       relay_id = null, lease_until = null
      where organization_id = ? and id = any(?)`,
     [organizationId, rows.slice(0, granted).map(({ id }) => id)],
   )

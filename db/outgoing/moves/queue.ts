@@ -1,9 +1,7 @@
 import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import type { DeliveryStatus, HeldFor } from '../../model/outgoing/statuses.ts'
-import { notify } from '../../postgres/notify.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
-import { HAS_DIED } from '../../runs/relays.ts'
 import { START_END } from '../slot-lease.ts'
 
 /** The creation of deliveries, and their start by the relay; the table is in `statuses.ts`. */
@@ -92,23 +90,6 @@ export async function markDeliveriesStarted(system: System, deliveries: Release[
     ],
   )
   return rowCount
-}
-
-/**
- * Releases a queued delivery whose workflow exists, if a worker has died within the last minute: it may have started the
- * workflow, and with it got the first task, which Temporal gives to another one only after 30 s.
- * @returns whether it was queued.
- */
-export async function releaseAgain(
-  system: System,
-  { organization_id, id, releases }: Release,
-): Promise<boolean> {
-  const count = await system('deliveries')
-    .where({ organization_id, id, releases, status: 'queued' })
-    .whereRaw(HAS_DIED)
-    .update({ status: 'queued', releases: releases + 1, lease_until: null })
-  if (count > 0) await notify(system, 'agx_deliveries')
-  return count > 0
 }
 
 /** Fails a delivery whose start Temporal rejected with `reason`. @returns whether it was queued. */

@@ -9,6 +9,8 @@ import {
   testActor,
 } from '../../support/database.ts'
 
+const RELAY = randomUUID()
+
 describe('the health of an endpoint', function () {
   this.timeout(30_000)
   let db: TestDatabase
@@ -70,7 +72,7 @@ describe('the health of an endpoint', function () {
     await db
       .system('deliveries')
       .insert({ organization_id, id: event, webhook_id: id, event_id: event, status: 'queued' })
-    const failing = async () => (await claimDeliveries(db.system, 1))[0]!.failing
+    const failing = async () => (await claimDeliveries(db.system, RELAY, 1))[0]!.failing
     assert.equal(await failing(), false)
     await db.system('outgoing_webhooks').update({ failing_since: new Date(Date.now() - 11_000) })
     await db.system('deliveries').update({ lease_until: null })

@@ -14,7 +14,7 @@ import {
   releaseForQuota,
   resumeDelivery,
 } from '../../../db/outgoing/moves/holds.ts'
-import { failDeliveryStart, markDeliveriesStarted, releaseAgain } from '../../../db/outgoing/moves/queue.ts'
+import { failDeliveryStart, markDeliveriesStarted } from '../../../db/outgoing/moves/queue.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -115,17 +115,10 @@ describe('the moves of deliveries', function () {
   const started = async (delivery: DeliveryFixture) =>
     (await markDeliveriesStarted(db.system, [delivery])) === 1
   const startFailed = (delivery: DeliveryFixture) => failDeliveryStart(db.system, delivery, 'no such queue')
-  const again = (delivery: DeliveryFixture) => releaseAgain(db.system, delivery)
-  const dead = async (is: boolean) => {
-    await db.system('relays').delete()
-    if (is)
-      await db
-        .system('relays')
-        .insert({ id: randomUUID(), active: 0, seen_at: new Date(Date.now() - 10_000) })
-  }
   const unrecorded = (delivery: DeliveryFixture, to: string) =>
     tenant(delivery, (tx) => endUnrecordedDelivery(tx, delivery, to as Given, 'Terminated.'))
-  const requeue = (delivery: DeliveryFixture) => tenant(delivery, (tx) => requeueDelivery(tx, delivery))
+  const requeue = (delivery: DeliveryFixture & { relay_id?: string }) =>
+    tenant(delivery, (tx) => requeueDelivery(tx, delivery))
   const hold = async (delivery: DeliveryFixture) =>
     (await tenant(delivery, (tx) => holdDeliveries(tx, delivery.webhook_id))) === 1
   const release = async (delivery: DeliveryFixture) =>
@@ -147,17 +140,6 @@ describe('the moves of deliveries', function () {
         act: started,
         unmet: { 'another release': (delivery) => started(later(delivery)) },
       },
-      releaseAgain: {
-        async arrange(delivery) {
-          await ofThisRelease(delivery)
-          await dead(true)
-        },
-        act: again,
-        unmet: {
-          'another release': (delivery) => again(later(delivery)),
-          'no dead worker': (delivery) => dead(false).then(() => again(delivery)),
-        },
-      },
       failDeliveryStart: {
         arrange: ofThisRelease,
         act: startFailed,
@@ -165,7 +147,7 @@ describe('the moves of deliveries', function () {
       },
       beginAttempt: {
         act: async (delivery) =>
-          (await tenant(delivery, (tx) => beginAttempt(tx, delivery.id))) !== undefined,
+          (await tenant(delivery, (tx) => beginAttempt(tx, delivery.id, randomUUID()))) !== undefined,
       },
       'endAttempt, succeeded': { act: (delivery) => attempt(delivery, true, null) },
       'endAttempt, failed': { act: (delivery) => attempt(delivery, false, null) },
@@ -183,7 +165,10 @@ describe('the moves of deliveries', function () {
       requeueDelivery: {
         arrange: ofThisRelease,
         act: requeue,
-        unmet: { 'another release': (delivery) => requeue(later(delivery)) },
+        unmet: {
+          'another release': (delivery) => requeue(later(delivery)),
+          'another relay': (delivery) => requeue({ ...delivery, relay_id: randomUUID() }),
+        },
       },
       holdDeliveries: {
         arrange: (delivery) => delivery.set({ test: false }),

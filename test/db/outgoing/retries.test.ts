@@ -14,6 +14,8 @@ import {
 } from '../../support/database.ts'
 import { planInTenant, planOf, statementsOf } from '../../support/plans.ts'
 
+const RELAY = randomUUID()
+
 /** The slots of due retries, and the rows that they read, without a worker. */
 describe('due retries', function () {
   this.timeout(30_000)
@@ -52,7 +54,7 @@ describe('due retries', function () {
       [organization_id, count, organization_id, webhook_id, share],
     )
   }
-  const claim = () => claimDeliveries(db.system, 32)
+  const claim = () => claimDeliveries(db.system, RELAY, 32)
   const tenant = <T>(work: Parameters<typeof db.tenant<T>>[2]) => db.tenant(organization_id, testActor, work)
   const set = (values: object) => db.system('deliveries').update(values)
   const kinds = (claimed: { retry: boolean }[]) => [
@@ -98,7 +100,7 @@ describe('due retries', function () {
       tenant(async (tx) => {
         const job = await loadDelivery(tx, id)
         if (job!.free! <= 0) return waitForSlot(tx, id).then(() => 'waits')
-        return beginAttempt(tx, id, job)
+        return beginAttempt(tx, id, RELAY, job)
       })
     assert.equal(await begin(ids[0]!), 2)
     await db.system('deliveries').where({ id: ids[1] }).update({ slot_wanted_at: new Date() })
@@ -115,10 +117,14 @@ describe('due retries', function () {
     const [first, second]: string[] = await db.system('deliveries').pluck('id')
     const jobs = await tenant((tx) => Promise.all([first!, second!].map((id) => loadDelivery(tx, id))))
     await db.system('deliveries').where({ id: first }).update({ next_attempt_at: new Date() })
-    assert.equal(await tenant((tx) => beginAttempt(tx, first!, jobs[0])), undefined)
-    assert.equal(await tenant((tx) => beginAttempt(tx, second!, jobs[1])), 2)
+    assert.equal(await tenant((tx) => beginAttempt(tx, first!, RELAY, jobs[0])), undefined)
+    assert.equal(await tenant((tx) => beginAttempt(tx, second!, RELAY, jobs[1])), 2)
     const again = await tenant((tx) => loadDelivery(tx, first!))
-    assert.equal(await tenant((tx) => beginAttempt(tx, first!, again)), undefined, 'the only slot is taken')
+    assert.equal(
+      await tenant((tx) => beginAttempt(tx, first!, RELAY, again)),
+      undefined,
+      'the only slot is taken',
+    )
   })
 
   it('read few rows, however many wait', async () => {
@@ -143,10 +149,10 @@ describe('due retries', function () {
       const inTenant = (work: Parameters<typeof tenant>[0]) => (listened: Database) =>
         listened.tenant(organization_id, testActor, work)
       const works: Record<string, (listened: Database) => Promise<unknown>> = {
-        claim: ({ system }) => claimDeliveries(system, 32),
+        claim: ({ system }) => claimDeliveries(system, RELAY, 32),
         load: inTenant((tx) => loadDelivery(tx, id)),
         begin: inTenant((tx) =>
-          beginAttempt(tx, id, { releases: 0, next_attempt_at: null, has_slot: false }),
+          beginAttempt(tx, id, RELAY, { releases: 0, next_attempt_at: null, has_slot: false }),
         ),
         end: inTenant((tx) => endAttempt(tx, { id, webhookId: webhook_id }, 1, answer, next)),
         wait: inTenant((tx) => waitForSlot(tx, id)),

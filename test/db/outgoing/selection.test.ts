@@ -6,6 +6,8 @@ import { claimDeliveries } from '../../../db/outgoing/queue.ts'
 import { testActor } from '../../support/database.ts'
 import { withApp } from '../../support/with-api.ts'
 
+const RELAY = randomUUID()
+
 /** The events of an endpoint, and the deliveries of a filtered list. */
 describe('the condition of a webhook, and the filters of its log', function () {
   this.timeout(30_000)
@@ -69,7 +71,9 @@ describe('the condition of a webhook, and the filters of its log', function () {
     const { body } = await create({ events: ['order.step'], ordered: true })
     const [a, b] = [randomUUID(), randomUUID()]
     await raise([a, a, b, a].map((id) => ({ name: 'order.step', data: { id } })))
-    const claimed = (await claimDeliveries(db.system, 100)).filter(({ webhook_id }) => webhook_id === body.id)
+    const claimed = (await claimDeliveries(db.system, RELAY, 100)).filter(
+      ({ webhook_id }) => webhook_id === body.id,
+    )
     assert.equal(claimed.length, 2)
     await app('DELETE', `/webhooks/outgoing/${body.id}`)
   })

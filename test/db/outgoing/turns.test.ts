@@ -12,6 +12,8 @@ import {
   testActor,
 } from '../../support/database.ts'
 
+const RELAY = randomUUID()
+
 /** The order of slots: claims without a worker, so that attempts never end, as if receivers hung. */
 describe('the turns of endpoints and organizations', function () {
   this.timeout(30_000)
@@ -53,7 +55,7 @@ describe('the turns of endpoints and organizations', function () {
   async function claimAll(): Promise<Map<string, number>> {
     const counts = new Map<string, number>()
     for (;;) {
-      const claimed = await claimDeliveries(db.system, 32)
+      const claimed = await claimDeliveries(db.system, RELAY, 32)
       if (claimed.length === 0) return counts
       for (const { webhook_id } of claimed) counts.set(webhook_id, (counts.get(webhook_id) ?? 0) + 1)
       await db
@@ -69,21 +71,21 @@ describe('the turns of endpoints and organizations', function () {
     const busy = []
     for (let n = 0; n < 5; n++) busy.push(await createEndpoint(organization))
     for (const endpoint of busy) await queue(endpoint, 50)
-    const started = await claimDeliveries(db.system, 10)
+    const started = await claimDeliveries(db.system, RELAY, 10)
     assert.equal(new Set(started.map(({ webhook_id }) => webhook_id)).size, 5, 'each has its turn')
     const idle = await createEndpoint(organization)
     await queue(idle, 1)
-    const [next] = await claimDeliveries(db.system, 1)
+    const [next] = await claimDeliveries(db.system, RELAY, 1)
     assert.equal(next!.webhook_id, idle.id)
   })
 
   it('give an idle organization the next claim, before the endpoints of a flooding one', async () => {
     const flooding = await createOrganization(db)
     for (let n = 0; n < 20; n++) await queue(await createEndpoint(flooding), 5)
-    await claimDeliveries(db.system, 10)
+    await claimDeliveries(db.system, RELAY, 10)
     const idle = await createEndpoint(await createOrganization(db))
     await queue(idle, 1)
-    const [next] = await claimDeliveries(db.system, 1)
+    const [next] = await claimDeliveries(db.system, RELAY, 1)
     assert.equal(next!.webhook_id, idle.id)
   })
 
@@ -160,7 +162,7 @@ describe('the turns of endpoints and organizations', function () {
     await new Promise((resolve) => setTimeout(resolve, 50))
     await queue(endpoint, 1, { id: other })
     for (let tries = 0; ; tries++) {
-      const claimed = await claimDeliveries(db.system, 32)
+      const claimed = await claimDeliveries(db.system, RELAY, 32)
       if (claimed.length > 0) {
         const { subject_id } = await db.system('deliveries').where({ id: claimed[0]!.id }).first('subject_id')
         assert.deepEqual([claimed.length, subject_id], [1, other])

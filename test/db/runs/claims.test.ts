@@ -4,7 +4,7 @@ import { takesLock } from '../../../db/queue/queue-lock.ts'
 import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
 import { markRunsStarted } from '../../../db/runs/moves/starts.ts'
-import { type RelayCapacity, removeRelay, seeRelay } from '../../../db/runs/relays.ts'
+import { endRelay, type RelayCapacity, seeRelay } from '../../../db/runs/relays.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import {
   createOrganization,
@@ -122,7 +122,7 @@ describe('claims of runs', () => {
     const first = await startRelay()
     const second = await startRelay()
     assert.equal((await claim(first)).length, 1)
-    await removeRelay(db.system, first)
+    await endRelay(db.system, first)
     assert.equal((await claim(second)).length, 1)
   })
 

@@ -5,7 +5,7 @@ import { insertEvents } from '../../../db/events/outbox.ts'
 import { claimRuns } from '../../../db/runs/claims.ts'
 import { lookBack } from '../../../db/runs/event-waits.ts'
 import { listIdleRuns } from '../../../db/runs/queue.ts'
-import { claimAnswered, claimDue, insertWaits } from '../../../db/runs/waits.ts'
+import { answeredWaits, dueWaits, insertWaits } from '../../../db/runs/waits.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -74,7 +74,7 @@ describe(`${WAITING} runs that wait for events`, function () {
     const works: Parameters<typeof statementsOf>[1][] = [
       ({ system }) => claimRuns(system, relay, 100),
       ({ system }) => listIdleRuns(system, '30 seconds', new Date(), 200),
-      ({ system }) => claimDue(system, 100),
+      ({ system }) => dueWaits.claim(system, 100),
     ]
     for (const work of works)
       for (const statement of await statementsOf(db, work)) {
@@ -97,7 +97,7 @@ describe(`${WAITING} runs that wait for events`, function () {
     await raise('deal.won', { id: recordOf(2), n: 3 })
     await matchEvents(db.system)
     assert.deepEqual((await waitOf(2)).answered_at, answered_at)
-    assert.ok((await claimAnswered(db.system, 1_000)).some(({ run_id }) => run_id === recordOf(2)))
+    assert.ok((await answeredWaits.claim(db.system, 1_000)).some(({ run_id }) => run_id === recordOf(2)))
   })
 
   it('are compared one by one if one event is for thousands of them', async () => {
@@ -123,7 +123,7 @@ describe(`${WAITING} runs that wait for events`, function () {
     await raise('sale.begun', { big: false })
     await matchEvents(db.system)
     for (;;) {
-      const due = await claimDue(db.system, 500)
+      const due = await dueWaits.claim(db.system, 500)
       if (due.length === 0) break
       await Promise.all(due.map((key) => db.tenant(organizationId, testActor, (tx) => lookBack(tx, key))))
     }
@@ -166,10 +166,10 @@ describe('the wait for an event', () => {
     })
     const row = () => db.system('run_waits').where({ run_id: id }).first()
     assert.equal((await row()).answered_at, null)
-    const [due] = await claimDue(db.system, 10)
+    const [due] = await dueWaits.claim(db.system, 10)
     assert.equal(due?.id, waitId)
     await db.tenant(organizationId, testActor, (tx) => lookBack(tx, due!))
     assert.equal((await row()).answer.name, 'invoice.paid')
-    assert.equal((await claimAnswered(db.system, 10)).length, 1)
+    assert.equal((await answeredWaits.claim(db.system, 10)).length, 1)
   })
 })

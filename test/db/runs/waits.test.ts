@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { answerParent, insertChildWaits, listAnswers } from '../../../db/runs/children.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
-import { claimAnswered, markNotified } from '../../../db/runs/waits.ts'
+import { answeredWaits } from '../../../db/runs/waits.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -29,22 +29,22 @@ describe('waits for child runs', () => {
         insertChildWaits(tx, parent, [{ path: '', node_id: 'a', child_run_id: child }]),
       )
     await wait()
-    assert.deepEqual(await claimAnswered(db.system, 10), [])
+    assert.deepEqual(await answeredWaits.claim(db.system, 10), [])
     await db.tenant(organizationId, testActor, async (tx) => {
       await cancelRun(tx, child)
       await answerParent(tx, child)
     })
-    const first = await claimAnswered(db.system, 10)
+    const first = await answeredWaits.claim(db.system, 10)
     assert.equal(first.length, 1)
-    assert.deepEqual(await claimAnswered(db.system, 10), [], 'it is leased')
+    assert.deepEqual(await answeredWaits.claim(db.system, 10), [], 'it is leased')
     // After a reset the node waits for the same child again, and is answered at once.
     await wait()
-    await markNotified(db.system, first)
-    const second = await claimAnswered(db.system, 10)
+    await answeredWaits.release(db.system, first)
+    const second = await answeredWaits.claim(db.system, 10)
     assert.equal(second.length, 1)
-    await markNotified(db.system, second)
+    await answeredWaits.release(db.system, second)
     await db.system('run_waits').where({ run_id: parent }).update({ lease_until: null })
-    assert.deepEqual(await claimAnswered(db.system, 10), [])
+    assert.deepEqual(await answeredWaits.claim(db.system, 10), [])
     const answers = await db.tenant(organizationId, testActor, (tx) =>
       listAnswers(tx, parent, [{ path: '', node_id: 'a' }]),
     )

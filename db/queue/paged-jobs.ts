@@ -1,0 +1,45 @@
+import type { System } from '../postgres/tenancy.ts'
+import { defineQueue } from './queue.ts'
+
+/**
+ * Jobs that are too long for one transaction: replays and batches of runs. A worker leases a job, makes pages of it until
+ * its turn is over, and releases it; the next claim, by any worker, goes on. Other jobs have their turns between, and a
+ * worker can stop. A page locks its job, and stores the progress in the same transaction as its effects:
+ * it is made once, even if a worker dies or its lease ends too early.
+ */
+export interface JobKey {
+  organization_id: string
+  id: string
+}
+
+/** Makes the next page. `keepOn`: whether the turn goes on. @returns whether there may be another page now. */
+export type MakePage<Job> = (job: Job, keepOn: () => boolean) => Promise<boolean>
+
+export type PagedJobs<Job extends JobKey> = ReturnType<typeof definePagedJobs<Job>>
+
+const TURN_MS = 2_500
+/** Longer than a turn and the page with which it ends. */
+const LEASE_SECONDS = 15
+
+/** The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), the oldest first. */
+export function definePagedJobs<Job extends JobKey>(
+  table: string,
+  waits: string,
+  returning: readonly string[] = [],
+) {
+  const key = ['organization_id', 'id']
+  const jobs = defineQueue<Job>({ table, key, waits, order: 'created_at', returning, seconds: LEASE_SECONDS })
+  return {
+    claim: jobs.claim,
+    /** Makes pages for a turn, and releases the job, also if a page fails. */
+    async takeTurn(system: System, job: Job, makePage: MakePage<Job>): Promise<void> {
+      const until = Date.now() + TURN_MS
+      const keepOn = () => Date.now() < until
+      try {
+        while (keepOn() && (await makePage(job, keepOn)));
+      } finally {
+        await jobs.release(system, [job])
+      }
+    },
+  }
+}
