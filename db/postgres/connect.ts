@@ -65,15 +65,12 @@ export interface PoolUse {
 
 export function connect(options: ConnectOptions): Database {
   const size = options.poolSize ?? 10
-  const connections = new Set<pg.Client>()
-  const hangs = () => watchdog?.hangs ?? false
-  const app = pool(options, 'agx_app', size, { connections, hangs })
-  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), { connections, hangs })
+  const isBusy = () => Object.values(poolUse()).some(({ used, waiting }) => used + waiting > 0)
+  const watchdog = options.maxWaitMs === undefined ? undefined : new Watchdog(options.url, isBusy)
+  const app = pool(options, 'agx_app', size, watchdog)
+  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), watchdog)
   const notifier = new Notifier(system)
   const poolUse = () => ({ tenant: useOf(app), system: useOf(system) })
-  const isBusy = () => Object.values(poolUse()).some(({ used, waiting }) => used + waiting > 0)
-  const watchdog =
-    options.maxWaitMs === undefined ? undefined : new Watchdog({ url: options.url, connections, isBusy })
   return {
     system,
     notifier,
@@ -116,7 +113,6 @@ export async function ping(system: System): Promise<void> {
 
 /** SQLSTATE. */
 const DEADLOCK = '40P01'
-const CONNECTION_FAILURE = '08006'
 const ATTEMPTS = 3
 const MAX_PAUSE_MS = 100
 
@@ -140,14 +136,14 @@ function pool(
   options: ConnectOptions,
   role: DatabaseRole,
   size: number,
-  { connections, hangs }: { connections: Set<pg.Client>; hangs: () => boolean },
+  watchdog: Watchdog | undefined,
 ): Knex {
   const { maxWaitMs, systemUrl } = options
   const settings = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join(
     '; ',
   )
   const prepare = preparedStatements()
-  const pool = knex({
+  return knex({
     client: 'pg',
     connection: {
       connectionString: role === 'agx_system' ? (systemUrl ?? options.url) : options.url,
@@ -155,6 +151,7 @@ function pool(
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 60_000,
       ...(maxWaitMs !== undefined && { connectionTimeoutMillis: maxWaitMs }),
+      ...(watchdog && { stream: watchdog.stream }),
       // Statements travel without waiting for the answer to the one before; Knex's types do not know it.
       ...({ pipeline: true } as object),
     },
@@ -163,9 +160,9 @@ function pool(
       max: size,
       idleTimeoutMillis: 30_000,
       ...(maxWaitMs !== undefined && { createTimeoutMillis: maxWaitMs }),
+      // A failed connection fails one caller, the one that has waited longest: this soon the next one.
+      createRetryIntervalMillis: 20,
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
-        connections.add(connection)
-        connection.once('end', () => connections.delete(connection))
         prepare(connection)
         oneWritePerTurn(connection)
         connection.query(settings, (error) => done(error, connection))
@@ -175,12 +172,4 @@ function pool(
     // Knex would print what it also throws, past our own log.
     log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })
-  const { client } = pool
-  const acquire = client.acquireConnection.bind(client)
-  client.acquireConnection = async () => {
-    // Work fails at once instead of waiting for a connection.
-    if (hangs()) throw Object.assign(new Error('PostgreSQL does not respond'), { code: CONNECTION_FAILURE })
-    return acquire()
-  }
-  return pool
 }

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import knex from 'knex'
 import pg from 'pg'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-/** connect.ts and watchdog.ts use them without types: an update of knex or pg that changes them must fail here. */
+/** connect.ts uses them without types: an update of knex or pg that changes them must fail here. */
 describe('what we use of the internals of knex and pg', () => {
   let db: TestDatabase
   before(async () => {
@@ -18,16 +17,6 @@ describe('what we use of the internals of knex and pg', () => {
       readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
     )
     for (const name of ['knex', 'pg']) assert.match(dependencies[name], /^\d+\.\d+\.\d+$/, name)
-  })
-
-  it('destroys the socket of a connection, which fails its statements', async () => {
-    const client = new pg.Client({ connectionString: db.url })
-    client.on('error', () => {})
-    await client.connect()
-    const slow = client.query('select pg_sleep(60)')
-    const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
-    connection.stream.destroy()
-    await assert.rejects(slow, /Connection terminated/)
   })
 
   it('sends what is queried while the stream is corked in one write', async () => {
@@ -55,20 +44,5 @@ describe('what we use of the internals of knex and pg', () => {
       assert.deepEqual(db.poolUse().system, { used: 1, idle: 0, waiting: 0 })
     })
     assert.deepEqual(db.poolUse().system, { used: 0, idle: 1, waiting: 0 })
-  })
-
-  it('gives each statement its connection by acquireConnection of the client', async () => {
-    const pool = knex({ client: 'pg', connection: db.url })
-    const { client } = pool
-    client.acquireConnection = () => Promise.reject(new Error('no connection'))
-    try {
-      await assert.rejects(pool.raw('select 1'), /no connection/)
-      await assert.rejects(
-        pool.transaction((trx) => trx.raw('select 1')),
-        /no connection/,
-      )
-    } finally {
-      await pool.destroy()
-    }
   })
 })
