@@ -5,7 +5,6 @@ import type { Actor } from '../model/actor.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import { Notifier } from './notify.ts'
-import { oneWritePerTurn } from './one-write.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
@@ -164,7 +163,6 @@ function pool(
       createRetryIntervalMillis: 20,
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
         prepare(connection)
-        oneWritePerTurn(connection)
         connection.query(settings, (error) => done(error, connection))
       },
     },

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
-import pg from 'pg'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 /** connect.ts uses them without types: an update of knex or pg that changes them must fail here. */
@@ -17,25 +15,6 @@ describe('what we use of the internals of knex and pg', () => {
       readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
     )
     for (const name of ['knex', 'pg']) assert.match(dependencies[name], /^\d+\.\d+\.\d+$/, name)
-  })
-
-  it('sends what is queried while the stream is corked in one write', async () => {
-    const client = new pg.Client({ connectionString: db.url, pipeline: true } as pg.ClientConfig)
-    await client.connect()
-    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
-    await client.query('select 1')
-    const before = stream.bytesWritten
-    stream.cork()
-    const answers = [
-      client.query('begin'),
-      client.query('select $1::text as a', ['x']),
-      client.query('commit'),
-    ]
-    assert.equal(stream.writableLength, stream.bytesWritten - before)
-    stream.uncork()
-    const [, { rows }] = (await Promise.all(answers)) as [unknown, pg.QueryResult, unknown]
-    assert.deepEqual(rows, [{ a: 'x' }])
-    await client.end()
   })
 
   it('counts the connections of a pool', async () => {
