@@ -215,7 +215,6 @@ async function oneSegment(
   events.push(...(await beginWaits(tx, run, withoutCancelled(waits, gone), linkOf)))
   const hasFamily = run.parent_run_id !== null || hasWaits || waits.length > 0
   const cancelled = end ? [] : gone
-  if (end ? !hasFamily : cancelled.length === 0) tx.last()
   if (tx.spans) traceSegment(tx, run, program, nodes, end)
   await recordSegment(belowRun(tx, run), run.id, {
     temporal_run_id: temporalRun.id,

@@ -125,7 +125,6 @@ async function begin(
   }
   // The values of this moment: one that is replaced is used by the next attempt.
   const secrets = await openSecrets(tx, secretsKey)
-  tx.last()
   await beginAttempt(tx, input, token)
   return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets }
 }

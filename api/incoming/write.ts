@@ -31,12 +31,11 @@ export async function writeTogether(db: Database, all: Accepted[]): Promise<obje
   const actor: Actor = { type: 'webhook', id }
   let isEnding = false
   try {
-    return await db.tenant(organization_id, actor, (tx) => {
+    return await db.tenant(organization_id, actor, async (tx) => {
       isEnding = false
-      return perform(tx, all, () => {
-        isEnding = true
-        tx.last()
-      })
+      const answers = await perform(tx, all)
+      isEnding = true
+      return answers
     })
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error
@@ -45,7 +44,7 @@ export async function writeTogether(db: Database, all: Accepted[]): Promise<obje
   }
 }
 
-async function perform(tx: Tenant, all: Accepted[], end: () => void): Promise<object[]> {
+async function perform(tx: Tenant, all: Accepted[]): Promise<object[]> {
   const { webhook } = all[0]!.call
   const earlier = await earlierAnswers(tx, all)
   const fresh = all.filter((one) => !earlier.has(one))
@@ -79,7 +78,6 @@ async function perform(tx: Tenant, all: Accepted[], end: () => void): Promise<ob
     webhook.id,
     claimed.map(({ call, answer }) => ({ fingerprint: call.delivery!.fingerprint, answer })),
   )
-  end()
   await insertLogs(tx, done.map(logOf))
   return done.map(({ answer, message, warnings }) => ({
     success: true,

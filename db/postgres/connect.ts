@@ -39,7 +39,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export type TenantOptions = Pick<TransactionOptions, 'readOnly' | 'afterBegin'>
+export type TenantOptions = Pick<TransactionOptions, 'readOnly' | 'oneStatement' | 'afterBegin'>
 
 /** With one URL, its login switches to the roles; with two, each role logs in by itself. */
 export interface ConnectOptions extends DatabaseUrls {
