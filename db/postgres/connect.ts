@@ -84,17 +84,12 @@ export function connect(options: ConnectOptions): Database {
           app,
           organizationId,
           (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), ...traced }),
-          {
-            traceId: trace?.traceId,
-            ...tenantOptions,
-            afterCommit: (send) => notifier.sendWith(send, wakes),
-          },
+          { traceId: trace?.traceId, ...tenantOptions },
         )
         return { result, wakes, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
-      // Those that were not sent after the commit.
-      for (const [channel, payload] of wakes.take()) notifier.send(channel, payload)
+      for (const [channel, payload] of wakes.all()) notifier.send(channel, payload)
       return result
     },
     async close() {

@@ -71,7 +71,7 @@ export const tenantOf = (
 export const OF_ORGANIZATION = 'organization_id = (select ?::uuid)'
 
 /** A notification: its channel, and its payload or ''. */
-export type Wake = [Channel, string]
+type Wake = [Channel, string]
 
 /** The distinct notifications requested by one transaction. */
 export class Wakes {
@@ -81,11 +81,8 @@ export class Wakes {
     this.payloads.set(`${channel}:${payload}`, [channel, payload])
   }
 
-  /** Those that were not taken yet. */
-  take(): Wake[] {
-    const taken = [...this.payloads.values()]
-    this.payloads.clear()
-    return taken
+  all(): Iterable<Wake> {
+    return this.payloads.values()
   }
 }
 

@@ -32,8 +32,6 @@ export interface TransactionOptions {
   first?: string | undefined
   /** Called when BEGIN is sent: may send a statement with it, before those of `work`. */
   afterBegin?: ((send: Send) => void) | undefined
-  /** Called when COMMIT is sent: may send a statement with it, which runs in a transaction of its own. */
-  afterCommit?: (send: Send) => void
 }
 
 /**
@@ -45,7 +43,7 @@ export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  { traceId, readOnly, oneStatement, first, afterBegin, afterCommit }: TransactionOptions = {},
+  { traceId, readOnly, oneStatement, first, afterBegin }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
@@ -58,7 +56,6 @@ export async function transaction<T>(
     if (ended) return ended
     ended = connection.query(command)
     ended.catch(() => {})
-    if (command === 'COMMIT') afterCommit?.((statement) => connection.query(statement))
     return ended
   }
   const send = (...statement: Parameters<pg.Client['query']>) => {
