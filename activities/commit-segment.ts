@@ -208,7 +208,6 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   const requested = await beginNewWaits(work, withoutCancelled(result.waits, cancelled))
   const endsFamily = end !== undefined && (run.parent_run_id !== null || hasWaits)
   const cancelsWaits = !end && cancelled.length > 0
-  if (!endsFamily && !cancelsWaits) tx.last()
   if (tx.spans) traceSegment(work, result.nodes, end)
   await recordSegment(belowRun(tx, run), run.id, {
     temporal_run_id: work.temporalRun.id,

@@ -114,7 +114,6 @@ async function record(
   next: Date | null,
 ) {
   await noteEndpointHealth(tx, job, result)
-  tx.last()
   return endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)
 }
 

@@ -125,7 +125,6 @@ async function begin(
   }
   // The current values: the next attempt uses those that are replaced meanwhile.
   const secrets = await openSecrets(tx, secretsKey)
-  tx.last()
   await beginAttempt(tx, input, token)
   return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets }
 }

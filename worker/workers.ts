@@ -60,9 +60,22 @@ export const MOST_RUNS = ACTIVITIES * 1.25
 
 const FILES_AT_ONCE = 4
 
+/**
+ * A longer activation of a workflow is terminated, and Node 20 may abort the process then ("async hook stack has become
+ * corrupted": https://github.com/nodejs/node/issues/43135). Ours take milliseconds: only a process that was frozen, or that
+ * has no CPU time, exceeds the SDK's default of 5 s. The SDK passes the option on, but does not declare it.
+ */
+const ACTIVATION = { isolateExecutionTimeout: '1 minute' }
+const ACTIVATION_MS = 60_000
+
 /** The Temporal workers of this process, one for each task queue. */
-export function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  return withWorkflowThreads({ stackTraces: options.stackTraces ?? false }, () => createAll(options))
+export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
+  const { stackTraces = false } = options
+  const workers = await withWorkflowThreads({ stackTraces }, () => createAll(options))
+  for (const { options } of workers)
+    if (options.isolateExecutionTimeoutMs !== ACTIVATION_MS)
+      throw new Error('@temporalio/worker ignores isolateExecutionTimeout: worker/workers.ts')
+  return workers
 }
 
 /**
@@ -75,6 +88,7 @@ const POLLS = 16
 function createAll(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue } = options
   const shared = {
+    ...ACTIVATION,
     connection,
     namespace,
     workflowBundle: { codePath: options.bundle },
@@ -115,6 +129,7 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
     }),
     // Activities only: the first worker runs the workflows of files, because another workflow thread costs 30 MB.
     Worker.create({
+      ...ACTIVATION,
       connection,
       namespace,
       interceptors: shared.interceptors,

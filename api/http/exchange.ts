@@ -97,12 +97,17 @@ export class Exchange implements RouteRequest {
   /** The scopes that the handler required, besides those of the route. */
   readonly requiredScopes = new Set<Scope>()
 
+  private begin<T>(work: (tx: Tenant) => Promise<T>, options: TenantOptions): Promise<T> {
+    return this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace, options)
+  }
+
   // Arrow functions, because handlers destructure the request: `({ body, tenant }) => …`.
 
   tenant = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
-    this.transaction
-      ? work(this.transaction)
-      : this.deps.db.tenant(this.caller.organization.id, this.actor, work, this.trace, this.options)
+    this.transaction ? work(this.transaction) : this.begin(work, this.options)
+
+  oneStatement = <T>(work: (tx: Tenant) => Promise<T>): Promise<T> =>
+    this.transaction ? work(this.transaction) : this.begin(work, { ...this.options, oneStatement: true })
 
   requireScopes = (needed: readonly Scope[]): void => {
     requireScopes(this.caller, needed)

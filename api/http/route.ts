@@ -125,6 +125,11 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   /** Runs `work` in a transaction of the caller's organization, with the caller as actor. */
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**
+   * `tenant` for work of exactly one statement, with which COMMIT is sent. GET of one record takes 1.2 to 1.4 times the
+   * CPU time of API and PostgreSQL without it.
+   */
+  oneStatement<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
+  /**
    * Commits early. With an Idempotency-Key the request is one transaction, which ends when the handler returns. A
    * handler that waits for another process to act on its writes (the end of a run) must call this first. A retry gets
    * 409 until the handler returns; if the process dies first, the retry gets `answer` some seconds later. No-op without

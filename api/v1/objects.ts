@@ -97,11 +97,8 @@ function routesOf(entity: KindName): Route[] {
       summary: `Retrieve ${withArticle(object)}`,
       response: { status: 200, schema: record },
       etag: true,
-      handler: async ({ params, tenant, setHeader }) => {
-        const found = await tenant((tx) => {
-          tx.last()
-          return findRecord(tx, entity, params.entity_id)
-        })
+      handler: async ({ params, tenant, oneStatement, setHeader }) => {
+        const found = await oneStatement((tx) => findRecord(tx, entity, params.entity_id))
         // A record that is not found may have been merged into another.
         return withETag(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
       },

@@ -144,10 +144,9 @@ async function startKnown(
   // Invalid inputs are reported against the current workflow, which is read again.
   const { inputs: checked, problems } = checkInputs(known.inputs, inputs)
   if (problems.length > 0) return undefined
-  const runId = await request.tenant((tx) => {
-    tx.last()
-    return createRunIfCurrent(tx, newRun(request, known, checked), 'name' in reference)
-  })
+  const runId = await request.oneStatement((tx) =>
+    createRunIfCurrent(tx, newRun(request, known, checked), 'name' in reference),
+  )
   return runId === undefined ? undefined : { workflow: known, runId }
 }
 
@@ -163,7 +162,6 @@ async function startRead(
     const checked = checkedInputs(workflow.program, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, preview: previewOf(workflow, checked, deps.config) }
-    tx.last()
     return { workflow, runId: await createRun(tx, newRun(request, workflow, checked)) }
   })
   if (current && started.runId !== undefined)

@@ -104,12 +104,11 @@ class RolledBack extends Error {
 async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Promise<Answer[]> {
   let isEnding = false
   try {
-    return await db.tenant(webhook.organization_id, { type: 'webhook', id: webhook.id }, (tx) => {
+    return await db.tenant(webhook.organization_id, { type: 'webhook', id: webhook.id }, async (tx) => {
       isEnding = false
-      return write(tx, webhook, all, () => {
-        isEnding = true
-        tx.last()
-      })
+      const answers = await write(tx, webhook, all)
+      isEnding = true
+      return answers
     })
   } catch (error) {
     if (isDatabaseUnavailable(error)) throw error
@@ -118,8 +117,7 @@ async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Prom
   }
 }
 
-/** @param end is called before the last statement. */
-async function write(tx: Tenant, webhook: Receiver, all: Checked[], end: () => void): Promise<Answer[]> {
+async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Answer[]> {
   const earlier = await earlierAnswers(tx, webhook, all)
   const fresh = all.filter((one) => !earlier.has(one))
   for (const one of fresh) {
@@ -142,7 +140,6 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[], end: () => v
     webhook.id,
     claimed.map(([{ request }, { answer }]) => ({ fingerprint: request.log.fingerprint, answer })),
   )
-  end()
   await insertLogs(
     tx,
     zip(all, done).map(([one, its]) => rowOf(webhook, one, its)),

@@ -5,7 +5,6 @@ import type { Actor } from '../model/actor.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import { Notifier } from './notify.ts'
-import { oneWritePerTurn } from './one-write.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
 import { sqlState } from './sql-state.ts'
@@ -40,7 +39,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export type TenantOptions = Pick<TransactionOptions, 'readOnly' | 'afterBegin'>
+export type TenantOptions = Pick<TransactionOptions, 'readOnly' | 'oneStatement' | 'afterBegin'>
 
 /** With one URL, its login switches to the roles; with two, each role logs in by itself. */
 export interface ConnectOptions extends DatabaseUrls {
@@ -65,15 +64,12 @@ export interface PoolUse {
 
 export function connect(options: ConnectOptions): Database {
   const size = options.poolSize ?? 10
-  const connections = new Set<pg.Client>()
-  const hangs = () => watchdog?.hangs ?? false
-  const app = pool(options, 'agx_app', size, { connections, hangs })
-  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), { connections, hangs })
+  const isBusy = () => Object.values(poolUse()).some(({ used, waiting }) => used + waiting > 0)
+  const watchdog = options.maxWaitMs === undefined ? undefined : new Watchdog(options.url, isBusy)
+  const app = pool(options, 'agx_app', size, watchdog)
+  const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), watchdog)
   const notifier = new Notifier(system)
   const poolUse = () => ({ tenant: useOf(app), system: useOf(system) })
-  const isBusy = () => Object.values(poolUse()).some(({ used, waiting }) => used + waiting > 0)
-  const watchdog =
-    options.maxWaitMs === undefined ? undefined : new Watchdog({ url: options.url, connections, isBusy })
   return {
     system,
     notifier,
@@ -88,17 +84,12 @@ export function connect(options: ConnectOptions): Database {
           app,
           organizationId,
           (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), ...traced }),
-          {
-            traceId: trace?.traceId,
-            ...tenantOptions,
-            afterCommit: (send) => notifier.sendWith(send, wakes),
-          },
+          { traceId: trace?.traceId, ...tenantOptions },
         )
         return { result, wakes, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
-      // Those that were not sent after the commit.
-      for (const [channel, payload] of wakes.take()) notifier.send(channel, payload)
+      for (const [channel, payload] of wakes.all()) notifier.send(channel, payload)
       return result
     },
     async close() {
@@ -116,7 +107,6 @@ export async function ping(system: System): Promise<void> {
 
 /** SQLSTATE. */
 const DEADLOCK = '40P01'
-const CONNECTION_FAILURE = '08006'
 const ATTEMPTS = 3
 const MAX_PAUSE_MS = 100
 
@@ -140,14 +130,14 @@ function pool(
   options: ConnectOptions,
   role: DatabaseRole,
   size: number,
-  { connections, hangs }: { connections: Set<pg.Client>; hangs: () => boolean },
+  watchdog: Watchdog | undefined,
 ): Knex {
   const { maxWaitMs, systemUrl } = options
   const settings = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join(
     '; ',
   )
   const prepare = preparedStatements()
-  const pool = knex({
+  return knex({
     client: 'pg',
     connection: {
       connectionString: role === 'agx_system' ? (systemUrl ?? options.url) : options.url,
@@ -155,6 +145,7 @@ function pool(
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: 60_000,
       ...(maxWaitMs !== undefined && { connectionTimeoutMillis: maxWaitMs }),
+      ...(watchdog && { stream: watchdog.stream }),
       // Statements travel without waiting for the answer to the one before; Knex's types do not know it.
       ...({ pipeline: true } as object),
     },
@@ -163,11 +154,10 @@ function pool(
       max: size,
       idleTimeoutMillis: 30_000,
       ...(maxWaitMs !== undefined && { createTimeoutMillis: maxWaitMs }),
+      // A failed connection fails one caller, the one that has waited longest: this soon the next one.
+      createRetryIntervalMillis: 20,
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
-        connections.add(connection)
-        connection.once('end', () => connections.delete(connection))
         prepare(connection)
-        oneWritePerTurn(connection)
         connection.query(settings, (error) => done(error, connection))
       },
     },
@@ -175,12 +165,4 @@ function pool(
     // Knex would print what it also throws, past our own log.
     log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })
-  const { client } = pool
-  const acquire = client.acquireConnection.bind(client)
-  client.acquireConnection = async () => {
-    // Work fails at once instead of waiting for a connection.
-    if (hangs()) throw Object.assign(new Error('PostgreSQL does not respond'), { code: CONNECTION_FAILURE })
-    return acquire()
-  }
-  return pool
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import pg from 'pg'
-import type { Channel, System, Wake, Wakes } from './tenancy.ts'
+import type { Channel, System } from './tenancy.ts'
 
 /** Of the listener. */
 const CONNECT_MS = 10_000
@@ -14,13 +14,14 @@ export async function notify(system: System, channel: Channel): Promise<void> {
 }
 
 /**
- * Sends NOTIFY for a whole process: one statement at a time; requests in the meantime are coalesced into the next one.
+ * Sends NOTIFY for a whole process, as statements of their own: NOTIFY takes a lock on the whole database until its
+ * transaction ends, so it follows the commit of what it tells. One statement at a time; requests in the meantime are
+ * coalesced into the next one.
  * Payloads of a channel are joined with commas. A lost notification costs one polling interval, so errors are ignored.
  */
 export class Notifier {
   private waiting = new Map<Channel, Set<string>>()
   private sending: Promise<void> | undefined
-  private withCommit = false
   private readonly db: Knex
 
   constructor(db: Knex) {
@@ -33,22 +34,6 @@ export class Notifier {
     this.sending ??= this.drain()
   }
 
-  /**
-   * Sends the wakes of a transaction with its COMMIT: at once, and by the same system call. While other notifications are
-   * on their way it leaves them: then many transactions share a notification.
-   */
-  sendWith(send: (statement: pg.QueryConfig) => Promise<unknown>, wakes: Wakes): void {
-    if (this.sending || this.withCommit) return
-    const statement = notificationOf(wakes.take())
-    if (!statement) return
-    this.withCommit = true
-    send(statement)
-      .catch(() => {})
-      .finally(() => {
-        this.withCommit = false
-      })
-  }
-
   async close(): Promise<void> {
     await this.sending
   }
@@ -59,24 +44,16 @@ export class Notifier {
       const batch = this.waiting
       this.waiting = new Map()
       const messages = [...batch].flatMap(([channel, payloads]) =>
-        chunk([...payloads].filter(Boolean)).map((payload): Wake => [channel, payload]),
+        chunk([...payloads].filter(Boolean)).map((payload) => ({ channel, payload })),
       )
-      await this.db.raw(notifySql('?'), [toJson(messages)]).catch(() => {})
+      await this.db.raw(NOTIFY, [JSON.stringify(messages)]).catch(() => {})
     }
     this.sending = undefined
   }
 }
 
-const notifySql = (json: string) =>
-  `select pg_notify(m.channel, m.payload) from jsonb_to_recordset(${json}) as m(channel text, payload text)`
-const toJson = (wakes: Wake[]) => JSON.stringify(wakes.map(([channel, payload]) => ({ channel, payload })))
-
-/**
- * The statement that sends a few notifications, undefined for none. NOTIFY takes a lock on the whole database until its
- * transaction ends: it must follow the commit of what it tells.
- */
-const notificationOf = (wakes: Wake[]): pg.QueryConfig | undefined =>
-  wakes.length === 0 ? undefined : { text: notifySql('$1'), values: [toJson(wakes)] }
+const NOTIFY =
+  'select pg_notify(m.channel, m.payload) from jsonb_to_recordset(?) as m(channel text, payload text)'
 
 function chunk(payloads: string[]): string[] {
   const chunks = ['']

@@ -41,11 +41,10 @@ export function claimAlone<Row>(
   return transaction(
     system,
     undefined,
-    async ({ trx, last }) => {
-      last()
+    async ({ trx }) => {
       const { rows } = await trx.raw<{ rows: Row[] }>(sql, bindings)
       return rows
     },
-    { first },
+    { first, oneStatement: true },
   )
 }

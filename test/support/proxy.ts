@@ -7,8 +7,6 @@ export interface TestProxy {
   url: string
   hang(): void
   resume(): void
-  /** What clients have sent since the last call, by packet. */
-  takeSent(): string[]
   /** Holds the target's responses on the current connections until a client has sent this text. */
   holdAnswersUntil(text: string): void
   close(): void
@@ -20,11 +18,9 @@ export async function startProxy(target: string): Promise<TestProxy> {
   const upstreams = new Set<Socket>()
   let hangs = false
   let awaited: string | undefined
-  let sent: string[] = []
   const server = createServer((client) => {
     const upstream = connect(Number(url.port), url.hostname)
     client.on('data', (chunk) => {
-      sent.push(chunk.toString('latin1'))
       if (awaited === undefined || !chunk.includes(awaited)) return
       awaited = undefined
       upstream.resume()
@@ -58,11 +54,6 @@ export async function startProxy(target: string): Promise<TestProxy> {
     resume() {
       hangs = false
       for (const socket of sockets) socket.resume()
-    },
-    takeSent() {
-      const taken = sent
-      sent = []
-      return taken
     },
     holdAnswersUntil(text) {
       awaited = text

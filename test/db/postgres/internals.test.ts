@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
-import knex from 'knex'
-import pg from 'pg'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-/**
- * connect.ts and watchdog.ts use these members without types: an update of knex or pg that changes them must fail here.
- */
+/** connect.ts uses them without types: an update of knex or pg that changes them must fail here. */
 describe('what we use of the internals of knex and pg', () => {
   let db: TestDatabase
   before(async () => {
@@ -22,55 +17,11 @@ describe('what we use of the internals of knex and pg', () => {
     for (const name of ['knex', 'pg']) assert.match(dependencies[name], /^\d+\.\d+\.\d+$/, name)
   })
 
-  it('destroys the socket of a connection, which fails its statements', async () => {
-    const client = new pg.Client({ connectionString: db.url })
-    client.on('error', () => {})
-    await client.connect()
-    const slow = client.query('select pg_sleep(60)')
-    const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
-    connection.stream.destroy()
-    await assert.rejects(slow, /Connection terminated/)
-  })
-
-  it('sends what is queried while the stream is corked in one write', async () => {
-    const client = new pg.Client({ connectionString: db.url, pipeline: true } as pg.ClientConfig)
-    await client.connect()
-    const { stream } = (client as unknown as { connection: { stream: Socket } }).connection
-    await client.query('select 1')
-    const before = stream.bytesWritten
-    stream.cork()
-    const answers = [
-      client.query('begin'),
-      client.query('select $1::text as a', ['x']),
-      client.query('commit'),
-    ]
-    assert.equal(stream.writableLength, stream.bytesWritten - before)
-    stream.uncork()
-    const [, { rows }] = (await Promise.all(answers)) as [unknown, pg.QueryResult, unknown]
-    assert.deepEqual(rows, [{ a: 'x' }])
-    await client.end()
-  })
-
   it('counts the connections of a pool', async () => {
     await db.system.transaction(async (trx) => {
       await trx.raw('select 1')
       assert.deepEqual(db.poolUse().system, { used: 1, idle: 0, waiting: 0 })
     })
     assert.deepEqual(db.poolUse().system, { used: 0, idle: 1, waiting: 0 })
-  })
-
-  it('gives each statement its connection by acquireConnection of the client', async () => {
-    const pool = knex({ client: 'pg', connection: db.url })
-    const { client } = pool
-    client.acquireConnection = () => Promise.reject(new Error('no connection'))
-    try {
-      await assert.rejects(pool.raw('select 1'), /no connection/)
-      await assert.rejects(
-        pool.transaction((trx) => trx.raw('select 1')),
-        /no connection/,
-      )
-    } finally {
-      await pool.destroy()
-    }
   })
 })

@@ -124,44 +124,37 @@ describe('transactions of one organization', () => {
     assert.equal(await count('test.more'), 0)
   })
 
+  it('of one statement commit together with it, and refuse another', async () => {
+    const inOne = <T>(work: (trx: Knex) => Promise<T>) =>
+      db.tenant(organization, testActor, ({ trx }) => work(trx), undefined, { oneStatement: true })
+    await inOne((trx) => insert(trx, 'test.one'))
+    assert.equal(await count('test.one'), 1)
+    await assert.rejects(
+      inOne((trx) => trx.raw('select 1 / 0')),
+      /division by zero/,
+    )
+    await assert.rejects(
+      inOne(async (trx) => {
+        await trx.raw('select 1')
+        await insert(trx, 'test.second')
+      }),
+      /has ended/,
+    )
+    assert.equal(await count('test.second'), 0)
+  })
+
   it('send BEGIN, the statements and COMMIT without waiting for answers', async () => {
     const proxy = await startProxy(db.url)
     const proxied = connect({ url: proxy.url })
     const names = () =>
-      proxied.tenant(organization, testActor, ({ trx, last }) => {
-        last()
-        return trx('organizations').pluck('id')
+      proxied.tenant(organization, testActor, ({ trx }) => trx('organizations').pluck('id'), undefined, {
+        oneStatement: true,
       })
     // Connects and prepares the statement.
     await names()
     // COMMIT would never arrive if any statement waited for a result.
     proxy.holdAnswersUntil('COMMIT')
     assert.deepEqual(await names(), [organization])
-    await proxied.close()
-    proxy.close()
-  })
-
-  it('send BEGIN, statement, COMMIT and the notification that follows in one packet', async () => {
-    const proxy = await startProxy(db.url)
-    const proxied = connect({ url: proxy.url })
-    const names = (wakes: boolean) =>
-      proxied.tenant(organization, testActor, ({ trx, last, wake }) => {
-        if (wakes) wake('agx_runs')
-        last()
-        return trx('organizations').pluck('id')
-      })
-    // Connects and prepares the statement without a notification, which might still be pending and delay the next one.
-    await names(false)
-    proxy.takeSent()
-    await names(true)
-    const sent = proxy.takeSent()
-    assert.equal(sent.length, 1)
-    const order = ['BEGIN', 'COMMIT', 'agx_runs'].map((text) => sent[0]!.indexOf(text))
-    assert.deepEqual(
-      order,
-      order.toSorted((a, b) => a - b),
-    )
-    assert.ok(!order.includes(-1))
     await proxied.close()
     proxy.close()
   })
