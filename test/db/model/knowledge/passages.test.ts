@@ -114,11 +114,10 @@ describe('the passages of a document', () => {
     ['one word', 'x'.repeat(1_000_000), 'text'],
   ] as const)
     it(`are made of 1 MB of ${what} by few steps for each character`, async () => {
-      let passages: unknown[] = []
-      const steps = await stepsOf(() => {
-        passages = passagesOf(body, format)
-      })
-      ok(passages.length < 3_000)
-      ok(steps < 20 * body.length, `${steps} steps`)
+      // A square of the length would take minutes.
+      ok(passagesOf(body, format).length < 3_000)
+      const part = body.slice(0, 50_000)
+      const steps = await stepsOf(() => passagesOf(part, format))
+      ok(steps < 20 * part.length, `${steps} steps`)
     })
 })
