@@ -63,12 +63,20 @@ const BEAT_MS = 1_000
  */
 const START_MS = 120_000
 
+interface RelayDeps {
+  db: Database
+  client: Client
+  log: Logger
+  /** Milliseconds from a claim to the next where nothing wakes the queue. Default: a second. */
+  pollMs?: number | undefined
+}
+
 /** Runs its queues until closed: claims rows, starts them in parallel, records the starts in batches. */
 export class Relay {
   private readonly loops: QueueLoop<unknown>[]
   private readonly listener: Listener
 
-  constructor(deps: { db: Database; client: Client; log: Logger; queues: Queue<unknown>[] }) {
+  constructor(deps: RelayDeps & { queues: Queue<unknown>[] }) {
     this.loops = deps.queues.map((queue) => new QueueLoop(deps, queue))
     const channels = new Set(this.loops.map((loop) => loop.queue.channel))
     this.listener = new Listener(
@@ -98,6 +106,7 @@ class QueueLoop<Row> {
   private readonly db: Database
   private readonly client: Client
   private readonly log: Logger
+  private readonly pollMs: number
   private readonly starting = new Set<Promise<void>>()
   /** The claimed rows whose start is not recorded yet. */
   private readonly claimed = new Set<Row>()
@@ -110,11 +119,12 @@ class QueueLoop<Row> {
   private loop: Promise<void> | undefined
   private beating: Promise<void> | undefined
 
-  constructor(deps: { db: Database; client: Client; log: Logger }, queue: Queue<Row>) {
+  constructor(deps: RelayDeps, queue: Queue<Row>) {
     this.queue = queue
     this.db = deps.db
     this.client = deps.client
     this.log = deps.log.child({ queue: queue.name })
+    this.pollMs = deps.pollMs ?? POLL_MS
   }
 
   run(): void {
@@ -155,7 +165,7 @@ class QueueLoop<Row> {
         this.starting.add(start)
       }
       if (rows.length === limit && limit > 0) continue
-      await this.sleep(POLL_MS)
+      await this.sleep(this.pollMs)
       const least = this.starting.size > 0 ? BUSY_PACE_MS : PACE.min
       const pace = Math.max(
         Math.min(Math.max(least, claimMs / PACE.share), PACE.max),

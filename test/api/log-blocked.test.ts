@@ -11,7 +11,7 @@ const REQUESTS = 2_000
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
 describe('an api process whose log cannot be written', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   const folder = mkdtempSync(join(tmpdir(), 'agx-log-'))
   let db: TestDatabase
   let api: TestProcess | undefined
@@ -45,7 +45,7 @@ describe('an api process whose log cannot be written', function () {
     for (let sent = 0; sent < count; sent += 50)
       await Promise.all(
         Array.from({ length: 50 }, async () => {
-          const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) })
+          const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(30_000) })
           assert.equal(response.status, 200)
           await response.arrayBuffer()
         }),
@@ -55,7 +55,7 @@ describe('an api process whose log cannot be written', function () {
   async function ends(process: TestProcess): Promise<void> {
     const { code, milliseconds } = await process.stop()
     assert.equal(code, 0)
-    assert.ok(milliseconds < 5_000, `it took ${milliseconds} ms`)
+    assert.ok(milliseconds < 30_000, `it took ${milliseconds} ms`)
   }
 
   it('serves and ends while nobody reads its pipe', async () => {

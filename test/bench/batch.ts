@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { searchTextOf, writableColumns } from '../../db/model/records/columns.ts'
@@ -22,8 +23,6 @@ const MILLION = 1_000_000
 export async function benchBatch(db: Database, { api, key, id, contacts }: Target): Promise<void> {
   const client = new pg.Client({ connectionString: db.url })
   await client.connect()
-  await client.query('set role agx_app')
-  await client.query("select set_config('app.organization_id', $1, false)", [id])
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   let made = Date.now() % MILLION
   const inputs = () => Array.from({ length: SIZE }, () => inputAt(made++))
@@ -33,14 +32,20 @@ export async function benchBatch(db: Database, { api, key, id, contacts }: Targe
     headers,
     body: JSON.stringify({ operations: inputs().map((data) => ({ op: 'create', data })) }),
   })
-  await load(api, 1, 1, shot)
-  const pairs = await inTurns(
-    ROUNDS,
-    () => load(api, 1, SECONDS, shot),
-    () => insertFor(client, id, inputs),
-  )
-  printPairs(`batch of ${SIZE} at ${contacts}`, pairs)
-  await client.end()
+  try {
+    await client.query('set role agx_app')
+    await client.query("select set_config('app.organization_id', $1, false)", [id])
+    await load(api, 1, 1, shot)
+    const pairs = await inTurns(
+      ROUNDS,
+      () => load(api, 1, SECONDS, shot),
+      () => insertFor(client, id, inputs),
+    )
+    printPairs(`batch of ${SIZE} at ${contacts}`, pairs)
+  } finally {
+    // Also after an error: the end of PostgreSQL under an open connection would hide it.
+    await client.end()
+  }
 }
 
 /** Like the seed's contacts, without a company. */
@@ -94,10 +99,10 @@ function insertsOf(organizationId: string, inputs: object[]): pg.QueryConfig[] {
     ),
     insert(
       'events',
-      ['organization_id', 'id', 'name', 'data', 'subject_id', 'created_at'],
+      ['organization_id', 'id', 'name', 'data', 'subject_id', 'actor', 'trace_id', 'created_at'],
       writes.map(({ record }) => [
         ...[organizationId, uuidv7(), 'contact.created', JSON.stringify(record), record.id],
-        record.created_at,
+        ...[JSON.stringify(by), randomUUID(), record.created_at],
       ]),
     ),
   ]

@@ -43,7 +43,7 @@ const times = (ms: number[]) => {
 }
 
 /** The times of each task, after a few rounds of warm-up. */
-export function inTurns<Name extends string>(
+function inTurns<Name extends string>(
   rounds: number,
   tasks: Record<Name, () => unknown>,
 ): Record<Name, number[]> {

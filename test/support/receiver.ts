@@ -15,6 +15,7 @@ export async function startReceiver() {
   const next: Behaviour[] = []
   let hungUp = 0
   let delay = 0
+  let held: Promise<void> | undefined
   let open = 0
   let mostOpen = 0
   const server = createServer(async (request, response) => {
@@ -29,6 +30,7 @@ export async function startReceiver() {
       isOpen = false
     }
     response.on('close', close)
+    await held
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay))
     if (behaviour === 'hang') {
       response.on('close', () => hungUp++)
@@ -50,12 +52,22 @@ export async function startReceiver() {
       delay = milliseconds
       mostOpen = 0
     },
-    /** The maximum of concurrent requests since `answerAfter`. */
+    /** Answers later requests only after the returned function is called. */
+    hold(): () => void {
+      let release = () => {}
+      held = new Promise((resolve) => {
+        release = resolve
+      })
+      mostOpen = 0
+      return release
+    },
+    /** The maximum of concurrent requests since `answerAfter` or `hold`. */
     mostAtOnce: () => mostOpen,
     /** Clears the received requests, and sets the answers to the next ones. */
     behave(...behaviours: Behaviour[]) {
       received.length = 0
       delay = 0
+      held = undefined
       next.splice(0, next.length, ...behaviours)
     },
     close() {

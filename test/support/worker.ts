@@ -58,6 +58,8 @@ export async function startWorker(
     secretsKey?: Buffer
     stackTraces?: boolean
     nodeTestMs?: number
+    /** Of the relay, where nothing wakes it. */
+    pollMs?: number
     log?: Logger
   } = {},
   taskQueue = `test-${randomUUID()}`,
@@ -109,6 +111,7 @@ export async function startWorker(
     db,
     client,
     log,
+    pollMs: effects.pollMs,
     queues: allQueues({
       db,
       relayId,

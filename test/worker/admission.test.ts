@@ -12,10 +12,16 @@ const call = {
   nodes: [{ id: 'call', type: 'api_request', config: { method: 'GET', url: 'https://api.example.com' } }],
 }
 
+/** Interval at which the relay looks for runs that may start. */
+const POLL_MS = 50
+/** Waits for several polls. */
+const polls = () => new Promise((resolve) => setTimeout(resolve, 6 * POLL_MS))
+
 /** The order and number of queued runs that start. */
 describe('admission of runs', () => {
   const calls: (() => void)[] = []
   const suite = withWorker({
+    pollMs: POLL_MS,
     http: () =>
       new Promise((resolve) => {
         calls.push(() => resolve(httpResponse({ status: 200 })))
@@ -93,8 +99,7 @@ describe('admission of runs', () => {
     await untilRun(suite.db, active, ['running'])
     const queued = await queueRun(suite.db, organizationId, light)
     await untilWaitsFor(organizationId, queued, 'organization')
-    // Longer than the poll interval of the relay.
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await polls()
     assert.equal((await rowOf(queued)).status, 'queued')
     await answer()
     assert.equal((await untilRun(suite.db, queued)).status, 'completed')
@@ -114,7 +119,7 @@ describe('admission of runs', () => {
         chain: CHAIN_START,
       }),
     )
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await polls()
     assert.equal((await rowOf(queued)).status, 'queued')
     assert.equal(await waitingFor(organizationId, queued), 'workflow')
   })

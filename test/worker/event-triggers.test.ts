@@ -12,7 +12,8 @@ import { untilRun } from '../support/worker.ts'
 
 describe('runs that events start', function () {
   this.timeout(60_000)
-  const suite = withWorker()
+  // Nothing but wake-ups starts a run here; `npm run bench -- triggers` measures their delay.
+  const suite = withWorker({ pollMs: 3_600_000 })
 
   const listening = (name: string, trigger: Trigger, rest: Pick<Definition, 'nodes'> & Partial<Definition>) =>
     suite.db.tenant(suite.organizationId, testActor, async (tx) => {
@@ -48,25 +49,16 @@ describe('runs that events start', function () {
       },
     )
     await contact({ first_name: 'No mail' })
-    const COUNT = 15
+    const COUNT = 3
     for (let n = 0; n < COUNT; n++) {
       await contact({ email: `ada${n}@example.com` })
       await ended(id, n + 1)
-      await new Promise((resolve) => setTimeout(resolve, 50))
     }
     const runs = await ended(id, COUNT)
     assert.deepEqual(
       runs.map((run) => run.outputs),
       Array.from({ length: COUNT }, (_, n) => ({ mail: `ada${n}@example.com`, event: 'contact.created' })),
     )
-    const { rows } = await suite.db.system.raw(
-      `select extract(epoch from r.started_at - e.created_at) * 1000 as ms from runs r
-       join events e on e.organization_id = r.organization_id and e.id = cast(r.trigger_key as uuid)
-       where r.workflow_id = ? order by ms`,
-      [id],
-    )
-    const p50 = Number(rows[Math.floor(COUNT / 2)].ms)
-    assert.ok(p50 < 400, `p50 ${p50} ms`)
   })
 
   it('start where a field has changed, and read what changed', async () => {

@@ -52,32 +52,18 @@ describe('a backlog of one organization', function () {
     },
   })
 
-  /** Milliseconds from the request to the end of one run. */
-  async function latency(organizationId: string, definition: Parameters<typeof queueRun>[2]) {
-    const id = await queueRun(suite.db, organizationId, definition)
-    const run = await untilRun(suite.db, id, undefined, 120_000)
-    assert.equal(run.status, 'completed')
-    const { created_at, ended_at } = await suite.db.system('runs').where({ id }).first()
-    return ended_at.getTime() - created_at.getTime()
-  }
-
-  it('delays the run of another by no more than its idle latency, to its end', async () => {
+  it('delays the run of another by few of its own', async () => {
     const [hog, other] = [await createOrganization(suite.db), await createOrganization(suite.db)]
-    await latency(other, calls)
-    const idle = await latency(other, calls)
     await repeat(suite.db, hog, await queueRun(suite.db, hog, calls), BACKLOG)
     while ((await countOf(suite.db, hog, ['completed'])) < 20)
       await new Promise((resolve) => setTimeout(resolve, 50))
     const before = await countOf(suite.db, hog, ['completed'])
-    const behind = await latency(other, calls)
+    const id = await queueRun(suite.db, other, calls)
+    assert.equal((await untilRun(suite.db, id, undefined, 120_000)).status, 'completed')
     const overtaken = (await countOf(suite.db, hog, ['completed'])) - before
     const waiting = await countOf(suite.db, hog, ['queued'])
     assert.ok(waiting > 0, 'the backlog was too short')
-    // On a busy machine everything is slow: there the number of runs before it counts.
-    assert.ok(
-      behind <= 2 * idle || overtaken <= MOST_BEFORE,
-      `${behind} ms and ${overtaken} runs behind ${waiting} queued runs, ${idle} ms without`,
-    )
+    assert.ok(overtaken <= MOST_BEFORE, `${overtaken} runs ended before it, of ${waiting} queued ones`)
     await suite.db.system('runs').where({ organization_id: hog, status: 'queued' }).delete()
   })
 
@@ -85,11 +71,15 @@ describe('a backlog of one organization', function () {
     const organizationId = await createOrganization(suite.db)
     const first = await queueRun(suite.db, organizationId, light)
     await repeat(suite.db, organizationId, first, BACKLOG - 1)
-    for (let before = -1; (await countOf(suite.db, organizationId, ['completed'])) < BACKLOG; ) {
-      await new Promise((resolve) => setTimeout(resolve, 10_000))
+    let [ended, since] = [0, Date.now()]
+    while (ended < BACKLOG) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
       const now = await countOf(suite.db, organizationId, ['completed'])
-      assert.ok(now > before, `${now} of ${BACKLOG} runs have ended, and no more do`)
-      before = now
+      assert.ok(
+        now > ended || Date.now() - since < 30_000,
+        `${now} of ${BACKLOG} runs have ended, and no more do`,
+      )
+      if (now > ended) [ended, since] = [now, Date.now()]
     }
     const failed = await suite.db.system('run_claims').where('attempts', '>', 1)
     assert.deepEqual(failed, [])

@@ -83,22 +83,24 @@ describe('an operator in Temporal', function () {
     ['cancel', 'cancelled'],
     ['terminate', 'terminated'],
   ] as const)
-    it(`${verb}s a run, whose row ends within 5 s`, async () => {
+    it(`${verb}s a run, whose row ends before the next sweep, after 30 s`, async () => {
       const id = await waiting()
-      const started = Date.now()
       await handle(id)[verb]()
-      assert.equal((await untilRun(suite.db, id, undefined, 15_000)).status, status)
-      assert.ok(Date.now() - started < 5_000, `${Date.now() - started} ms`)
+      assert.equal((await untilRun(suite.db, id, undefined, 25_000)).status, status)
     })
 
   it('terminates a batch of runs', async () => {
     const ids = await Promise.all([waiting(), waiting(), waiting()])
-    await sleep(1_000)
+    const visibilityQuery = `AgxOrganization = '${suite.organizationId}' AND ExecutionStatus = 'Running'`
+    await until('all to be visible', async () => {
+      const { count } = await suite.worker.client.workflow.count(visibilityQuery)
+      return count >= ids.length || undefined
+    })
     await suite.worker.client.workflowService.startBatchOperation({
       namespace: 'default',
       jobId: randomUUID(),
       reason: 'test',
-      visibilityQuery: `AgxOrganization = '${suite.organizationId}' AND ExecutionStatus = 'Running'`,
+      visibilityQuery,
       terminationOperation: { identity: 'test' },
     })
     for (const id of ids) assert.equal((await untilRun(suite.db, id, undefined, 20_000)).status, 'terminated')
@@ -143,18 +145,20 @@ describe('an operator in Temporal', function () {
   })
 
   it('pauses an activity that is being retried: the row says so, and it goes on when unpaused', async () => {
+    let calls = 0
     answer = async () => {
+      calls++
       throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
     }
-    const retry = { max_attempts: 50, initial_interval: '500ms', backoff: 1 }
+    const retry = { max_attempts: 50, initial_interval: '200ms', backoff: 1 }
     const id = await queueRun(suite.db, suite.organizationId, { nodes: [{ ...call, retry }] })
     await untilRun(suite.db, id, ['running'])
-    await sleep(700)
+    await until('two attempts', async () => calls >= 2 || undefined)
     const execution = { workflowId: `run:${id}` }
     const { workflowService: service } = suite.worker.client
     await service.pauseActivity({ namespace: 'default', execution, type: 'api_request', identity: 'test' })
     answer = async () => ok
-    await sleep(1_500)
+    await sleep(600)
     assert.equal((await row(id)).status, 'running')
     for (let tries = 0; (await row(id)).stuck_reason === null && tries < 20; tries++) {
       await sweep.once('0 seconds')

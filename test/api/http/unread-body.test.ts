@@ -8,7 +8,7 @@ import { withApi } from '../../support/with-api.ts'
 const MEGABYTE = 1024 * 1024
 
 describe('slow and refused requests', function () {
-  this.timeout(30_000)
+  this.timeout(60_000)
   const suite = withApi({ REQUEST_TIMEOUT: '1' })
 
   const open = (api: TestApi = suite.api): Promise<Socket> =>
@@ -30,7 +30,7 @@ describe('slow and refused requests', function () {
     })
     return state
   }
-  const until = async (condition: () => boolean, milliseconds = 8_000) => {
+  const until = async (condition: () => boolean, milliseconds = 30_000) => {
     const started = performance.now()
     while (!condition() && performance.now() - started < milliseconds) await pause(10)
     assert.ok(condition(), `after ${milliseconds} ms`)

@@ -3,7 +3,7 @@ import { connect as connectSocket } from 'node:net'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 
 describe('hostile requests to incoming webhooks', function () {
-  this.timeout(30_000)
+  this.timeout(60_000)
   let test: IncomingTest
   before(async () => {
     test = await startIncoming({ REQUEST_TIMEOUT: '2' })
@@ -20,11 +20,15 @@ describe('hostile requests to incoming webhooks', function () {
       (await test.db.system('contacts').where({ email_lower: email }).count({ count: '*' }).first())!.count,
     )
 
-  /** The response to raw bytes, until the connection ends or for `milliseconds`. */
-  async function raw(pieces: string[], milliseconds = 8_000): Promise<string> {
+  /** The response to raw bytes until the server ends the connection. Throws if it does not. */
+  async function raw(pieces: string[]): Promise<string> {
     const { hostname, port } = new URL(test.api.url)
     const socket = connectSocket(Number(port), hostname)
-    const timer = setTimeout(() => socket.destroy(), milliseconds)
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      socket.destroy()
+    }, 30_000)
     let answer = ''
     try {
       for (const piece of pieces) socket.write(piece, 'latin1')
@@ -33,6 +37,7 @@ describe('hostile requests to incoming webhooks', function () {
       // Reset by the server: the bytes before it count.
     }
     clearTimeout(timer)
+    assert.ok(!isLate, 'the server ends the connection')
     return answer
   }
 
@@ -95,10 +100,7 @@ describe('hostile requests to incoming webhooks', function () {
 
   it('a client that stops within the body: its connection ends in time, with a log row and no record', async () => {
     const webhook = await test.createWebhook()
-    const started = performance.now()
     const answer = await raw([`${head(webhook, 'Content-Length: 100')}{"email":"slow@hostile.test"`])
-    const took = performance.now() - started
-    assert.ok(took < 7_500, `${took} ms`)
     assert.match(answer, /^(HTTP\/1.1 4\d\d |$)/)
     for (let n = 0; n < 20 && (await test.logs(webhook)).length === 0; n++)
       await new Promise((resolve) => setTimeout(resolve, 200))
@@ -107,7 +109,7 @@ describe('hostile requests to incoming webhooks', function () {
     assert.equal(await contacts('slow@hostile.test'), 0)
   })
 
-  it('a pattern that hangs a backtracking engine takes no longer than others', async () => {
+  it('a pattern that hangs a backtracking engine is matched', async () => {
     const evil = '(a+)+$'
     const webhook = await test.createWebhook({
       field_mapping: {
@@ -124,11 +126,9 @@ describe('hostile requests to incoming webhooks', function () {
         ],
       },
     })
-    const started = performance.now()
+    // A backtracking engine needs longer than the universe.
     const { status } = await test.send(webhook, { email: 're@hostile.test', text: `${'a'.repeat(100_000)}!` })
     assert.equal(status, 200)
-    // A backtracking engine would practically never end.
-    assert.ok(performance.now() - started < 10_000)
   })
 
   it('a secret in a query or a body is not taken for the header', async () => {

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { mapManually } from '../../../db/model/incoming/mapping/manual.ts'
 import { transformed } from '../../../db/model/incoming/mapping/transforms.ts'
 import type { MappingRule, Transform } from '../../../db/model/incoming/types.ts'
-import { cpuTime } from '../../support/cpu-time.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 const rule = (from: string, to: string, more: Partial<MappingRule> = {}): MappingRule => ({
@@ -106,9 +105,8 @@ describe('manual mapping', () => {
     const email = rule('email', 'email', { skip_if: '^(test|noreply)@' })
     assert.deepEqual(fieldsOf({ email: 'test@example.com' }, email), {})
     assert.deepEqual(fieldsOf({ email: 'ada@example.com' }, email), { email: 'ada@example.com' })
-    const started = cpuTime()
+    // An engine that backtracks would not end.
     fieldsOf({ email: `${'a'.repeat(50_000)}!` }, rule('email', 'email', { skip_if: '^(a+)+$' }))
-    assert.ok(cpuTime() - started < 2_000)
   })
 
   it('applies a rule only if its condition holds', () => {

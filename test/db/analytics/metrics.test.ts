@@ -174,15 +174,23 @@ describe('metrics', function () {
   const ask = (query: Partial<AnalyticsQuery> & { metric: string }, of = organizationId) =>
     db.tenant(of, testActor, (tx) => queryAnalytics(tx, analyticsQuery.parse(query), { now }))
 
-  /** The rows that a metric must count in a period. */
-  const rowsOf = (name: string, from: number, to: number): Row[] => {
+  /** The rows that a metric must count, each with its time, by the metric's name. */
+  const counted = new Map<string, { row: Row; moment: number }[]>()
+  const countedBy = (name: string) => {
     const { table, at, counts = () => true } = PROMISED[name]!
-    return tables[table]!.filter((row) => {
+    const known = counted.get(name)
+    if (known) return known
+    const found = tables[table]!.flatMap((row) => {
       const time = at(row)
-      const moment = time === null ? Number.NaN : Date.parse(time)
-      return (row.deleted_at ?? null) === null && moment >= from && moment < to && counts(row, now.getTime())
+      const isCounted = time !== null && (row.deleted_at ?? null) === null && counts(row, now.getTime())
+      return isCounted ? { row, moment: Date.parse(time) } : []
     })
+    counted.set(name, found)
+    return found
   }
+  /** Those of a period. */
+  const rowsOf = (name: string, from: number, to: number): Row[] =>
+    countedBy(name).flatMap(({ row, moment }) => (moment >= from && moment < to ? row : []))
   const isMoney = (name: string) => METRICS.find((metric) => metric.name === name)!.unit === 'money'
 
   const equal = (name: string, value: number | string | null, rows: Row[], what: string) => {

@@ -3,27 +3,48 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { watch } from '../../../worker/dev/watch.ts'
 
 describe('the watch of a process that can live without working', () => {
-  /** A hundredth of the production times. */
-  const times = { hangs: 200, pause: 10 }
+  /** The pause is short; a clock of the test's own has each call take the time of the product's pause. */
+  const times = { hangs: 20_000, pause: 1 }
+  const CALL_MS = 1_000
   const failed = () => Promise.reject(new Error('interrupted (9)'))
   let hung: { milliseconds: number; reason: string }[]
+  let clock: number
+  let calls: number
   let stop: () => void
   const watched = (ask: () => Promise<void>, pid: () => number = () => 1) => {
     hung = []
+    calls = 0
+    const counted = () => {
+      calls++
+      clock += CALL_MS
+      return ask()
+    }
     stop = watch(
-      { ask, pid, hangs: (milliseconds, reason) => hung.push({ milliseconds, reason }) },
+      { ask: counted, pid, hangs: (milliseconds, reason) => hung.push({ milliseconds, reason }) },
       times,
     ).stop
   }
-  afterEach(() => stop())
+  const now = Date.now
+  beforeEach(() => {
+    clock = now()
+    Date.now = () => clock
+  })
+  afterEach(() => {
+    stop()
+    Date.now = now
+  })
+  /** Calls for twice the time of a hang. */
+  const passes = async () => {
+    for (const until = calls + (2 * times.hangs) / CALL_MS; calls < until; ) await sleep(1)
+  }
 
   it('finds one that answered and then fails in every call, once, with the reason', async () => {
     let asked = 0
     watched(async () => {
       if (asked++ > 0) await failed()
     })
-    for (const until = Date.now() + 10_000; hung.length === 0 && Date.now() < until; ) await sleep(10)
-    await sleep(400)
+    while (hung.length === 0) await sleep(1)
+    await passes()
     assert.equal(hung.length, 1)
     assert.ok(hung[0]!.milliseconds >= times.hangs, `after ${hung[0]!.milliseconds} ms`)
     assert.equal(hung[0]!.reason, 'interrupted (9)')
@@ -34,8 +55,7 @@ describe('the watch of a process that can live without working', () => {
     watched(async () => {
       if (asked++ % 6 > 0) await failed()
     })
-    await sleep(1_000)
-    assert.ok(asked > 12, `${asked} calls`)
+    await passes()
     assert.deepEqual(hung, [])
   })
 
@@ -48,9 +68,9 @@ describe('the watch of a process that can live without working', () => {
       },
       () => started,
     )
-    await sleep(50)
+    while (calls < 3) await sleep(1)
     started = 2
-    await sleep(600)
+    await passes()
     assert.deepEqual(hung, [])
   })
 
@@ -58,11 +78,10 @@ describe('the watch of a process that can live without working', () => {
     let asked = 0
     watched(async () => {
       asked++
-      if (asked === 2) await sleep(300)
+      if (asked === 2) clock += 2 * times.hangs
       if (asked === 2 || asked === 3) await failed()
     })
-    await sleep(600)
-    assert.ok(asked > 3, `${asked} calls`)
+    await passes()
     assert.deepEqual(hung, [])
   })
 })

