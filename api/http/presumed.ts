@@ -14,6 +14,8 @@ export interface Presumed {
  * Answers a read as the presumed caller. The statement that confirms the caller travels with the first transaction of the
  * handler, so that a read takes one round trip in all instead of two. If it does not confirm, the caller is authenticated
  * as for any other request before anything leaves, and if that gives another caller, or none, the answer is dropped.
+ * Gain: without it GET of one record by one client takes 1.2 to 1.4 times the CPU time of API and PostgreSQL, and 1.2 to
+ * 1.6 times as long (`npm run bench -- records --only=access`). Tested by presumed.test.ts and round-trips.test.ts.
  */
 export async function answerPresumed(
   ctx: Koa.Context,

@@ -126,7 +126,7 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   tenant<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**
    * `tenant` for work of exactly one statement, with which COMMIT is sent. GET of one record takes 1.2 to 1.4 times the
-   * CPU time of API and PostgreSQL without it.
+   * CPU time of API and PostgreSQL without it (`npm run bench -- records --only=GET`).
    */
   oneStatement<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
   /**

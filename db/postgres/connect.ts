@@ -137,7 +137,7 @@ function pool(
     '; ',
   )
   const prepare = preparedStatements()
-  return knex({
+  const pool = knex({
     client: 'pg',
     connection: {
       connectionString: role === 'agx_system' ? (systemUrl ?? options.url) : options.url,
@@ -154,8 +154,8 @@ function pool(
       max: size,
       idleTimeoutMillis: 30_000,
       ...(maxWaitMs !== undefined && { createTimeoutMillis: maxWaitMs }),
-      // A failed connection fails one caller, the one that has waited longest: this soon the next one.
-      createRetryIntervalMillis: 20,
+      // A connection that is refused fails one caller, the one that has waited longest: this soon the next one.
+      ...(watchdog && { createRetryIntervalMillis: 20 }),
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
         prepare(connection)
         connection.query(settings, (error) => done(error, connection))
@@ -165,4 +165,18 @@ function pool(
     // Knex would print what it also throws, past our own log.
     log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })
+  requireInternals(pool)
+  return pool
+}
+
+/** Throws if this version of Knex lacks a member that we use and that it does not declare; package.json pins it. */
+export function requireInternals({ client }: Knex): void {
+  const missing = [
+    ...['acquireConnection', 'releaseConnection'].filter((name) => typeof client[name] !== 'function'),
+    ...['numUsed', 'numFree', 'numPendingAcquires'].filter(
+      (name) => typeof client.pool?.[name] !== 'function',
+    ),
+  ]
+  if (missing.length > 0)
+    throw new Error(`this version of Knex has no ${missing.join(', ')}: see db/postgres/connect.ts`)
 }

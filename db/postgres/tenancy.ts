@@ -94,7 +94,7 @@ export type System = Knex
 
 /**
  * The same transaction for a caller who repeats it without this if it fails: a write may fail in a later statement. Many
- * writes take a few statements then: a loop of 1,000 creates takes two thirds of the CPU time.
+ * writes take a few statements then; `Gather` has the figures.
  */
 export const gathering = (tx: Tenant): Tenant => ({ ...tx, gathers: true })
 

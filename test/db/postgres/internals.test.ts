@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import type { Knex } from 'knex'
+import { requireInternals } from '../../../db/postgres/connect.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 /** connect.ts uses them without types: an update of knex or pg that changes them must fail here. */
@@ -15,6 +17,12 @@ describe('what we use of the internals of knex and pg', () => {
       readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
     )
     for (const name of ['knex', 'pg']) assert.match(dependencies[name], /^\d+\.\d+\.\d+$/, name)
+  })
+
+  it('stops the start if Knex has something else', () => {
+    const pool = { numUsed() {}, numFree() {} }
+    const other = { client: { acquireConnection() {}, pool } } as unknown as Knex
+    assert.throws(() => requireInternals(other), /has no releaseConnection, numPendingAcquires: /)
   })
 
   it('counts the connections of a pool', async () => {
