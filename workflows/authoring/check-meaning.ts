@@ -120,7 +120,7 @@ function readsOf(lowered: Lowered): Problem[] {
       const better = given ? { type, ...others, required: true } : { type, ...others, default: EMPTY[type] }
       return {
         code: 'input_may_be_missing',
-        message: `${name} is read, but is null where a run is not given it: it is not required and has no default`,
+        message: `${name} is read, but is null if a run does not set it: it is not required and has no default`,
         hint: write(flowText(better)),
         path: `/inputs${pointer(name)}`,
       }

@@ -65,9 +65,9 @@ class ReferenceChecks {
     if (count <= EXPRESSION.placeholders) return false
     this.problems.push({
       code: 'placeholder_syntax',
-      message: `there are ${count} placeholders here: ${EXPRESSION.placeholders} at most can be rendered at once`,
+      message: `there are ${count} placeholders here: at most ${EXPRESSION.placeholders} can be rendered at once`,
       path,
-      hint: reader ? 'divide them among several nodes' : 'leave some of the outputs out',
+      hint: reader ? 'divide them among several nodes' : 'remove some of the outputs',
       ...(reader ? { node_id: reader.id } : {}),
     })
     return true

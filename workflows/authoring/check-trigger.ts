@@ -89,7 +89,7 @@ const inputProblems = ({ type }: Trigger, inputs: Definition['inputs']): Problem
     .filter(([, input]) => input.required && input.default === undefined)
     .map(([name]) => ({
       code: 'input_without_default',
-      message: `${name} is required, but runs of ${type === 'event' ? 'an event' : 'a schedule'} trigger are given no inputs`,
+      message: `${name} is required, but runs of ${type === 'event' ? 'an event' : 'a schedule'} trigger have no inputs`,
       path: `/inputs${pointer(name)}`,
       hint: 'give it a default, or read the trigger instead',
     }))

@@ -89,7 +89,7 @@ export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies:
     if (bodies.around(id).length >= LOOP.depth)
       problems.push({
         code: 'loop_body',
-        message: `${id} is in ${bodies.around(id).length} loops: at most ${LOOP.depth} can be in each other`,
+        message: `${id} is in ${bodies.around(id).length} loops: at most ${LOOP.depth} can be nested`,
         hint: 'move the inner loops to a workflow of their own, and start that for each item',
         ...where,
       })

@@ -121,7 +121,7 @@ function secretProblem(reference: Reference, { external }: Place): ReferenceProb
     return {
       code,
       message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
-      hint: 'read the secret where it is sent; keep what is no secret in env',
+      hint: 'read the secret in the node that sends it; keep values that are not secret in env',
     }
   return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
 }

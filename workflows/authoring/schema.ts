@@ -67,12 +67,12 @@ export const input = z.union([
 /** The members of a node in both forms. */
 const node = {
   type: z.string().min(1).describe('A node type of the catalogue.'),
-  title: z.string().max(200).optional().describe('Its name on screens; default: the id.'),
+  title: z.string().max(200).optional().describe('The display name; default: the id.'),
   config: z.record(z.string(), z.unknown()).default({}).describe('The settings of its type.'),
   retry: retry
     .optional()
     .describe(
-      'How an external node is attempted again after an error that may pass: up to `max_attempts` in all.',
+      'The retries of an external node after a transient error: up to `max_attempts` attempts in all.',
     ),
   timeout: upTo('1d')
     .optional()
@@ -105,7 +105,7 @@ export const specNode = z.strictObject({
     .union([targets, z.record(z.string(), targets)])
     .optional()
     .describe(
-      'An id, a list of ids (in parallel), `end`, or a map from handle to any of these. Without it the node flows to the one written after it, unless some `next` names that one: then the branch ends.',
+      'An id, a list of ids (in parallel), `end`, or a map from handle to any of these. Without it, the node leads to the next node in the spec, unless some `next` names that node: then the branch ends.',
     ),
 })
 
@@ -131,7 +131,7 @@ const concurrency = z
       })
   })
   .describe(
-    'How many runs of the workflow go on at the same time, and what becomes of others: `queue` (a number alone means this), `skip` the new run, `cancel_running` runs that are older, or `allow` any number, as without the setting. `limit` is 1 by default. Runs that wait count.',
+    'The limit of concurrent runs, and what happens to a run above it: `queue` it (also if only a number is given), `skip` it, `cancel_running` older runs, or `allow` any number (the default). `limit` is 1 by default. Waiting runs count.',
   )
 
 export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')
@@ -145,7 +145,7 @@ const common = {
   inputs: z
     .record(inputName, input)
     .default({})
-    .describe('What a run is given, by name: a type, or `{type, description, required, default}`.'),
+    .describe('The inputs of a run, by name: a type, or `{type, description, required, default}`.'),
   outputs: z
     .record(z.string(), z.unknown())
     .default({})

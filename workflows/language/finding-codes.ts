@@ -46,7 +46,7 @@ export const CODES = {
   ),
   yaml_alias: error(
     'Anchors (`&a`) and aliases (`*a`) are not allowed.',
-    'Write the value out where the alias stands.',
+    'Write the value in place of the alias.',
     both(
       'nodes: {a: {type: stop, title: &t Done, config: {message: *t}}}',
       'nodes: {a: {type: stop, title: Done, config: {message: Done}}}',
@@ -82,7 +82,7 @@ export const CODES = {
     node('{type: stop, config: {message: {{ run.id }}}}', '{type: stop, config: {message: "{{ run.id }}"}}'),
   ),
   unquoted_text: error(
-    'A text without quotes holds what means something else in YAML, such as a colon and a space.',
+    'A text without quotes has characters with a meaning in YAML, such as a colon and a space.',
     'Put the text into double quotes.',
     both(`description: Note: new\n${STOP}`, `description: "Note: new"\n${STOP}`),
   ),
@@ -146,7 +146,7 @@ export const CODES = {
   ),
   cycle: error(
     'Nodes lead back to themselves.',
-    'To repeat nodes for each item of a list, use for_each; its body needs no way back.',
+    'To repeat nodes for each item of a list, use for_each; its body needs no edge back.',
     both(
       'nodes: {a: {type: delay, config: {for: 1s}, next: b}, b: {type: delay, config: {for: 1s}, next: a}}',
       'nodes: {a: {type: delay, config: {for: 1s}, next: b}, b: {type: delay, config: {for: 1s}}}',
@@ -169,7 +169,7 @@ export const CODES = {
     },
   ),
   placeholder_syntax: error(
-    'What stands between `{{` and `}}` cannot be read, or names a filter that does not exist.',
+    'The expression between `{{` and `}}` does not parse, or names a filter that does not exist.',
     'Correct the expression; the guide has the filters.',
     node(
       '{type: stop, config: {message: "{{ run.id | uppercase }}"}}',
@@ -177,7 +177,7 @@ export const CODES = {
     ),
   ),
   unknown_root: error(
-    'A placeholder begins with a name that is no root.',
+    'A placeholder begins with an unknown root.',
     'Begin with inputs, trigger, nodes, run, org or env; in a loop also item and index.',
     both(
       'inputs: {mail: {type: string, default: x}}\nnodes: {a: {type: stop, config: {message: "{{ mail }}"}}}',
@@ -185,8 +185,8 @@ export const CODES = {
     ),
   ),
   root_not_available: error(
-    'A placeholder reads what does not exist at this place: `item` outside of a loop, `secrets` in a node that sends nothing.',
-    'Read it where it exists, and pass its result on.',
+    'A placeholder reads a root that is not available here: `item` outside of a loop, `secrets` in a node that sends nothing.',
+    'Read it in a node where it is available, and pass the result on.',
     node(
       '{type: stop, config: {message: "{{ item.id }}"}}',
       '{type: stop, config: {message: "{{ run.id }}"}}',
@@ -201,7 +201,7 @@ export const CODES = {
     ),
   ),
   not_upstream: error(
-    'A node reads the output of one that does not come before it.',
+    'A node reads the output of a node that is not upstream of it.',
     'Move the other node before this one.',
     both(
       'nodes: {z: {type: delay, config: {for: "{{ nodes.b.output.x }}"}}, b: {type: set_fields, config: {fields: {x: 1s}}}}',
@@ -281,7 +281,7 @@ export const CODES = {
     ),
   ),
   maybe_not_upstream: warning(
-    'A node reads the output of one that does not run on every path: then the value is missing, and the node fails.',
+    'A node reads the output of a node that does not run on every path. On other paths the value is missing, and the node fails.',
     'Add a default: `{{ nodes.b.output.x | default: "" }}`.',
     both(
       `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}}`,
@@ -289,7 +289,7 @@ export const CODES = {
     ),
   ),
   side_effect_without_retry: warning(
-    'A node that calls another service can fail, and nothing says what happens then: the run would fail.',
+    'A node that calls another service can fail, and its failure is not handled: the run would fail.',
     'Add `retry`, `on_error` or a target for its handle `error`.',
     node(
       '{type: api_request, config: {url: "https://x.test"}}',
@@ -321,15 +321,15 @@ export const CODES = {
     ),
   ),
   implicit_end: warning(
-    'A branch ends at a node without `next`, because the node written after it is named by another `next`; another branch goes on.',
-    'Write `next: <id>` to go on, or `next: end` to end the branch in so many words.',
+    'A branch ends at a node without `next`, because the node written after it is named by another `next`; another branch continues.',
+    'Write `next: <id>` to continue, or `next: end` to end the branch explicitly.',
     both(
       `nodes: {${CONDITION}, b: {type: emit_event, config: {event: x.y}}, c: {type: emit_event, config: {event: x.y}}, d: {type: stop}}`,
       `nodes: {${CONDITION}, b: {type: emit_event, config: {event: x.y}, next: d}, c: {type: emit_event, config: {event: x.y}, next: d}, d: {type: stop}}`,
     ),
   ),
   constant_when: warning(
-    '`when` has no placeholder, so that it is always true.',
+    '`when` has no placeholder: it is always true.',
     'Put the condition into `{{ }}`.',
     both(
       'inputs: {x: number}\nnodes: {a: {type: stop, when: "inputs.x == 1"}}',
@@ -353,7 +353,7 @@ export const CODES = {
     ),
   ),
   input_may_be_missing: warning(
-    'An input that is read is null where a run is not given it.',
+    'A node reads an input that is null if a run does not set it.',
     'Make it required, or give it a default.',
     both(
       'inputs: {x: string}\nnodes: {a: {type: stop, config: {message: "{{ inputs.x }}"}}}',
@@ -361,7 +361,7 @@ export const CODES = {
     ),
   ),
   trigger_without_record: warning(
-    'A workflow that is started by hand reads what only an event or a webhook gives.',
+    'A workflow that is started by hand reads a value that only an event or a webhook provides.',
     'Say what starts it, or read an input.',
     both(
       'nodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',
@@ -377,7 +377,7 @@ export const CODES = {
     'Set it: PUT /app/secrets/<name>.',
   ),
   unknown_env: warning(
-    'The organization does not have the setting yet: what reads it fails until it is set.',
+    'The organization does not have the setting yet: nodes that read it fail until it is set.',
     'Set it: PATCH /app/organization {"env": {"<name>": …}}.',
   ),
   unknown_custom_field: warning(

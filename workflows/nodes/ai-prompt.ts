@@ -34,7 +34,7 @@ export const aiPrompt = defineNode({
   title: 'AI prompt',
   alsoCalled: ['ai', 'llm', 'openai', 'chatgpt', 'gpt', 'claude', 'ai_agent', 'chat_completion', 'prompt'],
   description:
-    'Asks a language model at any endpoint that has the chat completions API of OpenAI: OpenAI, Azure, Mistral, Groq, OpenRouter, Ollama, vLLM and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, and another attempt may do better. With `tools` the model may read records of the organization before it answers.',
+    'Asks a language model at any endpoint that has the chat completions API of OpenAI: OpenAI, Azure, Mistral, Groq, OpenRouter, Ollama, vLLM and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, which can be retried. With `tools` the model may read records of the organization before it answers.',
   effect: 'external',
   effects: ['http', 'lookups'],
   scopes: ({ tools }, catalogue) => toolScopes(tools, catalogue),
@@ -50,17 +50,17 @@ export const aiPrompt = defineNode({
       .optional()
       .describe('Sent as a bearer token: `{{ secrets.<name> }}`. Some endpoints need none.'),
     model: z.string().min(1).max(200).describe('The name of a model at the endpoint.'),
-    system: text.optional().describe('What the model is to be and to do, for every message.'),
+    system: text.optional().describe('The system message: the role and the rules of the model.'),
     messages: z
       .array(z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: text }))
       .max(200)
       .default([])
-      .describe('A conversation so far; it comes before `prompt`.'),
+      .describe('The conversation before `prompt`.'),
     prompt: text.optional().describe('The message of the user. Required without `messages`.'),
     output_schema: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('A JSON Schema with `type: object`, which the answer fits. It is sent along, too.'),
+      .describe('A JSON Schema with `type: object` that the answer must fit. It is also sent to the model.'),
     tools: toolsSetting,
     temperature: z.number().min(0).max(2).optional(),
     max_tokens: z.int().min(1).max(1_000_000).optional().describe('The most tokens of the answer.'),
@@ -85,9 +85,9 @@ export const aiPrompt = defineNode({
           error: z.string().nullable(),
         }),
       )
-      .describe('What the model has called, in order; `error` says why a call was refused.'),
+      .describe('The calls of the model, in order; `error` says why a call was refused.'),
   }),
-  handles: () => [{ name: 'success', description: 'The model has answered, as the schema asks.' }],
+  handles: () => [{ name: 'success', description: 'The model has answered, as the schema requires.' }],
   retry: { max_attempts: 3 },
   check: ({ prompt, messages, output_schema, tools }, catalogue) => [
     ...toolProblems(tools, catalogue),

@@ -181,7 +181,7 @@ function argumentsOf({ arguments: text }: AskedCall['function']): Record<string,
     const args: unknown = JSON.parse(text || '{}')
     return z.record(z.string(), z.unknown()).parse(args)
   } catch {
-    throw new NodeError('invalid_arguments', 'The arguments are no JSON object.')
+    throw new NodeError('invalid_arguments', 'The arguments are not a JSON object.')
   }
 }
 

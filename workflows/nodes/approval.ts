@@ -20,14 +20,14 @@ export const approval = defineNode({
   effect: 'write',
   asksPerson: true,
   config: z.strictObject({
-    title: z.string().min(1).max(200).describe('What is to be decided, in a few words.'),
+    title: z.string().min(1).max(200).describe('The decision to make, in a few words.'),
     message: z.string().max(10_000).optional().describe('What the person should know, as plain text.'),
     assignees: z
       .array(z.union([z.uuid(), z.email()]))
       .max(MAX_ASKED)
       .default([])
       .describe(
-        'Who is asked. Email addresses get a mail with the link; ids are only part of the events. The link works for anybody.',
+        'The people to ask. Email addresses get a mail with the link; ids are only part of the events. The link works for anybody.',
       ),
     timeout: span.optional().describe('How long to wait at most. Default: without limit.'),
     reminders: z

@@ -11,7 +11,7 @@ export const code = defineNode({
   category: 'data',
   title: 'Code',
   alsoCalled: ['javascript', 'js', 'script', 'function', 'run_code', 'execute_code', 'run_javascript'],
-  description: `Runs JavaScript for what no other node and no filter does. The code is the body of an async function of \`inputs\`; what it returns is \`output.result\`. It has the language and \`console\`, but no network, no timers, no modules and no secrets. It may take ${CODE.ms / 1_000} s and ${mebibytes(CODE.memoryBytes)}; the wait for other code of the organization, up to ${CODE.waitMs / 1_000} s, does not count. The time stands still at the start of the attempt, in UTC, and random numbers are the same in each attempt.`,
+  description: `Runs JavaScript, for logic that no other node or filter has. The code is the body of an async function of \`inputs\`; what it returns is \`output.result\`. It has the language and \`console\`, but no network, no timers, no modules and no secrets. It may take ${CODE.ms / 1_000} s and ${mebibytes(CODE.memoryBytes)}; the wait for other code of the organization, up to ${CODE.waitMs / 1_000} s, does not count. The time stands still at the start of the attempt, in UTC, and random numbers are the same in each attempt.`,
   effect: 'external',
   effects: ['sandbox'],
   verbatim: ['code'],
@@ -28,7 +28,7 @@ export const code = defineNode({
       .describe('The values that the code reads as `inputs.<name>`; usually placeholders.'),
   }),
   output: z.strictObject({
-    result: z.unknown().describe('What the code has returned, as JSON has it; null if nothing.'),
+    result: z.unknown().describe('The returned value as JSON; null if the code returned nothing.'),
     log: z
       .array(z.string())
       .describe(`What the code has written by \`console.log\`, at most ${CODE.logLines} lines.`),

@@ -43,7 +43,7 @@ export const convertCurrency = defineNode({
   title: 'Convert currency',
   alsoCalled: ['currency', 'exchange_rate', 'currency_converter', 'convert_money', 'forex'],
   description:
-    'Converts an amount of money, exactly, and rounds it once, to the decimals of the currency. The rates are the daily ones of the European Central Bank, or of another source that the operator has chosen; or give a `rate` of your own.',
+    'Converts an amount of money, exactly, and rounds it once, to the decimals of the currency. The rates are the daily ones of the European Central Bank, or of another source that the operator has configured, unless `rate` is given.',
   effect: ({ rate }) => (rate === undefined ? 'external' : 'pure'),
   effects: ['rates'],
   outputOnly: true,
@@ -55,7 +55,7 @@ export const convertCurrency = defineNode({
       .refine((rate) => Number(rate) > 0, 'must be greater than 0')
       .optional()
       .describe('The units of `to` for one of `from`. Default: from the source of the service.'),
-    decimals: z.int().min(0).max(8).optional().describe('Default: those of the currency, 2 for most.'),
+    decimals: z.int().min(0).max(8).optional().describe('Default: the decimals of the currency, 2 for most.'),
     rounding: z.enum(ROUNDINGS).default('half_up').describe('`up` is away from zero, `down` towards zero.'),
     max_age: duration('1d', '365d')
       .optional()

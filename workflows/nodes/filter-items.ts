@@ -49,8 +49,8 @@ export const filterItems = defineNode({
   }),
   output: z.strictObject({
     items: z.array(z.unknown()).describe('The items that were kept.'),
-    count: z.int().describe('Their number.'),
-    removed: z.int().describe('The number of the others.'),
+    count: z.int().describe('The number of kept items.'),
+    removed: z.int().describe('The number of removed items.'),
   }),
   handles: () => [{ name: 'success', description: 'The list is filtered; it may be empty.' }],
   outputOnly: true,

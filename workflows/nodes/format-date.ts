@@ -74,7 +74,7 @@ export const formatDate = defineNode({
         if (unknown !== undefined)
           addIssue({
             code: 'custom',
-            message: `has ${unknown}, which is no directive: %Y-%m-%d %H:%M:%S, %A, %B, %-d and others are; %% writes a percent sign`,
+            message: `has ${unknown}, which is not a directive: %Y-%m-%d %H:%M:%S, %A, %B, %-d and others are; %% writes a percent sign`,
           })
       })
       .default('%Y-%m-%d')

@@ -10,7 +10,7 @@ const key = z
   .min(1)
   .max(KEY_VALUES.key)
   .describe(
-    'The key, shared by all workflows of the organization: begin it with a topic, `seen:{{ inputs.id }}`.',
+    'The key, shared by all workflows of the organization: prefix it with a topic, `seen:{{ inputs.id }}`.',
   )
 const ttl = duration('1s', '1825d').optional()
 
@@ -21,7 +21,7 @@ const operations = z.discriminatedUnion('operation', [
   z.strictObject({
     operation: z.literal('get'),
     key,
-    default: z.unknown().optional().describe('The value where the key is absent. Default: null.'),
+    default: z.unknown().optional().describe('The value if the key is absent. Default: null.'),
   }),
   z.strictObject({
     operation: z.literal('set'),
@@ -84,7 +84,7 @@ export const keyValue = defineNode({
     'redis',
   ],
   description:
-    'Keeps values between runs: counters, what was handled already, the time of the last run. Each write happens once per run, node and item, in retries of the run too; there, another key or value is another write. `increment` is atomic; of concurrent runs that `set` with `only_if_absent`, one stores its value. The output of get is `{key, value, found}`, of set `{key, value, stored}`, of increment `{key, value}`, of delete `{key, deleted}`, of list `{data, has_more}`.',
+    'Keeps values between runs: counters, handled ids, the time of the last run. Each write happens once per run, node and item, also in retries of the run; a write with another key or value is a new one. `increment` is atomic; with `only_if_absent`, only one of concurrent runs stores its value. The output of get is `{key, value, found}`, of set `{key, value, stored}`, of increment `{key, value}`, of delete `{key, deleted}`, of list `{data, has_more}`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   effects: ['keyValues'],
   config: operations,

@@ -12,7 +12,7 @@ export const knowledgeAdd = defineNode({
     ...['index_document', 'upsert_document', 'vector_upsert', 'embed'],
   ],
   description:
-    'Adds a document to a collection of the knowledge base, where knowledge_search and the API find it at once. A document is added once per run, node and item, in retries of the run too, which replace it. With `external_id` it replaces the document of the collection that has the same, in every run.',
+    'Adds a document to a collection of the knowledge base, where knowledge_search and the API find it at once. A document is added once per run, node and item; retries of the run replace it. With `external_id`, it replaces the document of the collection with the same `external_id`, in every run.',
   effect: 'write',
   effects: ['knowledge'],
   scopes: () => ['knowledge:write'],
@@ -30,11 +30,11 @@ export const knowledgeAdd = defineNode({
     collection_id: z.string(),
     external_id: z.string().nullable(),
     title: z.string(),
-    passages: z.int().describe('The number of parts in which a search finds it.'),
+    passages: z.int().describe('The number of passages of the document.'),
     version: z.int().describe('Increases with each change; equal values change nothing.'),
     created: z
       .boolean()
-      .describe('Whether this node made the document; false if it replaced an existing one.'),
+      .describe('Whether this node created the document; false if it replaced an existing one.'),
   }),
   handles: () => [{ name: 'success', description: 'The document is stored and can be found.' }],
   example: {

@@ -14,7 +14,7 @@ export const knowledgeSearch = defineNode({
     ...['vector_search', 'vector_store', 'semantic_search', 'document_search', 'search_documents', 'faq'],
   ],
   description:
-    'Finds the passages of the knowledge base that fit a question or words, best first; `output.text`, with their titles and sources, is context for the prompt of an ai_prompt. Nothing found, or no word to look for, is no error: `count` is 0 and `text` is empty.',
+    'Finds the passages of the knowledge base that match a question or words, best first; `output.text`, with their titles and sources, is context for the prompt of an ai_prompt. Without a match, `count` is 0 and `text` is empty: it is not an error.',
   effect: 'read',
   effects: ['knowledge'],
   scopes: () => ['knowledge:read'],

@@ -22,7 +22,7 @@ export const parseCsv = defineNode({
     delimiter: z
       .enum(DELIMITERS)
       .optional()
-      .describe('The character between cells; a tab is `"\\t"`. Default: it is found out.'),
+      .describe('The character between cells; a tab is `"\\t"`. Default: detected.'),
     header: z
       .boolean()
       .default(true)

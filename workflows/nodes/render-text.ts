@@ -35,14 +35,14 @@ export const renderText = defineNode({
       .string()
       .max(TEXT.separator)
       .default('\n')
-      .describe('What stands between the texts of two items. Default: a line break.'),
+      .describe('The separator between the texts of two items. Default: a line break.'),
     before: around('What stands before the first item, if there is one.'),
     after: around('What stands after the last item, if there is one.'),
     empty: around('The whole text where the list is empty. Default: none.'),
   }),
   output: z.strictObject({
     text: z.string(),
-    count: z.int().describe('How many items were written; 1 without `items`.'),
+    count: z.int().describe('The number of items; 1 without `items`.'),
   }),
   handles: () => [{ name: 'success', description: 'The text is written.' }],
   outputOnly: true,

@@ -29,7 +29,7 @@ export const slackMessage = defineNode({
   effects: ['http'],
   config: z.strictObject({
     webhook_url: httpUrl.describe(
-      'The URL of the incoming webhook, which is a secret: keep it as one, and write `{{ secrets.<name> }}`.',
+      'The URL of the incoming webhook. Store it as a secret, and write `{{ secrets.<name> }}`.',
     ),
     text: z
       .string()

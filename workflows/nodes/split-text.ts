@@ -31,7 +31,9 @@ export const splitText = defineNode({
       .min(1)
       .max(TEXT.parts)
       .optional()
-      .describe('The most parts; the last one holds the rest of the text. Default: no limit but 10000.'),
+      .describe(
+        'The most parts; the last one holds the rest of the text. Default: all parts, at most 10000.',
+      ),
   }),
   output: z.strictObject({
     parts: z.array(z.string()),

@@ -58,19 +58,16 @@ export const waitForEvent = defineNode({
     timeout: duration('1s', '365d').optional().describe('How long to wait at most. Default: without limit.'),
   }),
   output: z.strictObject({
-    id: z.uuid().nullable().describe('The id of the event; null after a timeout, as are all others.'),
+    id: z.uuid().nullable().describe('The id of the event; null after a timeout, like all other fields.'),
     name: z.string().nullable(),
     created_at: z.iso.datetime().nullable(),
-    record: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .describe('The record, of an event that is about one.'),
+    record: z.record(z.string(), z.unknown()).nullable().describe('The record, if the event is about one.'),
     data: z.record(z.string(), z.unknown()).nullable().describe('The data of any other event.'),
     previous: z.record(z.string(), z.unknown()).nullable().describe('The old values of changed fields.'),
     changed: z
       .array(z.string())
       .nullable()
-      .describe('The names of changed fields; empty if it is no update.'),
+      .describe('The names of changed fields; empty unless the event is an update.'),
   }),
   handles: ({ timeout }) => [
     { name: 'received', description: 'The event has occurred.' },

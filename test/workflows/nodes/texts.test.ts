@@ -153,7 +153,7 @@ describe('format_date', () => {
     for (const format of ['%Y-%Q', '%D', '%d %', '%-f'])
       match(
         (await errorOf('format_date', { format })).join(),
-        /^invalid_config,format has %.*is no directive/,
+        /^invalid_config,format has %.*is not a directive/,
       )
     equal(await text({ value: '2026-03-01', format: '%d%% %h %3N' }), '01% Mar 000')
   })

@@ -60,14 +60,14 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Flow: next, end, branches and joins',
     text: () =>
       [
-        '- A run starts at the first node. A node without `next` flows, by its first handle, to the node written after it.',
-        '- But it never flows into a node that some `next` names: there its branch ends. So the branches of a condition can be written one after the other. If a branch should go on, write `next: <id>`; `next: end` ends it in so many words.',
-        '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. `"true"` and `"false"` are best quoted. A handle that is not in the map ends the branch.',
-        '- The cases of a node that routes by value are handles: lead each somewhere, `end` included.',
+        '- A run starts at the first node. A node without `next` leads, by its first handle, to the next node in the spec.',
+        '- If some `next` names that node, the branch ends instead. So the branches of a condition can be written one after the other. Write `next: <id>` to continue a branch, `next: end` to end it explicitly.',
+        '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
+        '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
         '- Join: a node with several incoming edges waits until each is settled, and is skipped if none was taken. With `join: any` it starts at the first.',
         '- To start several nodes at once, begin with one that leads to them: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
-        '- `when: "{{ … }}"` on a node skips it where it is false; the run continues by its first handle.',
-        '- A node reads only the results of nodes before it. Where one lies on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
+        '- `when: "{{ … }}"` skips a node if it is false; the run continues by its first handle.',
+        '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
         `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
       ].join('\n'),
   },
@@ -108,10 +108,10 @@ export const TOPICS: Record<string, Topic> = {
       [
         '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
         '- `trigger: webhook`: an incoming webhook whose `workflow_id` is this one; it writes its record first. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created or updated). The webhook checks its sender, and can map values to `inputs`.',
-        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, where it is no record); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
+        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields; the time zone is UTC by default.',
         '',
-        'Runs of an event or a schedule are given no inputs: give each input a default. A trigger fires only after the workflow was activated.',
+        'Runs of events and schedules have no inputs: give each input a default. A trigger fires only after the workflow was activated.',
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
@@ -133,7 +133,7 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. An input is required, has a default, or is null where a run is not given it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
+        `Types: ${INPUT_TYPES.join(', ')}. An input that is neither required nor has a default is null if a run does not set it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
       ].join('\n'),
   },
   errors: {
@@ -141,9 +141,9 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     text: () =>
       [
         '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error.',
-        '- `on_error: continue` goes on by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
-        '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply to nodes of the effect external only. The others run in a transaction: all of it, or nothing.',
-        `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; where there are several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only errors that may pass are attempted again.`,
+        '- `on_error: continue` continues by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
+        '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply only to nodes with the effect external. The others run in a transaction, all or nothing.',
+        `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; with several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only transient errors are retried.`,
         '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
       ].join('\n'),
   },
@@ -151,11 +151,9 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Node types',
     text: (_, level) =>
       [
-        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks what can be left out. The last line of each is an example.',
+        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings. The last line of each is an example.',
         ...(level === 'brief'
-          ? [
-              'The settings, `→` the fields of the output. Unless said, the effect is pure, the handles success, error.',
-            ]
+          ? ['The settings, `→` the fields of the output. Default: effect pure, handles success, error.']
           : []),
         '',
         allNodes(level),
@@ -165,10 +163,10 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Records',
     text: (catalogue, level) =>
       [
-        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update leaves out what stays; null clears; custom_fields are merged by name (each must be defined), tags are replaced; the associations of an upsert are added.`,
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update keeps fields that are left out; null clears; custom_fields are merged by name (each must be defined), tags are replaced; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search gives at most 200; go on from the last one by a filter, such as \`"created_at[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200; continue from the last one with a filter, such as \`"created_at[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   metrics: {
@@ -181,9 +179,9 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     text: () =>
       [
         '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, JSON Pointer and a hint. Apply all hints, then validate again:',
-        '- ``did you mean X?``: X in place of the name at line and column.',
-        '- ``write `X` ``: X in place of the value at the path. ``write `X` instead of `Y` ``: within that text.',
-        '- ``add `key: value` ``: in the mapping at the path. `remove it`: the key and its value. `one of …`: the allowed values.',
+        '- ``did you mean X?``: replace the name at line and column by X.',
+        '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
+        '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
         'Errors refuse the workflow, warnings do not. The page `/docs/findings` explains each code with an example.',
       ].join('\n'),
   },
