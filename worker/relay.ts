@@ -58,8 +58,8 @@ const PAUSE_MS = 500
 const RECORD_DELAY_MS = 250
 const BEAT_MS = 1_000
 /**
- * Of a start. A call to Temporal ends after 30 s by itself, and a mail's attempts end sooner; a start that never ended
- * would keep its place for ever.
+ * Time limit of a start. A call to Temporal ends by itself after 30 s, and a mail's attempts end sooner; a start that
+ * never ended would occupy its slot for ever.
  */
 const START_MS = 120_000
 

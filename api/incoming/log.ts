@@ -75,7 +75,7 @@ export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false 
 
 const NO_DELIVERY = { fingerprint: null, has_delivery_id: false }
 
-/** Of an unverified request anybody could choose it. */
+/** The delivery id of a verified request. Anybody could choose the one of an unverified request. */
 function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery | undefined {
   if (!verified || !bytes) return undefined
   return delivery ?? deliveryOf(ctx.req.headers, webhook.verification, bytes)

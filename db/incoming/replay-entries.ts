@@ -35,7 +35,7 @@ export interface ReplayedEntry {
   payload: string | null
   payload_truncated: boolean
   payload_rest: string | null
-  /** Of entries that are read with `getEntry`: null. */
+  /** Null for entries that are read with `getEntry`. */
   replay_problem: string | null
   payload_size: number
   verified: boolean
@@ -85,8 +85,8 @@ export async function countEntries(tx: Tenant, webhookId: string, period: Period
 }
 
 /**
- * Of the entries that can be replayed, those that would only be skipped: an equal request was accepted, or is replayed
- * before. And the verified ones of which only the beginning of the payload is stored.
+ * Counts the replayable entries that would only be skipped, because an equal request was accepted or is replayed before
+ * them, and the verified entries whose payload is stored only in part.
  */
 export async function countIneffective(
   tx: Tenant,

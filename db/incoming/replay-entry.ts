@@ -23,7 +23,7 @@ export type Parsed = { payload: Payload; mapped: Mapped } | AppError
 export interface Outcome {
   outcome: Write | 'failed'
   message: string
-  /** Of `failed`: the code and, by field, the reasons. */
+  /** For `failed`: the code and, by field, the reasons. */
   error: string | null
   details: Record<string, string>
   record_id: string | null
@@ -209,7 +209,7 @@ async function changesOf(tx: Tenant, recordId: string): Promise<Changes> {
   return row?.changes ?? {}
 }
 
-/** Of a replay, the record of the request can have been deleted. */
+/** A record that the request wrote can have been deleted before its replay. */
 const failureOrMissing = (error: AppError) =>
   error.type === 'not_found'
     ? { code: 'validation_failed' as const, message: 'the record of the request does not exist any more' }

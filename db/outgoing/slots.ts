@@ -71,7 +71,7 @@ export const DUE_RETRIES = `(
  * wait: a try costs as much as an attempt.
  */
 const RECHECK_SECONDS = 900
-/** Of a delivery whose start is not recorded yet: its next slot is the relay's lease, of which nothing tells. */
+/** The same for a delivery whose start is not recorded yet: nothing notifies of the relay's lease, its next slot. */
 const RECHECK_START_SECONDS = 2
 
 /**

@@ -32,7 +32,7 @@ export interface Database {
     organizationId: string,
     actor: Actor,
     work: (tx: Tenant) => Promise<T>,
-    /** Of the request; else each event and run without a cause has a new trace. */
+    /** The request's trace; without it, each event and run without a cause has a new one. */
     trace?: TraceContext,
     options?: TenantOptions,
   ): Promise<T>

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import pg from 'pg'
 import type { Channel, System } from './tenancy.ts'
 
-/** Of the listener. */
+/** Time limit for the listener's connection, in milliseconds. */
 const CONNECT_MS = 10_000
 
 /** PostgreSQL refuses payloads of 8,000 bytes and more. */

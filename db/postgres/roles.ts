@@ -7,9 +7,9 @@ export type DatabaseRole = (typeof DATABASE_ROLES)[number]
 
 /** The URLs by which a process logs in. */
 export interface DatabaseUrls {
-  /** Of tenant transactions. Without `systemUrl`: of a login that may switch to both roles, such as the owner. */
+  /** URL of tenant transactions. Without `systemUrl`, its login may switch to both roles, as the owner may. */
   url: string
-  /** Of the system role. */
+  /** URL of the system role. */
   systemUrl?: string | undefined
 }
 

@@ -9,7 +9,7 @@ export interface QueueStatus {
   queue: string
   status: string
   count: number
-  /** Of queued rows: the age of the oldest that no relay has claimed; null if there is none. */
+  /** Age of the oldest queued row that no relay has claimed; null if there is none. */
   lag_seconds: number | null
 }
 

@@ -34,7 +34,7 @@ export interface QueueOptions {
   returning?: readonly string[]
   /** The column of the lease. The time at which a row is due can be its lease. */
   lease?: string
-  /** Of a lease; longer than what the worker does with the row. */
+  /** Duration of a lease; longer than the worker's work on the row. Default 10. */
   seconds?: number
   /** What a claim sets besides. */
   sets?: string
@@ -85,7 +85,7 @@ const claimInOrder =
     return rows
   }
 
-/** Of each organization the oldest row comes before the second of any, as far as it has free slots. */
+/** Round-robin: the oldest row of each organization with a free slot comes before the second row of any. */
 const claimInTurns =
   <Row>(options: QueueOptions, { slots, occupied = '0' }: Turns) =>
   (system: System, limit: number): Promise<Row[]> => {

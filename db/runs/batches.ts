@@ -145,7 +145,7 @@ export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: numbe
   return more
 }
 
-/** Of a run that the database refuses in any case: the others must go on. */
+/** The error of a run that the database refuses in any case; the other runs go on. */
 const NOT_STORABLE: RunError = { code: 'internal_error', message: 'the database refused it' }
 
 interface Outcome {

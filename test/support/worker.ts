@@ -58,7 +58,7 @@ export async function startWorker(
     secretsKey?: Buffer
     stackTraces?: boolean
     nodeTestMs?: number
-    /** Of the relay, where nothing wakes it. */
+    /** Polling interval of the relay. */
     pollMs?: number
     log?: Logger
   } = {},

@@ -23,7 +23,7 @@ export const workflowIdOf = (row: { id: string; kind: string }) =>
  * the run of another organization behind them.
  */
 const STARTS = 16
-/** Of the heartbeats, how many go by between two repairs of claims. */
+/** Number of heartbeats between two repairs of claims. */
 const REPAIR_EVERY = 5
 
 export interface QueueDeps {

@@ -113,9 +113,9 @@ export function freePort(wanted = 0): Promise<number> {
 }
 
 interface Settings {
-  /** Of the superuser. */
+  /** Password of the superuser. */
   password: string
-  /** Of the logins of the processes. Absent in a folder of an earlier version. */
+  /** Passwords of the processes' logins. Absent in a folder of an earlier version. */
   passwords?: Record<DatabaseRole, string>
   port?: number
 }
@@ -170,7 +170,7 @@ function spawnServer({ postgres, dataDir, runAs }: Install, port: number, option
   }
 }
 
-/** Of no process. */
+/** The identity of no process. */
 const ENDED = ''
 
 /**
