@@ -280,7 +280,7 @@ describe('a prompt to a language model', () => {
         /^not_allowed: entity must be one of contacts/,
         /^not_allowed: There is no tool delete_record/,
         /^invalid_arguments: id /,
-        /^invalid_arguments: The arguments are no JSON/,
+        /^invalid_arguments: The arguments are not a JSON/,
         /^validation_error: contacts cannot be sorted by nope/,
         /^not_found: /,
       ]
