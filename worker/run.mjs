@@ -16,7 +16,8 @@ const SELF = fileURLToPath(import.meta.url)
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/agx')
 const isHere = (name) => existsSync(join(ROOT, name))
-const ENTRIES = ['api/main.ts', 'worker/main.ts', 'worker/dev/start.ts'].filter(isHere)
+const COMMANDS = ['migrate', 'reseal', 'set-password', 'set-plan'].map((name) => `worker/commands/${name}.ts`)
+const ENTRIES = ['api/main.ts', 'worker/main.ts', 'worker/dev/start.ts', ...COMMANDS].filter(isHere)
 const FOLDERS = ['activities', 'api', 'db', 'worker', 'workflows'].filter(isHere)
 /** What other versions left is kept for a day: their processes may still load a part of it. */
 const KEPT_MS = 86_400_000
@@ -100,5 +101,7 @@ const entry = process.argv[2]
 if (entry) {
   if (!folder) (await import('tsx/esm/api')).register()
   process.setSourceMapsEnabled(true)
+  // The entry finds its arguments where they are without this file.
+  process.argv.splice(1, 1)
   await import(pathToFileURL(folder ? join(folder, entry.replace(/ts$/, 'mjs')) : join(ROOT, entry)).href)
 }

@@ -172,7 +172,7 @@ describe('a rotation of SECRETS_KEY', function () {
 
   describe('by npm run reseal', () => {
     const start = (further: Buffer[]): ChildProcess =>
-      spawn(process.execPath, ['--import', 'tsx', 'worker/commands/reseal.ts'], {
+      spawn(process.execPath, ['worker/run.mjs', 'worker/commands/reseal.ts'], {
         cwd: ROOT,
         env: {
           ...process.env,

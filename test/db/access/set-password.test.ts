@@ -33,7 +33,7 @@ describe('npm run set-password', function () {
       const { DATABASE_URL: _, ...rest } = process.env
       execFile(
         process.execPath,
-        ['--import', 'tsx', 'worker/commands/set-password.ts', ...args],
+        ['worker/run.mjs', 'worker/commands/set-password.ts', ...args],
         { env: { ...rest, DATA_DIR: temporaryFolder(), ...env } },
         (error, out, errors) => resolve({ code: Number(error?.code ?? 0), out, errors }),
       )

@@ -24,7 +24,7 @@ describe('npm run set-plan', function () {
     new Promise<string>((resolve) => {
       execFile(
         process.execPath,
-        ['--import', 'tsx', 'worker/commands/set-plan.ts', ...args],
+        ['worker/run.mjs', 'worker/commands/set-plan.ts', ...args],
         { env: { ...process.env, DATABASE_URL: db.url } },
         (error, out, errors) => resolve(`${Number(error?.code ?? 0)} ${out}${errors}`),
       )

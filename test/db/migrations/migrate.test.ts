@@ -84,7 +84,7 @@ describe('a database of another version', function () {
   afterEach(() => child?.kill('SIGKILL'))
 
   async function run(file: string): Promise<{ code: number; errors: string }> {
-    child = spawn(process.execPath, ['--import', 'tsx', file], {
+    child = spawn(process.execPath, ['worker/run.mjs', file], {
       env: {
         ...process.env,
         DATABASE_URL: db.url,
