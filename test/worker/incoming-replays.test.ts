@@ -286,17 +286,16 @@ describe('a replay of an incoming webhook', function () {
         .system('organizations')
         .where({ id: on.api.organizationId })
         .update({ limits: JSON.stringify({ ...limits, incoming_per_month: used.used + more }) })
-    await limit(2)
+    await limit(100)
     const { body } = await replay(webhook, { since: since() })
     // If a minute has ended between the requests, one more was accepted.
     assert.ok(body.total >= 2, `${body.total}`)
+    await limit(body.total - 1)
     await advance(body.id)
     const path = `/webhooks/incoming/${webhook.id}/replays/${body.id}`
     const paused = (await on.app('GET', path)).body
-    if (body.total === 3) {
-      assert.deepEqual([paused.status, paused.created], ['paused', 2])
-      assert.match(paused.problem, /quota/)
-    }
+    assert.deepEqual([paused.status, paused.created], ['paused', body.total - 1])
+    assert.match(paused.problem, /quota/)
     await limit(100)
     await on.app('POST', `${path}/resume`)
     await advance(body.id)
