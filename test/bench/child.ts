@@ -24,6 +24,8 @@ export async function startChild(file: string, args: string[], flags: string[] =
       return answer<T>(child)
     },
     async close() {
+      // It may have ended by an error, which the caller has.
+      if (child.exitCode !== null || child.signalCode !== null) return
       child.disconnect()
       await once(child, 'exit')
     },
