@@ -6,7 +6,7 @@ const RENEW_MS = 2_000
 /**
  * Renews the lease of an attempt's slot while the attempt is sent. A signal to the workflow cancels the activity, but
  * says nothing about the delivery: the request is aborted only if `renew` finds that the attempt may not go on.
- * @param renew renews the lease. @returns whether the delivery still wants this attempt.
+ * @param renew renews the lease; it resolves to whether the delivery still wants this attempt.
  * @returns the signal that aborts the request, and `release`, which ends the renewals.
  */
 export function holdSlot(renew: () => Promise<boolean>): { signal: AbortSignal; release(): void } {

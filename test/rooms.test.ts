@@ -213,10 +213,10 @@ describe('the workflow bundle', function () {
   })
 })
 
-/** Whether a text names a node type: anywhere if the name is two words, as the value of a `type` if it is one. */
 /** Node types that are also the name of a column: like a plain word, they name the type only as a value of `type`. */
 const COLUMNS = ['wait_until']
 
+/** Whether a text names a node type: anywhere if the name is two words, as the value of a `type` if it is one. */
 const namesType = (text: string, type: string): boolean =>
   type.includes('_') && !COLUMNS.includes(type)
     ? new RegExp(`\\b${type}\\b`).test(text)

@@ -33,5 +33,5 @@ export async function listInterrupted(system: System): Promise<Interrupted[]> {
   return rows
 }
 
-/** Without any, the deliveries are not read. */
+/** SQL: the relays that are dead. While there is none, the statement reads no deliveries. */
 const DEAD = `select id from relays where seen_at <= ${LIVE_SINCE}`

@@ -19,8 +19,8 @@ import { ATTEMPTS, DUE_RETRIES, IS_QUEUED, leasedSlots, WAITS_FOR_SLOT } from '.
 const LEASE_SECONDS = 10
 
 /**
- * SQL: an endpoint is failing when all attempts have failed for so long. One that fails now and then answers promptly:
- * a first attempt by an activity takes twice the CPU time.
+ * SQL: an endpoint is failing when all its attempts have failed for this long. An endpoint that fails only now and then
+ * keeps its first attempts in the workflow task: as an activity, an attempt takes twice the CPU time.
  */
 const FAILING = "interval '10 seconds'"
 

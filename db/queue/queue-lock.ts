@@ -5,7 +5,7 @@ import { transaction } from '../postgres/transaction.ts'
 /** Serialises claims on a capacity-limited queue. The lock is held until its transaction ends. */
 const keyOf = (queue: string) => `agx claim ${queue}`
 
-/** Waits for the lock with the next statement of the transaction, in one message: nobody else waits for this process. */
+/** Takes the lock in the message of the transaction's next statement, so that it is not held for a round trip more. */
 export const lockClaimsNext = (tx: Tenant, queue: string): void =>
   tx.later({
     sql: 'select pg_advisory_xact_lock(hashtext(key)) from jsonb_array_elements_text(?) key',

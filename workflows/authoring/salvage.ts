@@ -11,16 +11,16 @@ export const MISSING_TYPE = '?'
 
 /** The problems of the spec except those inside node configs. */
 export function schemaProblems(schema: z.ZodObject, value: unknown): Problem[] {
-  if (!isObject(value))
+  if (!isContainer(value))
     return [{ code: 'schema', message: 'must be a mapping with name and nodes', path: '' }]
   return [...issuesOf(schema, value), ...standIns(value)]
 }
 
 /** Refuses MISSING_TYPE as an authored type. */
 function standIns(value: Record<string, unknown>): Problem[] {
-  if (!isObject(value.nodes)) return []
+  if (!isContainer(value.nodes)) return []
   return Object.entries(value.nodes).flatMap(([key, node]): Problem[] =>
-    isObject(node) && node.type === MISSING_TYPE
+    isContainer(node) && node.type === MISSING_TYPE
       ? [
           {
             code: 'unknown_node_type',
@@ -37,17 +37,17 @@ function standIns(value: Record<string, unknown>): Problem[] {
  * nothing can be checked.
  */
 export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.output<S> | undefined {
-  if (!isObject(value)) return undefined
+  if (!isContainer(value)) return undefined
   const whole = schema.safeParse(value)
   if (whole.success) return whole.data
   const kept = fitting(schema, value)
-  if (isObject(value.nodes) && Object.hasOwn(schema.shape, 'nodes'))
+  if (isContainer(value.nodes) && Object.hasOwn(schema.shape, 'nodes'))
     kept.nodes = Array.isArray(value.nodes)
-      ? value.nodes.filter(isObject).map((node) => salvaged(rawNode, node))
+      ? value.nodes.filter(isContainer).map((node) => salvaged(rawNode, node))
       : Object.fromEntries(
           Object.entries(value.nodes).map(([id, node]) => [
             id,
-            salvaged(specNode, isObject(node) ? node : {}),
+            salvaged(specNode, isContainer(node) ? node : {}),
           ]),
         )
   if (value.inputs !== undefined && kept.inputs === undefined)
@@ -57,7 +57,7 @@ export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.out
         inputSchema.safeParse(one).success ? one : { type: 'any', default: null },
       ]),
     )
-  if (isObject(value.outputs) && kept.outputs === undefined) kept.outputs = { ...value.outputs }
+  if (isContainer(value.outputs) && kept.outputs === undefined) kept.outputs = { ...value.outputs }
   if (Array.isArray(value.edges)) kept.edges = value.edges.filter((edge) => rawEdge.safeParse(edge).success)
   const parsed = schema.safeParse({ name: 'x', ...kept })
   return parsed.success ? parsed.data : undefined
@@ -65,11 +65,11 @@ export function salvage<S extends z.ZodObject>(schema: S, value: unknown): z.out
 
 /** The inputs with valid names, also if they are written as a list. */
 function namedInputs(inputs: unknown): [string, unknown][] {
-  if (!isObject(inputs)) return []
+  if (!isContainer(inputs)) return []
   if (!Array.isArray(inputs))
     return Object.entries(inputs).filter(([name]) => inputName.safeParse(name).success)
   return inputs.flatMap((one): [string, unknown][] => {
-    const name = isObject(one) ? (one.name ?? Object.keys(one)[0]) : one
+    const name = isContainer(one) ? (one.name ?? Object.keys(one)[0]) : one
     return typeof name === 'string' && inputName.safeParse(name).success ? [[name, undefined]] : []
   })
 }
@@ -85,7 +85,7 @@ function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<st
     if (Object.hasOwn(node, name) && !Object.hasOwn(kept, name)) kept[name] = neutral
   const moved = misplacedIn(node)
   if (Object.keys(moved).length === 0) return kept
-  return { ...kept, config: { ...(isObject(node.config) ? node.config : {}), ...moved } }
+  return { ...kept, config: { ...(isContainer(node.config) ? node.config : {}), ...moved } }
 }
 
 function fitting(schema: z.ZodObject, value: Record<string, unknown>): Record<string, unknown> {
@@ -145,13 +145,14 @@ function hintFor(schema: z.ZodType, value: unknown, issue: ConfigIssue): string 
   const [first, second, ...inner] = issue.path
   const node = memberOf(memberOf(value, 'nodes'), second ?? '')
   if (first !== 'nodes') return repairHint(schema, withoutNodes(schema, value), issue)
-  if (second === undefined || !isObject(node) || Array.isArray(node)) return repairHint(schema, value, issue)
+  if (second === undefined || !isContainer(node) || Array.isArray(node))
+    return repairHint(schema, value, issue)
   return repairHint(typeof second === 'number' ? rawNode : specNode, node, { ...issue, path: inner })
 }
 
 /** The value without nodes and unknown keys: there may be thousands, and each finding checks the value again. */
 function withoutNodes(schema: z.ZodType, value: unknown): unknown {
-  if (!isObject(value) || !('shape' in schema)) return value
+  if (!isContainer(value) || !('shape' in schema)) return value
   const known = Object.keys(schema.shape as object).filter((key) => Object.hasOwn(value, key))
   return Object.fromEntries(known.map((key) => [key, key === 'nodes' ? {} : value[key]]))
 }
@@ -160,10 +161,10 @@ function withoutNodes(schema: z.ZodType, value: unknown): unknown {
 function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
   const [first, id, ...rest] = path
   const node = memberOf(memberOf(value, 'nodes'), id ?? '')
-  if (first !== 'nodes' || rest.length > 0 || !isObject(node)) return undefined
+  if (first !== 'nodes' || rest.length > 0 || !isContainer(node)) return undefined
   const moved = misplacedIn(node)
   if (!Object.hasOwn(moved, key)) return undefined
-  const whole = flowText({ ...(isObject(node.config) ? node.config : {}), ...moved })
+  const whole = flowText({ ...(isContainer(node.config) ? node.config : {}), ...moved })
   return whole.length > 2_000 ? `write ${key} within \`config\`` : `remove it, and write \`config: ${whole}\``
 }
 
@@ -174,12 +175,13 @@ function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
     ([name]) => !Object.hasOwn(specNode.shape, name) && name !== 'id',
   )
   if (!type || others.length === 0) return {}
-  const config = isObject(node.config) ? node.config : {}
+  const config = isContainer(node.config) ? node.config : {}
   const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
   return Object.fromEntries(
     others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)),
   )
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+/** An object or a list. */
+const isContainer = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null

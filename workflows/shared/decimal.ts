@@ -9,7 +9,7 @@ export interface Decimal {
   places: number
 }
 
-/** With as many digits as money and rates have at most. */
+/** The text of a decimal number, with at most the digits that money and rates have. */
 export const DECIMAL = /^-?\d{1,20}(\.\d{1,12})?$/
 
 const WRITTEN = /^\s*([+-]?)(\d{1,300})(?:\.(\d{1,300}))?(?:e([+-]?\d{1,3}))?\s*$/i
