@@ -5,6 +5,7 @@ import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { SegmentInput } from '../../workflows/bundle/protocol.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { forgetRun } from '../support/forget-run.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, edge, set } from '../support/nodes.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
@@ -149,18 +150,7 @@ describe('control requests that meet', function () {
     })
     const id = await queueRun(db, organizationId, { nodes: [call('call')] })
     await until(() => calls === 1)
-    await worker.client.workflowService.deleteWorkflowExecution({
-      namespace: 'default',
-      workflowExecution: { workflowId: `run:${id}` },
-    })
-    await until(() =>
-      workflow(id)
-        .describe()
-        .then(
-          () => false,
-          () => true,
-        ),
-    )
+    await forgetRun(worker.client, id)
     // As a killed worker leaves it.
     await db.system('run_nodes').where({ run_id: id }).update({ attempt_token: randomUUID() })
     await move(pauseRun, id)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { WorkflowNotFoundError } from '@temporalio/client'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { forgetRun } from '../support/forget-run.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { delay, edge } from '../support/nodes.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
@@ -57,21 +57,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     }
   }
 
-  /** Simulates that Temporal's database was deleted. */
-  async function forget(id: string): Promise<void> {
-    await worker.client.workflowService.deleteWorkflowExecution({
-      namespace: 'default',
-      workflowExecution: { workflowId: `run:${id}` },
-    })
-    await until(() =>
-      workflow(id)
-        .describe()
-        .then(
-          () => false,
-          (error) => error instanceof WorkflowNotFoundError,
-        ),
-    )
-  }
+  const forget = (id: string) => forgetRun(worker.client, id)
 
   const TABLES = ['runs', 'run_nodes', 'run_segments'] as const
   /** @returns a function that restores the current rows of a run, as a restored backup does. */

@@ -28,7 +28,7 @@ interface Described {
 }
 
 /** The tables of all settings in Markdown, from their schemas. Throws for a variable without a description. */
-export function settingsTables(): string {
+function settingsTables(): string {
   const known = new Set(READERS.flatMap(([, shape]) => Object.keys(shape)))
   const others = Object.entries(startVariables.shape).filter(([name]) => !known.has(name))
   const readers = [
