@@ -1,4 +1,4 @@
-import type { NewEvent } from '../db/events/outbox.ts'
+import type { NewEvent } from '../db/model/events/event.ts'
 import { nodeSpanId, type Traces } from '../db/model/spans.ts'
 import type { Logger } from '../db/process/log.ts'
 import { ports } from '../workflows/effects/index.ts'

@@ -1,4 +1,4 @@
-import type { NewEvent } from '../../db/events/outbox.ts'
+import type { NewEvent } from '../../db/model/events/event.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 import type { Hold } from '../deadline.ts'

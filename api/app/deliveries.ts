@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { leastRole } from '../../db/model/access/roles.ts'
 import type { Scope } from '../../db/model/access/scopes.ts'
+import { messageId } from '../../db/model/outgoing/message-id.ts'
 import { testDelivery } from '../../db/outgoing/actions.ts'
-import { messageId } from '../../db/outgoing/body.ts'
 import {
   type Delivery,
   type DeliveryDetails,

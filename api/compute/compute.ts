@@ -1,4 +1,4 @@
-import { mapIn, proposeIn, withinLimits } from '../../db/incoming/map-in-thread.ts'
+import { mapIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
 import type { Body, Mapping, tasks as mappingTasks } from '../../db/model/incoming/map-body.ts'
 import { type Passage, passagesOf } from '../../db/model/knowledge/passages.ts'
 import { Pool } from '../../db/process/compute/pool.ts'

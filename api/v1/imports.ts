@@ -1,15 +1,10 @@
 import { z } from 'zod'
 import { errorsFile } from '../../db/imports/errors-file.ts'
-import {
-  createImport,
-  getImport,
-  type ImportRow,
-  listImports,
-  type Mapping,
-} from '../../db/imports/imports.ts'
+import { createImport, getImport, type ImportRow, listImports } from '../../db/imports/imports.ts'
 import { resumeImport, startImport, stopImport } from '../../db/imports/state.ts'
 import { receiveFile } from '../../db/imports/upload.ts'
 import { invalid } from '../../db/model/errors.ts'
+import type { Mapping } from '../../db/model/imports/targets.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { isUpsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppError, type Issue, invalid } from '../../db/model/errors.ts'
-import { approvalLink } from '../../db/runs/approval-links.ts'
+import { approvalLink } from '../../db/process/approval-links.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
 import { type OpenWait, WAIT_TYPES } from '../../db/runs/open-waits.ts'
 import { sendSignal } from '../../db/runs/signals.ts'

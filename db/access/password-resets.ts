@@ -2,12 +2,12 @@ import type { Knex } from 'knex'
 import { type Actor, SYSTEM } from '../model/actor.ts'
 import { conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { hashPassword } from '../process/passwords.ts'
 import type { SecretsKey } from '../process/seal.ts'
 import { insertAccountMail, NO_ORGANIZATION } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
 import { newLinkToken, usableLink } from './link-tokens.ts'
 import { lockMember, requireMayManage } from './members.ts'
-import { hashPassword } from './passwords.ts'
 
 /**
  * Password resets. If the service sends mail, only the user gets the link, on the user's own or an admin's request.

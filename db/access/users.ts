@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import type { MemberRole } from '../model/access/roles.ts'
 import { AppError } from '../model/errors.ts'
-import { checkPassword, hashPassword } from './passwords.ts'
+import { checkPassword, hashPassword } from '../process/passwords.ts'
 import { type Client, openSession, type SignedIn } from './sessions.ts'
 
 /** Users and their passwords, read with the system role: the tenant is known only after authentication. */

@@ -1,13 +1,14 @@
 import type { AnalyticsQuery, AnalyticsResult } from '../../workflows/shared/analytics.ts'
 import { ANALYTICS } from '../../workflows/shared/limits.ts'
 import { getOrganization, type Organization } from '../access/organization.ts'
+import { answerOf } from '../model/analytics/answer.ts'
+import type { Cell } from '../model/analytics/cell.ts'
 import { type ResolvedQuery, resolveQuery } from '../model/analytics/query.ts'
 import { AppError, invalid } from '../model/errors.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import { isStatementTimeout } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
-import { answerOf } from './answer.ts'
-import { type Cell, statementOf } from './statement.ts'
+import { statementOf } from './statement.ts'
 
 interface QueryOptions {
   now?: Date

@@ -1,23 +1,7 @@
+import { CLASS_LEAST, CLASS_RATIO } from '../model/analytics/cell.ts'
 import type { Measure } from '../model/analytics/metric.ts'
 import type { ResolvedQuery } from '../model/analytics/query.ts'
 import type { Fragment } from '../records/filter-sql.ts'
-
-/** A row of the statement: the sums of one group in one bucket. */
-export interface Cell {
-  /** From 1; 1 without an interval; 0 for the percentile over all buckets. */
-  bucket: number
-  /** The rank of its group, from 1; null for groups that are not shown. */
-  place: number | null
-  d1: string | null
-  d2: string | null
-  currency: string | null
-  /** The class of the percentile. */
-  class: number | null
-  /** The number of rows. */
-  n: number
-  /** The sum of the measure. */
-  a: string | number | null
-}
 
 /**
  * The statement of a query. Each bucket is a range of a covering index, so the table is not read. That takes half the
@@ -122,18 +106,9 @@ function sumOf(measure: Measure): string {
   }
 }
 
-/** The ratio of the bounds of a class: a percentile is exact within 2 %. */
-const CLASS_RATIO = 1.04
-/** Values below this count as 0. */
-const CLASS_LEAST = 0.001
-const CLASS_OF_LEAST = Math.ceil(Math.log(CLASS_LEAST) / Math.log(CLASS_RATIO))
-
 /** SQL: the class of a value, for percentiles. An exact percentile would sort all rows. */
 const classOf = (of: string) =>
   `ceil(ln(greatest(${of}, ${CLASS_LEAST})) * ${1 / Math.log(CLASS_RATIO)}::double precision)::integer`
-
-/** The middle of a class. */
-export const valueOfClass = (at: number): number => (at <= CLASS_OF_LEAST ? 0 : CLASS_RATIO ** (at - 0.5))
 
 const typeOf = ({ metric }: ResolvedQuery) => (metric.time === 'id' ? 'uuid' : 'timestamptz')
 

@@ -1,8 +1,4 @@
-/** The key of an event. */
-export interface EventKey {
-  organization_id: string
-  event_id: string
-}
+import type { EventKey } from '../model/events/event.ts'
 
 /** SQL: the events `e` of `keysOf`; `k.place` is their position in it, from 1. */
 export const EVENTS_BY_KEY = `unnest(cast(:organizationIds as uuid[]), cast(:eventIds as uuid[])) with ordinality as k(organization_id, id, place)

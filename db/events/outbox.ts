@@ -1,22 +1,8 @@
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
+import type { NewEvent } from '../model/events/event.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { TRACE } from '../postgres/trace.ts'
 import { traceEvents } from '../process/traces/events.ts'
-
-export interface NewEvent {
-  /** Set if the id must be known before the event is inserted. */
-  id?: string
-  /** `<entity>.<action>`, from the catalogue or raised by a node. */
-  name: string
-  /** Sent to subscribers as `data`: the record as the API shows it, with its id. */
-  data: Record<string, unknown>
-  /** The old values of the changed fields, on updates. */
-  previous?: Record<string, unknown>
-  /** The run that raises the event, if it is not the actor of the transaction. */
-  cause?: string
-  /** The id of its parent span, if it is not that of the transaction. */
-  span?: string
-}
 
 /** The run that raises the events of a transaction; null where its actor is not a run. */
 export const causeOf = ({ actor }: Tenant): string | null => (actor.type === 'workflow_run' ? actor.id : null)

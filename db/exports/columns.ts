@@ -1,6 +1,7 @@
-import { type Target, targetOf, targetsFor } from '../imports/targets.ts'
+import { targetsFor } from '../imports/targets.ts'
 import type { CellType } from '../model/csv/read-cell.ts'
 import { writeCell, writeList } from '../model/csv/write-cell.ts'
+import { type Target, targetOf } from '../model/imports/targets.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'

@@ -1,8 +1,8 @@
 import { unescapeFormula } from '../model/csv/read-cell.ts'
 import { BYTE_ORDER_MARK, csvLines, escapeFormula } from '../model/csv/write-cell.ts'
+import { isFilled, type RowIssue } from '../model/imports/read-row.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ImportRow } from './imports.ts'
-import { isFilled, type RowIssue } from './read-row.ts'
 
 const PAGE = 500
 

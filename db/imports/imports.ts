@@ -5,12 +5,10 @@ import type { Encoding } from '../model/csv/encoding.ts'
 import type { Place } from '../model/csv/rows.ts'
 import { notFound } from '../model/errors.ts'
 import type { ImportStatus } from '../model/files/statuses.ts'
+import type { Mapping } from '../model/imports/targets.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-
-/** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
-export type Mapping = Record<string, string | null>
 
 /** The properties of an uploaded file. */
 export interface ImportFile {

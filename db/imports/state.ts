@@ -1,9 +1,10 @@
 import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
+import { type Mapping, type Targets, targetOf } from '../model/imports/targets.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type ImportFile, type ImportRow, lockImport, type Mapping } from './imports.ts'
-import { type Targets, targetOf, targetsFor } from './targets.ts'
+import { type ImportFile, type ImportRow, lockImport } from './imports.ts'
+import { targetsFor } from './targets.ts'
 import { forgetKeys } from './try-rows.ts'
 
 /** User actions on an import. Its statuses and their moves are in `db/files/moves/`. */

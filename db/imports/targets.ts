@@ -1,82 +1,8 @@
-import type { CellType } from '../model/csv/read-cell.ts'
-import type { CustomFieldType, Definition } from '../model/records/custom-fields/types.ts'
-import { ADDRESS_PARTS } from '../model/records/field-types.ts'
-import { customName } from '../model/records/filters.ts'
-import type { Field, FieldType, KindName } from '../model/records/kind.ts'
-import { kinds } from '../model/records/kinds/index.ts'
+import { type Targets, targetsOf } from '../model/imports/targets.ts'
+import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
 
-/** A possible target of a column. */
-export interface Target {
-  name: string
-  /** `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link. */
-  type: CellType | 'tags' | 'full_name' | 'company_name'
-  choices?: readonly string[]
-  /** The label of a custom field. */
-  label?: string
-}
-
-const CELL_TYPES: Partial<Record<FieldType, CellType>> = {
-  integer: 'integer',
-  money: 'money',
-  boolean: 'boolean',
-  date: 'date',
-  datetime: 'datetime',
-  enum: 'choice',
-}
-
-/** All possible targets of columns. */
-export interface Targets {
-  byName: Map<string, Target>
-  /** Whether custom fields without a definition are allowed. */
-  open: boolean
-}
-
-export async function targetsFor(tx: Tenant, entity: KindName): Promise<Targets> {
-  const { definitions, strict } = await lockFieldRules(tx, entity)
-  const native = Object.entries(kinds[entity].fields).filter(([, field]) => !field.readOnly)
-  const all: Target[] = [
-    ...native.flatMap(([name, field]) => nativeTargets(name, field)),
-    { name: 'external_id', type: 'text' },
-    { name: 'owner_id', type: 'text' },
-    { name: 'tags', type: 'tags' },
-    ...(entity === 'contacts' ? [FULL_NAME] : []),
-    ...('company_id' in kinds[entity].fields ? [COMPANY_NAME] : []),
-    ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
-  ]
-  return { byName: new Map(all.map((target) => [target.name, target])), open: !strict }
-}
-
-const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
-const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
-
-export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
-  return byName.get(name) ?? (open && customName(name) !== undefined ? { name, type: 'any' } : undefined)
-}
-
-function nativeTargets(name: string, field: Field): Target[] {
-  if (field.type === 'address')
-    return ADDRESS_PARTS.map((part) => ({ name: `${name}.${part}`, type: 'text' }))
-  const choices = field.values ? { choices: field.values } : {}
-  return [{ name, type: field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text'), ...choices }]
-}
-
-const CUSTOM_TYPES: Record<CustomFieldType, CellType> = {
-  text: 'text',
-  number: 'number',
-  boolean: 'boolean',
-  date: 'date',
-  datetime: 'datetime',
-  select: 'choice',
-  multi_select: 'choices',
-  url: 'text',
-  email: 'text',
-  phone: 'text',
-  json: 'json',
-}
-
-function customTarget(name: string, { type, label, options }: Definition): Target {
-  const choices = options ? { choices: options } : {}
-  return { name: `custom_fields.${name}`, label, type: CUSTOM_TYPES[type], ...choices }
-}
+/** The targets of a kind. Locks the rules of its custom fields until the transaction ends. */
+export const targetsFor = async (tx: Tenant, kind: KindName): Promise<Targets> =>
+  targetsOf(kind, await lockFieldRules(tx, kind))

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { CsvRow } from '../model/csv/rows.ts'
+import { rowIssues } from '../model/imports/read-row.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { uniqueKey, uniqueKeys } from '../model/records/unique.ts'
 import { upsertKey } from '../model/records/upsert-keys.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
-import { rowIssues } from './read-row.ts'
 import type { Job, Written, writeRows } from './write-rows.ts'
 
 /**

@@ -3,6 +3,15 @@ import { requestMessage } from '../../workflows/shared/plain-words.ts'
 import { createTurns } from '../../workflows/shared/turns.ts'
 import type { CsvRow } from '../model/csv/rows.ts'
 import { AppError, type Issue, invalid } from '../model/errors.ts'
+import {
+  isFilled,
+  isTooWide,
+  type Reading,
+  type RowFields,
+  type RowIssue,
+  readRow,
+  rowIssues,
+} from '../model/imports/read-row.ts'
 import { preparedCustomFields, readCustomFields } from '../model/records/custom-fields/values.ts'
 import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../model/records/schemas.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
@@ -12,15 +21,6 @@ import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import { type Finder, finderBy } from '../records/find-by-key.ts'
 import { upsertKeyed } from '../records/upsert.ts'
 import type { ImportRow } from './imports.ts'
-import {
-  isFilled,
-  isTooWide,
-  type Reading,
-  type RowFields,
-  type RowIssue,
-  readRow,
-  rowIssues,
-} from './read-row.ts'
 
 export interface Written {
   created: number

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex'
 import type { Scope } from '../../workflows/language/expressions/liquid.ts'
-import { EVENTS_BY_KEY, type EventKey, keysOf } from '../events/by-key.ts'
-import { type Conditional, evaluateConditions } from '../events/conditions.ts'
+import { EVENTS_BY_KEY, keysOf } from '../events/by-key.ts'
+import { type Conditional, evaluateConditions } from '../model/events/conditions.ts'
+import type { EventKey } from '../model/events/event.ts'
 import { DELIVERY_BODY } from './body.ts'
 
 /**

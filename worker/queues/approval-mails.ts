@@ -1,6 +1,6 @@
 import { mailApproval } from '../../activities/mail/approval.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
-import type { ApprovalKey } from '../../db/runs/approval-links.ts'
+import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import {
   approvalMails,
   type ClaimedMail,

@@ -1,6 +1,6 @@
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import type { ApprovalKey } from '../../db/runs/approval-links.ts'
+import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import { remind } from '../../db/runs/approvals.ts'
 import { lookBack } from '../../db/runs/event-waits.ts'
 import { type DueWait, dueWaits } from '../../db/runs/waits.ts'

@@ -1,7 +1,7 @@
-import { mapIn } from '../../db/incoming/map-in-thread.ts'
 import { advanceReplay, incomingReplays } from '../../db/incoming/replays.ts'
 import type { tasks } from '../../db/model/incoming/map-body.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import { mapIn } from '../../db/process/compute/map-in-thread.ts'
 import { Pool } from '../../db/process/compute/pool.ts'
 import { pagedJobsQueue } from './paged-jobs.ts'
 

@@ -1,5 +1,5 @@
+import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
-import type { ApprovalKey } from '../../db/runs/approval-links.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { accountMailsQueue } from './account-mails.ts'

@@ -1,4 +1,8 @@
-/** The parts of the catalogue's metrics. Queries only name metrics; all SQL comes from these files. */
+/**
+ * The parts of the catalogue's metrics. Queries only name metrics; all SQL comes from these files. A metric is one
+ * definition, with its conditions and sums as fragments of SQL beside the text that describes them: they are constants
+ * of the model, as its enum values are. `db/analytics/statement.ts` builds the statement from them.
+ */
 
 export const SUBJECTS = ['pipeline', 'records', 'activities', 'workflows', 'webhooks'] as const
 export type Subject = (typeof SUBJECTS)[number]

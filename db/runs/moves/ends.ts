@@ -1,11 +1,11 @@
 import type { RunError, RunNode, RunState } from '../../../workflows/interpret/run-state.ts'
 import { type EndStatus, isOpenRun, type RunStatus } from '../../../workflows/shared/statuses.ts'
 import { insertEvents } from '../../events/outbox.ts'
+import { runEvent } from '../../model/runs/run-event.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { belowRun, traceRun } from '../../process/traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
-import { runEvent } from '../events.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
 import { AT_REST, lockStatus, NEVER_CLAIMED } from './statuses.ts'
 

@@ -7,7 +7,8 @@ import type {
   RunNode,
 } from '../../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../../workflows/shared/statuses.ts'
-import { EVENT_COLUMNS, eventRows, type NewEvent, selectEvents } from '../../events/outbox.ts'
+import { EVENT_COLUMNS, eventRows, selectEvents } from '../../events/outbox.ts'
+import type { NewEvent } from '../../model/events/event.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { ITERATIONS, LOOPS } from '../loops.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { MAX_PUBLIC_REQUESTS, MAX_USER_REQUESTS } from '../../../api/app/limit-requests.ts'
-import { boundedWork } from '../../../db/access/bounded-work.ts'
 import { openSession } from '../../../db/access/sessions.ts'
+import { boundedWork } from '../../../db/process/bounded-work.ts'
 import { leaveOf } from '../../support/limits.ts'
 import { sessionHeaders } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'

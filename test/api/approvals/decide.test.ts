@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { approvalToken } from '../../../db/runs/approval-links.ts'
+import { approvalToken } from '../../../db/process/approval-links.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
 import { testActor } from '../../support/database.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'

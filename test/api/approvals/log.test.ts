@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { handleApproval } from '../../../api/approvals/decide.ts'
 import type { AppDeps } from '../../../api/deps.ts'
 import { serve } from '../../../api/http/serve.ts'
-import { approvalToken } from '../../../db/runs/approval-links.ts'
+import { approvalToken } from '../../../db/process/approval-links.ts'
 
 describe('the log of approvals', () => {
   it('has the route, and never the token, also when the database fails', async () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkPassword } from '../../../db/access/passwords.ts'
 import { openSession } from '../../../db/access/sessions.ts'
+import { checkPassword } from '../../../db/process/passwords.ts'
 import {
   createMember,
   createOrganization,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { proposeMapping } from '../../../../db/imports/propose.ts'
-import type { Targets } from '../../../../db/imports/targets.ts'
+import { proposeMapping } from '../../../../db/model/imports/propose.ts'
+import type { Targets } from '../../../../db/model/imports/targets.ts'
 import { mapAutomatically } from '../../../../db/model/incoming/mapping/automatic.ts'
 import { kinds } from '../../../../db/model/records/kinds/index.ts'
 import { SYNONYMS } from '../../../../db/model/records/synonyms.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes, scryptSync } from 'node:crypto'
-import { checkPassword, hashPassword } from '../../../db/access/passwords.ts'
 import { authenticate, createUser, requireSamePassword, signIn } from '../../../db/access/users.ts'
 import { AppError } from '../../../db/model/errors.ts'
+import { checkPassword, hashPassword } from '../../../db/process/passwords.ts'
 import { createOrganization, createTestDatabase } from '../../support/database.ts'
 
 const PASSWORD = 'correct horse battery staple'

@@ -1,9 +1,9 @@
-import { evaluateWhen } from '../../workflows/interpret/when.ts'
-import type { Scope } from '../../workflows/language/expressions/liquid.ts'
-import type { NodeError } from '../../workflows/language/node-error.ts'
-import { TRIGGER_WHEN } from '../../workflows/shared/limits.ts'
-import { createTurns } from '../../workflows/shared/turns.ts'
-import type { EventKey } from './by-key.ts'
+import { evaluateWhen } from '../../../workflows/interpret/when.ts'
+import type { Scope } from '../../../workflows/language/expressions/liquid.ts'
+import type { NodeError } from '../../../workflows/language/node-error.ts'
+import { TRIGGER_WHEN } from '../../../workflows/shared/limits.ts'
+import { createTurns } from '../../../workflows/shared/turns.ts'
+import type { EventKey } from './event.ts'
 
 /** An event with a subscriber's condition; null: no condition. */
 export interface Conditional extends EventKey {

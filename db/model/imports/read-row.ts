@@ -1,9 +1,8 @@
-import { CellProblem, readCell, readList, unescapeFormula } from '../model/csv/read-cell.ts'
-import { firstOfEachLoc, type Issue } from '../model/errors.ts'
-import type { RecordInput } from '../model/records/schemas.ts'
-import { splitName } from '../model/records/split-name.ts'
-import type { Mapping } from './imports.ts'
-import { type Target, type Targets, targetOf } from './targets.ts'
+import { CellProblem, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
+import { firstOfEachLoc, type Issue } from '../errors.ts'
+import type { RecordInput } from '../records/schemas.ts'
+import { splitName } from '../records/split-name.ts'
+import { type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
 /** An issue of a row, or of one of its cells. */
 export interface RowIssue {

@@ -1,10 +1,13 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { parse, stringify } from 'uuid'
-import { allKeys, type SecretsKey } from '../process/seal.ts'
-import type { WaitKey } from './waits.ts'
+import { allKeys, type SecretsKey } from './seal.ts'
 
-/** The ids in the link of an approval. */
-export type ApprovalKey = Pick<WaitKey, 'organization_id' | 'run_id' | 'id'>
+/** The ids in the link of an approval: those of its wait. */
+export interface ApprovalKey {
+  organization_id: string
+  run_id: string
+  id: string
+}
 
 const IDS = 48
 const MAC = 32

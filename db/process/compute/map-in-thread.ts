@@ -1,5 +1,5 @@
-import { PATTERN } from '../../workflows/shared/limits.ts'
-import { AppError } from '../model/errors.ts'
+import { PATTERN } from '../../../workflows/shared/limits.ts'
+import { AppError } from '../../model/errors.ts'
 import {
   type Body,
   type Mapping,
@@ -7,13 +7,13 @@ import {
   proposeFrom,
   type Refused,
   type tasks,
-} from '../model/incoming/map-body.ts'
-import { programsOf } from '../model/incoming/mapping/patterns.ts'
-import type { Proposal } from '../model/incoming/mapping/propose.ts'
-import type { Mapped } from '../model/incoming/mapping/types.ts'
-import type { Payload } from '../model/incoming/parse-body.ts'
-import type { TargetKind } from '../model/incoming/types.ts'
-import { ComputeError, type Pool } from '../process/compute/pool.ts'
+} from '../../model/incoming/map-body.ts'
+import { programsOf } from '../../model/incoming/mapping/patterns.ts'
+import type { Proposal } from '../../model/incoming/mapping/propose.ts'
+import type { Mapped } from '../../model/incoming/mapping/types.ts'
+import type { Payload } from '../../model/incoming/parse-body.ts'
+import type { TargetKind } from '../../model/incoming/types.ts'
+import { ComputeError, type Pool } from './pool.ts'
 
 /** What takes less than some 10 ms: to hand it to a thread costs more than it saves. Up to 1 ms for each KiB. */
 const INLINE = {

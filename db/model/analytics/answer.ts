@@ -1,4 +1,4 @@
-import type { AnalyticsRow } from '../../workflows/shared/analytics.ts'
+import type { AnalyticsRow } from '../../../workflows/shared/analytics.ts'
 import {
   add,
   type Decimal,
@@ -6,10 +6,10 @@ import {
   divide,
   integer,
   parseDecimal,
-} from '../../workflows/shared/decimal.ts'
-import type { Metric } from '../model/analytics/metric.ts'
-import type { ResolvedQuery } from '../model/analytics/query.ts'
-import { type Cell, valueOfClass } from './statement.ts'
+} from '../../../workflows/shared/decimal.ts'
+import { type Cell, valueOfClass } from './cell.ts'
+import type { Metric } from './metric.ts'
+import type { ResolvedQuery } from './query.ts'
 
 /** The sums from which a value is computed, added up over any number of cells. */
 interface Sums {

@@ -1,9 +1,8 @@
-import { READ_ONLY } from '../model/records/common-fields.ts'
-import type { Field, KindName } from '../model/records/kind.ts'
-import { kinds } from '../model/records/kinds/index.ts'
-import { normalise, SYNONYMS } from '../model/records/synonyms.ts'
-import type { Mapping } from './imports.ts'
-import { type Target, type Targets, targetOf } from './targets.ts'
+import { READ_ONLY } from '../records/common-fields.ts'
+import type { Field, KindName } from '../records/kind.ts'
+import { kinds } from '../records/kinds/index.ts'
+import { normalise, SYNONYMS } from '../records/synonyms.ts'
+import { type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
 /**
  * Proposes a target for each column of a header by its name: a field with that name or synonym; null for read-only

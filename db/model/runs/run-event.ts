@@ -1,6 +1,6 @@
-import type { RunError, RunState } from '../../workflows/interpret/run-state.ts'
-import type { EndStatus } from '../../workflows/shared/statuses.ts'
-import type { NewEvent } from '../events/outbox.ts'
+import type { RunError, RunState } from '../../../workflows/interpret/run-state.ts'
+import type { EndStatus } from '../../../workflows/shared/statuses.ts'
+import type { NewEvent } from '../events/event.ts'
 
 /** The event of a run's start or end. Its data is the run as in the API, without its nodes. */
 export function runEvent(
