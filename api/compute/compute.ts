@@ -1,6 +1,6 @@
-import { mapIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
 import type { Body, Mapping, tasks as mappingTasks } from '../../db/model/incoming/map-body.ts'
 import { type Passage, passagesOf } from '../../db/model/knowledge/passages.ts'
+import { mapIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
 import { Pool } from '../../db/process/compute/pool.ts'
 import { countValues } from '../../workflows/language/measure.ts'
 import type { DocumentFormat } from '../../workflows/shared/knowledge.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AppError } from '../../db/model/errors.ts'
+import { isOpenRun } from '../../db/model/runs/statuses.ts'
 import {
   BEFORE_ALL,
   type ChangedNode,
@@ -8,7 +9,6 @@ import {
   watchRun,
 } from '../../db/runs/progress.ts'
 import { durationOf } from '../../db/runs/views.ts'
-import { isOpenRun } from '../../workflows/shared/statuses.ts'
 import { type EventStream, type Route, type RouteRequest, route } from '../http/route.ts'
 
 /** Lifetime of a stream. The client then connects and is authorized again. */

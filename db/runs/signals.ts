@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { SIGNAL } from '../../workflows/shared/limits.ts'
-import { isOpenRun } from '../../workflows/shared/statuses.ts'
 import { conflict } from '../model/errors.ts'
+import { isOpenRun } from '../model/runs/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { lockStatus } from './moves/statuses.ts'
+import { lockStatus } from './moves/lock-status.ts'
 
 /**
  * Sends a signal to a run. It answers the node that has waited longest for its name, or is kept until a node waits for

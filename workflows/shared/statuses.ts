@@ -7,9 +7,6 @@ export const RUN_STATUSES = [...OPEN_RUN_STATUSES, ...RUN_END_STATUSES] as const
 export type EndStatus = (typeof RUN_END_STATUSES)[number]
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
-export const isOpenRun = (status: RunStatus): status is (typeof OPEN_RUN_STATUSES)[number] =>
-  (OPEN_RUN_STATUSES as readonly RunStatus[]).includes(status)
-
 export const OPEN_NODE_STATUSES = ['running', 'waiting'] as const
 export const NODE_STATUSES = [
   ...OPEN_NODE_STATUSES,

@@ -1,7 +1,7 @@
 import { EXPORT_COLUMNS, type ExportRow } from '../../exports/exports.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 
-/** Status changes of an export by its workflow and the sweep; the table is in `statuses.ts`. */
+/** Status changes of an export by its workflow and the sweep; the table is in `db/model/files/statuses.ts`. */
 
 /**
  * Records the progress and, with `end`, the end. The caller holds the row's lock (`lockExport`). Throws if the export

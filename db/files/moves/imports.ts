@@ -3,8 +3,8 @@ import type { ImportStatus } from '../../model/files/statuses.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /**
- * Status changes of an import by users and its workflow; the table is in `statuses.ts`. Callers hold the row's lock
- * (`lockImport`). Each returns the updated import, and throws if its status does not allow the move.
+ * Status changes of an import by users and its workflow; the table is in `db/model/files/statuses.ts`. Callers hold the
+ * row's lock (`lockImport`). Each returns the updated import, and throws if its status does not allow the move.
  */
 
 type Values = Partial<Record<Exclude<keyof ImportRow, 'status'>, unknown>>

@@ -1,6 +1,6 @@
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 
-/** Status changes of imports and exports by the relay and the sweep; the tables are in `statuses.ts`. */
+/** Status changes of imports and exports by the relay and the sweep; the tables are in `db/model/files/statuses.ts`. */
 
 export type FileTable = 'imports' | 'exports'
 

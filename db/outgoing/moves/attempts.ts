@@ -9,7 +9,7 @@ import { SLOT_END } from '../slot-lease.ts'
 import { anyQueued, anyWaits, FREE_FOR_RETRY } from '../slots.ts'
 import type { Release } from './queue.ts'
 
-/** The attempts and the end of a delivery; the table is in `statuses.ts`. */
+/** The attempts and the end of a delivery; the table is in `db/model/outgoing/statuses.ts`. */
 
 export interface AttemptResult {
   succeeded: boolean

@@ -4,7 +4,7 @@ import type { DeliveryStatus, HeldFor } from '../../model/outgoing/statuses.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { START_END } from '../slot-lease.ts'
 
-/** The creation of deliveries, and their start by the relay; the table is in `statuses.ts`. */
+/** The creation of deliveries, and their start by the relay; the table is in `db/model/outgoing/statuses.ts`. */
 
 export interface NewDelivery {
   organization_id: string

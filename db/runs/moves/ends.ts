@@ -1,15 +1,16 @@
 import type { RunError, RunNode, RunState } from '../../../workflows/interpret/run-state.ts'
-import { type EndStatus, isOpenRun, type RunStatus } from '../../../workflows/shared/statuses.ts'
+import type { EndStatus, RunStatus } from '../../../workflows/shared/statuses.ts'
 import { insertEvents } from '../../events/outbox.ts'
 import { runEvent } from '../../model/runs/run-event.ts'
+import { isOpenRun } from '../../model/runs/statuses.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { belowRun, traceRun } from '../../process/traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
-import { AT_REST, lockStatus, NEVER_CLAIMED } from './statuses.ts'
+import { AT_REST, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
 
-/** The ends of runs outside of a segment, and the effects of every end. The table is in `statuses.ts`. */
+/** The ends of runs outside of a segment, and the effects of every end. The table is in `db/model/runs/statuses.ts`. */
 
 /**
  * Cancels a run or requests its cancellation: a run without a workflow ends at once, a running one when Temporal has

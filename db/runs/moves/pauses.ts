@@ -1,9 +1,10 @@
-import { isOpenRun, type RunStatus } from '../../../workflows/shared/statuses.ts'
+import type { RunStatus } from '../../../workflows/shared/statuses.ts'
 import { conflict } from '../../model/errors.ts'
+import { isOpenRun } from '../../model/runs/statuses.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import { lockStatus, UNCLAIMED } from './statuses.ts'
+import { lockStatus, UNCLAIMED } from './lock-status.ts'
 
-/** Pauses of runs; the table is in `statuses.ts`. */
+/** Pauses of runs; the table is in `db/model/runs/statuses.ts`. */
 
 /**
  * Pauses a run, or requests its pause: no further node starts, attempts in progress end and are recorded, and then the

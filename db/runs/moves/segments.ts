@@ -12,7 +12,7 @@ import type { NewEvent } from '../../model/events/event.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { ITERATIONS, LOOPS } from '../loops.ts'
 
-/** The segments of a run; the table of its moves is in `statuses.ts`. */
+/** The segments of a run; the table of its moves is in `db/model/runs/statuses.ts`. */
 
 export interface SegmentRecord {
   temporal_run_id: string

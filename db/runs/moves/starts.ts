@@ -2,7 +2,10 @@ import type { Resume } from '../../../workflows/bundle/protocol.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { rewind } from '../state.ts'
 
-/** The starts of a run's workflow, and the ownership of its row by Temporal runs. The table is in `statuses.ts`. */
+/**
+ * The starts of a run's workflow, and the ownership of its row by Temporal runs. The table is in
+ * `db/model/runs/statuses.ts`.
+ */
 
 /** @returns the number of runs that changed from queued to running. */
 export async function markRunsStarted(

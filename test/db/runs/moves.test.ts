@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isOpenRun } from '../../../db/model/runs/statuses.ts'
 import {
   cancelRun,
   endUnrecordedRun,
@@ -9,12 +10,7 @@ import {
 import { pauseRun, unpauseRun } from '../../../db/runs/moves/pauses.ts'
 import { recordSegment } from '../../../db/runs/moves/segments.ts'
 import { markRunsStarted, reopenRun, resumeRun, takeOver } from '../../../db/runs/moves/starts.ts'
-import {
-  type EndStatus,
-  isOpenRun,
-  RUN_STATUSES,
-  type RunStatus,
-} from '../../../workflows/shared/statuses.ts'
+import { type EndStatus, RUN_STATUSES, type RunStatus } from '../../../workflows/shared/statuses.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -122,7 +118,7 @@ describe('the moves of runs', function () {
     tenant(run, (tx) => reopenRun(tx, run.id, temporalRunId, 0))
 
   describeMoves<RunFixture>({
-    table: readTable('db/runs/moves/statuses.ts'),
+    table: readTable('db/model/runs/statuses.ts'),
     statuses: RUN_STATUSES,
     fixture,
     drivers: {

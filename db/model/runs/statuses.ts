@@ -1,11 +1,10 @@
-import type { RunStatus } from '../../../workflows/shared/statuses.ts'
-import { notFound } from '../../model/errors.ts'
-import type { Tenant } from '../../postgres/tenancy.ts'
+import { OPEN_RUN_STATUSES, type RunStatus } from '../../../workflows/shared/statuses.ts'
 
 /**
- * The table of all moves between the statuses of a run. The files in this folder contain the statements: nothing else
- * changes `runs.status`. A run is inserted as `queued` (`../runs.ts`), which is the outbox: the relay starts its workflow.
- * `test/db/runs/moves.test.ts` reads this table and tries every move on every status.
+ * The statuses of a run, which workflow code knows too (`workflows/shared/statuses.ts`), and the table of all moves between
+ * them. The files in `db/runs/moves/` contain the statements: nothing else changes `runs.status`. A run is inserted as
+ * `queued` (`db/runs/runs.ts`), which is the outbox: the relay starts its workflow. `test/db/runs/moves.test.ts` reads this
+ * table and tries every move on every status.
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
@@ -28,26 +27,5 @@ import type { Tenant } from '../../postgres/tenancy.ts'
  * A move to an end removes the sealed values of a node test.
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).
  */
-
-/**
- * Locks a run, so that its segments and other moves wait. @returns its status. A statement after the lock sees the
- * claims made before it. Throws `not_found`.
- */
-export async function lockStatus(tx: Tenant, id: string): Promise<RunStatus> {
-  const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
-    `select status from runs where organization_id = ? and id = ? and kind = 'run' for no key update`,
-    [tx.organizationId, id],
-  )
-  if (!rows[0]) throw notFound('run')
-  return rows[0].status
-}
-
-/** SQL: whether no relay is starting the queued run. */
-export const UNCLAIMED = `status = 'queued' and not exists (
-  select from run_claims c where c.organization_id = runs.organization_id and c.run_id = runs.id)`
-
-/** SQL: whether Temporal cannot know the run. */
-export const NEVER_CLAIMED = `resumes = 0 and ${UNCLAIMED}`
-
-/** SQL: whether no workflow works on the run, so that it can end at once. */
-export const AT_REST = `(status = 'paused' or ${NEVER_CLAIMED})`
+export const isOpenRun = (status: RunStatus): status is (typeof OPEN_RUN_STATUSES)[number] =>
+  (OPEN_RUN_STATUSES as readonly RunStatus[]).includes(status)
