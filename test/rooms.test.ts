@@ -30,6 +30,12 @@ const LAYERS: Record<string, string[]> = {
   workflows: ['shared', 'language', 'effects', 'nodes', 'authoring'],
 }
 
+/**
+ * What may be in db without SQL: the pure model, the services of a process, what belongs to connections, and the list of
+ * the purges, which the subjects define.
+ */
+const WITHOUT_SQL = ['db/model/', 'db/process/', 'db/postgres/', 'db/retention/purges.ts']
+
 const TOP_LEVEL = [
   ...Object.keys(MAY_IMPORT),
   ...[
@@ -116,6 +122,29 @@ describe('the rooms', () => {
       withSql.map((file) => relative(ROOT, file)),
       [],
     )
+  })
+
+  it('the subjects of db hold SQL, or take a transaction or a connection; what is pure is in db/model', () => {
+    const strangers = filesOf('db')
+      .filter((file) => !WITHOUT_SQL.some((path) => relative(ROOT, file).startsWith(path)))
+      .filter((file) => !needsDatabase(readFileSync(file, 'utf8')))
+    assert.deepEqual(
+      strangers.map((file) => relative(ROOT, file)),
+      [],
+    )
+    for (const source of [
+      'export const find = (tx: Tenant, id: string) => read(tx, id)',
+      "export const END = `now() + interval '6 seconds'`",
+      'export const EVENTS = `unnest(:ids) k join events e on e.id = k.id`',
+    ])
+      assert.ok(needsDatabase(source), source)
+    for (const source of [
+      'export const messageId = (id: string) => "msg_".concat(id)',
+      '/** SQL: now() of tx: Tenant. */\nexport const MS = 5',
+      "const a = 'a'\nconst begun = performance.now()\nconst b = 'b'",
+      "const hint = 'or select one from the list'",
+    ])
+      assert.ok(!needsDatabase(source), source)
   })
 
   for (const [room, layers] of Object.entries(LAYERS))
@@ -246,9 +275,23 @@ const SQL = [
 
 /** The traces of SQL in a source file, without its comments. */
 function sqlIn(source: string): string[] {
-  const code = source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, '')
+  const code = codeOf(source)
   return SQL.flatMap((pattern) => pattern.exec(code)?.[0] ?? [])
 }
+
+/** A string; a part of a statement in it; a parameter that is a transaction or a connection. */
+const STRING = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g
+const FRAGMENT = /\bnow\(\)|\(select\b|\bjoin [a-z_]+ [a-z]+ on\b|\b(json|jsonb)_[a-z_]+\(|\bis (not )?null\b/
+const CONNECTION = /\b[a-z]+: (Tenant|System|Database|Knex|Audited)\b/
+
+/** Whether a source file holds SQL, or takes a transaction or a connection. */
+function needsDatabase(source: string): boolean {
+  const code = codeOf(source)
+  const strings = code.match(STRING) ?? []
+  return sqlIn(source).length > 0 || CONNECTION.test(code) || strings.some((string) => FRAGMENT.test(string))
+}
+
+const codeOf = (source: string) => source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, '')
 
 function filesOf(room: string): string[] {
   return readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })
