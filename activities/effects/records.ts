@@ -30,36 +30,36 @@ const DEFAULT_LIMIT = 50
 export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => create()): Records {
   return {
     async create(name, fields) {
-      const entity = entityOf(name)
+      const kind = entityOf(name)
       return once(
-        entity,
-        (id) => findRecord(tx, entity, id),
-        () => createRecord(tx, entity, parse(createSchema(entity), fields)),
+        kind,
+        (id) => findRecord(tx, kind, id),
+        () => createRecord(tx, kind, parse(createSchema(kind), fields)),
         ({ id }) => id,
       )
     },
     get: async (name, id) => getRecord(tx, entityOf(name), id),
     async search(name, query) {
-      const entity = entityOf(name)
-      const { data, has_more } = await listRecords(tx, entity, listQuery(entity, query))
+      const kind = entityOf(name)
+      const { data, has_more } = await listRecords(tx, kind, listQuery(kind, query))
       return { data, has_more }
     },
     async update(name, id, fields) {
-      const entity = entityOf(name)
-      return updateRecord(tx, entity, id, parse(updateSchema(entity), fields))
+      const kind = entityOf(name)
+      return updateRecord(tx, kind, id, parse(updateSchema(kind), fields))
     },
     async upsert(name, by, fields) {
-      const entity = entityOf(name)
-      if (!isUpsertKey(entity, by)) {
-        const keys = `${upsertKeys(entity).join(', ')} or custom_fields.<name>`
-        throw new NodeError('invalid_request', `${entity} are upserted by ${keys}.`)
+      const kind = entityOf(name)
+      if (!isUpsertKey(kind, by)) {
+        const keys = `${upsertKeys(kind).join(', ')} or custom_fields.<name>`
+        throw new NodeError('invalid_request', `${kind} are upserted by ${keys}.`)
       }
-      const input = parse(createSchema(entity), fields)
+      const input = parse(createSchema(kind), fields)
       // Without the key, each run would create another record.
       if (upsertKey(by, input) === undefined)
         throw new NodeError('validation_error', `${by}: is required as the key of the upsert`)
       // An update changes only the given fields, so it does not set the defaults of a create.
-      return upsertRecord(tx, entity, by, input, parse(upsertSchema(entity), fields))
+      return upsertRecord(tx, kind, by, input, parse(upsertSchema(kind), fields))
     },
     async delete(name, id) {
       const { deleted } = await deleteRecord(tx, entityOf(name), id)
@@ -91,21 +91,21 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
   return checked.value as RecordFields
 }
 
-function listQuery(entity: KindName, query: RecordQuery): ListQuery {
+function listQuery(kind: KindName, query: RecordQuery): ListQuery {
   const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
-  if (!isSortable(kinds[entity], sort))
-    throw new NodeError('validation_error', `${entity} cannot be sorted by ${sort}.`)
+  if (!isSortable(kinds[kind], sort))
+    throw new NodeError('validation_error', `${kind} cannot be sorted by ${sort}.`)
   const given = Object.entries(filters)
   if (given.length > MAX_FILTERS)
     throw new NodeError('validation_error', `There may be at most ${MAX_FILTERS} filters.`)
-  const parsed = given.map(([parameter, value]) => filterOf(entity, parameter, value))
+  const parsed = given.map(([parameter, value]) => filterOf(kind, parameter, value))
   if (parsed.reduce((sum, { values }) => sum + values.length, 0) > MAX_VALUES)
     throw new NodeError('validation_error', `All filters together may have at most ${MAX_VALUES} values.`)
   return { limit, offset: 0, sort, order, q, match, count: 'none', filters: parsed }
 }
 
-function filterOf(entity: KindName, parameter: string, value: unknown): Filter {
-  const filter = parseFilterValue(kinds[entity], parameter, value)
+function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
+  const filter = parseFilterValue(kinds[kind], parameter, value)
   if ('msg' in filter) throw invalid([filter])
   return filter
 }

@@ -17,7 +17,7 @@ export function scopesOfEvents(patterns: readonly string[]): Scope[] {
 
 function scopesOf({ subject }: CatalogueEvent): Scope[] {
   if (subject === 'webhook') return []
-  const entity = kindNames.find((name) => RECORD_KINDS[name] === subject)
+  const kind = kindNames.find((name) => RECORD_KINDS[name] === subject)
   // Other events contain results of a run, so they need the scope that reads the run.
-  return [entity ? `${entity}:read` : 'workflows:run']
+  return [kind ? `${kind}:read` : 'workflows:run']
 }

@@ -23,19 +23,19 @@ value in \`data\`, or creates one; it fails with 409 if several records match. I
 of the record.`
 
 /** Up to 200 writes to one kind in one request. */
-export const batchRoutes: Route[] = kindNames.map((entity) => {
-  const { example, object } = kinds[entity]
+export const batchRoutes: Route[] = kindNames.map((kind) => {
+  const { example, object } = kinds[kind]
   return route({
     method: 'POST',
-    path: `/objects/${entity}/batch`,
-    scope: `${entity}:write`,
-    id: `batch${title(entity)}`,
-    tag: title(entity),
-    summary: `Run a batch on ${entity}`,
-    description: `${DESCRIPTION} ${linkScopesNote(entity)}`.trim(),
+    path: `/objects/${kind}/batch`,
+    scope: `${kind}:write`,
+    id: `batch${title(kind)}`,
+    tag: title(kind),
+    summary: `Run a batch on ${kind}`,
+    description: `${DESCRIPTION} ${linkScopesNote(kind)}`.trim(),
     body: z
       .strictObject({
-        operations: z.array(operationOf(entity)).min(1).max(MAX_OPERATIONS),
+        operations: z.array(operationOf(kind)).min(1).max(MAX_OPERATIONS),
         atomic: z.boolean().default(false).describe('Whether one failure rolls back the whole batch.'),
       })
       .meta({ id: `${title(object)}Batch` }),
@@ -47,14 +47,14 @@ export const batchRoutes: Route[] = kindNames.map((entity) => {
           atomic: z.boolean(),
           succeeded: z.int(),
           failed: z.int(),
-          results: z.array(resultOf(entity)),
+          results: z.array(resultOf(kind)),
         })
         .meta({ id: `${title(object)}BatchResult` }),
     },
     example: { operations: [{ op: 'create', data: example }] },
     handler: async ({ body: { operations, atomic }, requireScopes, requestId, tenant }) => {
-      requireScopes(operations.flatMap((operation) => scopesOf(entity, operation)))
-      const results = await tenant((tx) => batch(tx, entity, operations, atomic))
+      requireScopes(operations.flatMap((operation) => scopesOf(kind, operation)))
+      const results = await tenant((tx) => batch(tx, kind, operations, atomic))
       const failed = results.filter((result) => 'error' in result).length
       return {
         object: 'batch',
@@ -68,30 +68,27 @@ export const batchRoutes: Route[] = kindNames.map((entity) => {
 })
 
 /** Reads one operation. An invalid operation becomes a refused one, because the others still run. */
-function operationOf(entity: KindName): z.ZodType<Operation> {
+function operationOf(kind: KindName): z.ZodType<Operation> {
   const id = z.uuid().toLowerCase()
   const version = z.int().min(1).optional().describe('The expected version of the record.')
-  const keys = upsertKeys(entity)
+  const keys = upsertKeys(kind)
   return z
     .discriminatedUnion(
       'op',
       [
-        z.strictObject({ op: z.literal('create'), data: createSchema(entity) }),
-        z.strictObject({ op: z.literal('update'), id, version, data: updateSchema(entity) }),
+        z.strictObject({ op: z.literal('create'), data: createSchema(kind) }),
+        z.strictObject({ op: z.literal('update'), id, version, data: updateSchema(kind) }),
         z
           .strictObject({
             op: z.literal('upsert'),
             by: z
               .string()
-              .refine(
-                (name) => isUpsertKey(entity, name),
-                `must be ${keys.join(', ')} or custom_fields.<name>`,
-              )
+              .refine((name) => isUpsertKey(kind, name), `must be ${keys.join(', ')} or custom_fields.<name>`)
               .describe(`The key of the upsert: ${keys.join(', ')}, or a unique custom_fields.<name>.`),
-            data: upsertSchema(entity),
+            data: upsertSchema(kind),
           })
           .superRefine(({ by, data }, ctx) => {
-            if (!isUpsertKey(entity, by) || upsertKey(by, data) !== undefined) return
+            if (!isUpsertKey(kind, by) || upsertKey(by, data) !== undefined) return
             const message = 'is required as the key of the upsert'
             const path = ['data', ...by.split('.')]
             ctx.addIssue({ code: 'custom', path, message, params: { type: 'missing' } })
@@ -106,7 +103,7 @@ function operationOf(entity: KindName): z.ZodType<Operation> {
     .transform((read): Operation => {
       if (read.op !== 'upsert') return read
       const { op, by, data } = read
-      const created = createSchema(entity).safeParse(data, { reportInput: true })
+      const created = createSchema(kind).safeParse(data, { reportInput: true })
       const input = created.success ? created.data : invalid(toIssues(created.error, 'body'))
       return { op, by, patch: data, input }
     })
@@ -117,14 +114,14 @@ function operationOf(entity: KindName): z.ZodType<Operation> {
     }))
 }
 
-function resultOf(entity: KindName) {
+function resultOf(kind: KindName) {
   return z
     .object({
       index: z.int().describe('The position of the operation.'),
       op: z.enum(OPS).nullable(),
       status: z.int().describe('The HTTP status of the operation.'),
       id: z.uuid().optional(),
-      record: recordSchema(entity).optional(),
+      record: recordSchema(kind).optional(),
       deleted: z.literal(true).optional(),
       deleted_at: z.iso.datetime().optional(),
       error: z
@@ -141,13 +138,13 @@ function resultOf(entity: KindName) {
         )
         .optional(),
     })
-    .meta({ id: `${title(kinds[entity].object)}BatchItem` })
+    .meta({ id: `${title(kinds[kind].object)}BatchItem` })
 }
 
-function scopesOf(entity: KindName, operation: Operation): Scope[] {
-  if (operation.op === 'create') return linkScopes(entity, operation.data, true)
-  if (operation.op === 'update') return linkScopes(entity, operation.data)
-  return operation.op === 'upsert' ? linkScopes(entity, operation.patch) : []
+function scopesOf(kind: KindName, operation: Operation): Scope[] {
+  if (operation.op === 'create') return linkScopes(kind, operation.data, true)
+  if (operation.op === 'update') return linkScopes(kind, operation.data)
+  return operation.op === 'upsert' ? linkScopes(kind, operation.patch) : []
 }
 
 function present(operation: Operation, result: Result, index: number, requestId: string): object {

@@ -29,9 +29,9 @@ const byName = { path: `${path}/{name}`, params: nameParams, tag }
 const reads = ({ entity }: { entity: KindName }) => [`${entity}:read` as const]
 const writes = ({ entity }: { entity: KindName }) => [`${entity}:write` as const]
 
-const present = (entity: KindName, definition: NamedDefinition) => ({
+const present = (kind: KindName, definition: NamedDefinition) => ({
   object: 'custom_field' as const,
-  entity,
+  entity: kind,
   ...definition,
 })
 

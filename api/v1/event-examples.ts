@@ -49,7 +49,7 @@ const custom = z.looseObject({ id: z.string().optional() })
 const customExample = { id: 'INV-2026-7', amount: '1250.00', currency: 'EUR' }
 
 /** The record kind of the event's subject. Undefined for runs and custom subjects. */
-const kindOf = ({ subject }: CatalogueEvent) => kindNames.find((entity) => kinds[entity].object === subject)
+const kindOf = ({ subject }: CatalogueEvent) => kindNames.find((kind) => kinds[kind].object === subject)
 
 /** The JSON Schema of `data`. */
 export function eventSchema(event: CatalogueEvent): Record<string, unknown> {

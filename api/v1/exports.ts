@@ -122,7 +122,7 @@ export const exportRoutes: Route[] = [
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(exportSchema) },
     handler: async ({ query, caller, tenant }) => {
-      const readable = kindNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
+      const readable = kindNames.filter((kind) => allows(caller.scopes, `${kind}:read`))
       const page = await tenant((tx) => listExports(tx, readable, { ...query, offset: offsetOf(query) }))
       return presentList({ ...page, data: page.data.map(present) })
     },

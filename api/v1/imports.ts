@@ -36,7 +36,7 @@ export const importRoutes: Route[] = [
     query: z.strictObject(pageControls),
     response: { status: 200, schema: listEnvelope(importSchema) },
     handler: async ({ query, caller, tenant }) => {
-      const readable = kindNames.filter((entity) => allows(caller.scopes, `${entity}:read`))
+      const readable = kindNames.filter((kind) => allows(caller.scopes, `${kind}:read`))
       const page = await tenant((tx) => listImports(tx, readable, { ...query, offset: offsetOf(query) }))
       return presentList({ ...page, data: page.data.map(presentImport) })
     },
@@ -185,9 +185,9 @@ async function find(
  * The scopes that an import needs besides write on the kind: for references, and for companies that `company_name`
  * creates.
  */
-function scopesOf(entity: KindName, targets: Mapping): Scope[] {
+function scopesOf(kind: KindName, targets: Mapping): Scope[] {
   const fields = Object.fromEntries(Object.values(targets).map((name) => [name, name]))
-  return [...linkScopes(entity, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]
+  return [...linkScopes(kind, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]
 }
 
 /** Throws validation_error for an upsert without a valid key. */

@@ -7,9 +7,9 @@ import type { Scope } from '../http/scopes.ts'
  * A link needs write on both kinds, whether its own route, `associations` or a reference field creates it.
  * @returns the scopes that a body needs besides write on its own kind. Null in a new record links nothing.
  */
-export function linkScopes(entity: KindName, body: RecordInput, creates = false): Scope[] {
+export function linkScopes(kind: KindName, body: RecordInput, creates = false): Scope[] {
   const linked = (body.associations ?? []) as { object: KindName }[]
-  const referred = referencesOf(kinds[entity]).filter(([name]) =>
+  const referred = referencesOf(kinds[kind]).filter(([name]) =>
     creates ? body[name] != null : body[name] !== undefined,
   )
   const targets = [...linked.map(({ object }) => object), ...referred.map(([, { to }]) => to)]
@@ -17,9 +17,9 @@ export function linkScopes(entity: KindName, body: RecordInput, creates = false)
 }
 
 /** The same scopes as text, for the description of an operation. */
-export function linkScopesNote(entity: KindName): string {
-  return referencesOf(kinds[entity])
-    .filter(([, { to }]) => to !== entity)
+export function linkScopesNote(kind: KindName): string {
+  return referencesOf(kinds[kind])
+    .filter(([, { to }]) => to !== kind)
     .map(([name, { to }]) => `Setting \`${name}\` also needs the scope \`${to}:write\`.`)
     .join(' ')
 }

@@ -18,8 +18,8 @@ import { customQueryIssues, recordParameters, recordQuery } from './record-query
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
 
 /** Examples of filters on fields of the kind. */
-function listNote(entity: KindName): string {
-  const { fields } = kinds[entity]
+function listNote(kind: KindName): string {
+  const { fields } = kinds[kind]
   const first = (type: FieldType) => Object.keys(fields).find((name) => fields[name]!.type === type)
   const choice = first('enum')
   const examples = [
@@ -36,8 +36,8 @@ const PATCH =
   'Absent members are unchanged, null clears a field, `custom_fields` are merged key by key, an `address` is replaced as a whole. A custom field can always keep its stored value.'
 
 /** How a reference field and associations affect each other. */
-function primaryNote(entity: KindName): string {
-  const [name] = referencesOf(kinds[entity])[0] ?? []
+function primaryNote(kind: KindName): string {
+  const [name] = referencesOf(kinds[kind])[0] ?? []
   if (name === undefined) return ''
   return `Setting \`${name}\` associates the two records, clearing it removes the association. If it changes, the previous association remains if it has a label or properties.`
 }
@@ -45,92 +45,92 @@ function primaryNote(entity: KindName): string {
 /** Create, read, update, delete and list for each kind. */
 export const objectRoutes: Route[] = kindNames.flatMap(routesOf)
 
-function routesOf(entity: KindName): Route[] {
-  const { object, example } = kinds[entity]
-  const record = recordSchema(entity)
-  const common = { tag: title(entity), params: recordParams }
-  const path = `/objects/${entity}`
+function routesOf(kind: KindName): Route[] {
+  const { object, example } = kinds[kind]
+  const record = recordSchema(kind)
+  const common = { tag: title(kind), params: recordParams }
+  const path = `/objects/${kind}`
   const byId = `${path}/{entity_id}`
   return [
     route({
       method: 'GET',
       path,
-      scope: `${entity}:read`,
-      id: `list${title(entity)}`,
-      tag: title(entity),
-      summary: `List ${entity}`,
-      description: listNote(entity),
-      query: { of: () => recordQuery(entity), documented: recordParameters(entity) },
-      response: { status: 200, schema: recordList(entity) },
+      scope: `${kind}:read`,
+      id: `list${title(kind)}`,
+      tag: title(kind),
+      summary: `List ${kind}`,
+      description: listNote(kind),
+      query: { of: () => recordQuery(kind), documented: recordParameters(kind) },
+      response: { status: 200, schema: recordList(kind) },
       handler: async ({ query, tenant }) => {
         const offset = offsetOf(query)
-        const page = await tenant((tx) => listRecords(tx, entity, { ...query, offset }))
+        const page = await tenant((tx) => listRecords(tx, kind, { ...query, offset }))
         return presentList({ ...page, data: selectFields(page.data, query) })
       },
-      otherIssues: ({ tenant }, { query }) => tenant((tx) => customQueryIssues(tx, entity, query)),
+      otherIssues: ({ tenant }, { query }) => tenant((tx) => customQueryIssues(tx, kind, query)),
     }),
     route({
       method: 'POST',
       path,
-      scope: `${entity}:write`,
+      scope: `${kind}:write`,
       id: `create${title(object)}`,
-      tag: title(entity),
+      tag: title(kind),
       summary: `Create ${withArticle(object)}`,
       description:
-        `${linkScopesNote(entity)} Each of the \`associations\` needs the write scope of its kind.`.trim(),
-      body: createSchema(entity),
+        `${linkScopesNote(kind)} Each of the \`associations\` needs the write scope of its kind.`.trim(),
+      body: createSchema(kind),
       response: { status: 201, schema: record },
       example,
       etag: true,
       handler: async ({ body, requireScopes, tenant, setHeader }) => {
-        requireScopes(linkScopes(entity, body, true))
-        return withETag(setHeader, await tenant((tx) => createRecord(tx, entity, body, { isLast: true })))
+        requireScopes(linkScopes(kind, body, true))
+        return withETag(setHeader, await tenant((tx) => createRecord(tx, kind, body, { isLast: true })))
       },
-      otherIssues: (request, { body }) => bodyIssues(request, entity, body),
+      otherIssues: (request, { body }) => bodyIssues(request, kind, body),
     }),
     route({
       ...common,
       method: 'GET',
       path: byId,
-      scope: `${entity}:read`,
+      scope: `${kind}:read`,
       id: `get${title(object)}`,
       summary: `Retrieve ${withArticle(object)}`,
       response: { status: 200, schema: record },
       etag: true,
       handler: async ({ params, tenant, oneStatement, setHeader }) => {
-        const found = await oneStatement((tx) => findRecord(tx, entity, params.entity_id))
+        const found = await oneStatement((tx) => findRecord(tx, kind, params.entity_id))
         // A record that is not found may have been merged into another.
-        return withETag(setHeader, found ?? (await tenant((tx) => getRecord(tx, entity, params.entity_id))))
+        return withETag(setHeader, found ?? (await tenant((tx) => getRecord(tx, kind, params.entity_id))))
       },
     }),
     route({
       ...common,
       method: 'PATCH',
       path: byId,
-      scope: `${entity}:write`,
+      scope: `${kind}:write`,
       id: `update${title(object)}`,
       summary: `Update ${withArticle(object)}`,
-      description: [PATCH, primaryNote(entity), linkScopesNote(entity)].filter(Boolean).join(' '),
-      body: updateSchema(entity),
+      description: [PATCH, primaryNote(kind), linkScopesNote(kind)].filter(Boolean).join(' '),
+      body: updateSchema(kind),
       response: { status: 200, schema: record },
       example: changeOf(example),
       etag: true,
       ifMatch: true,
       handler: async ({ params, body, headers, requireScopes, tenant, setHeader }) => {
-        requireScopes(linkScopes(entity, body))
+        requireScopes(linkScopes(kind, body))
         const ifVersion = ifMatch(headers)
         return withETag(
           setHeader,
-          await tenant((tx) => updateRecord(tx, entity, params.entity_id, body, { ifVersion, isLast: true })),
+          await tenant((tx) => updateRecord(tx, kind, params.entity_id, body, { ifVersion, isLast: true })),
         )
       },
-      otherIssues: (request, { body }) => bodyIssues(request, entity, body, request.params.entity_id),
+      otherIssues: (request, { body }) => bodyIssues(request, kind, body, request.params.entity_id),
     }),
     route({
       ...common,
       method: 'DELETE',
       path: byId,
-      scope: `${entity}:write`,
+      scope: `${kind}:write`,
       id: `delete${title(object)}`,
       summary: `Delete ${withArticle(object)}`,
       description:
@@ -138,7 +138,7 @@ function routesOf(entity: KindName): Route[] {
       response: deletion(object, { id: z.uuid(), ...DELETED_AT }),
       ifMatch: true,
       handler: async ({ params, headers, tenant }) =>
-        tenant((tx) => deleteRecord(tx, entity, params.entity_id, { ifVersion: ifMatch(headers) })),
+        tenant((tx) => deleteRecord(tx, kind, params.entity_id, { ifVersion: ifMatch(headers) })),
     }),
   ]
 }
@@ -155,10 +155,10 @@ function changeOf(example: Record<string, unknown>): object {
  */
 const bodyIssues = (
   { caller, tenant }: Pick<RouteRequest, 'caller' | 'tenant'>,
-  entity: KindName,
+  kind: KindName,
   body: unknown,
   changes?: string,
 ) => {
   const mayLink = (to: KindName) => allows(caller.scopes, `${to}:write`)
-  return tenant((tx) => inputIssues(tx, entity, body, { changes, mayLink }))
+  return tenant((tx) => inputIssues(tx, kind, body, { changes, mayLink }))
 }

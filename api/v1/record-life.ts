@@ -44,17 +44,17 @@ const mergeBody = z
 /** Restore and merge of each kind, and the history of all kinds. */
 export const recordLifeRoutes: Route[] = [...kindNames.flatMap(routesOf), historyRoute()]
 
-function routesOf(entity: KindName): Route[] {
-  const { object } = kinds[entity]
-  const common = { tag: title(entity), params: recordParams }
-  const byId = `/objects/${entity}/{entity_id}`
-  const response = { status: 200 as const, schema: recordSchema(entity) }
+function routesOf(kind: KindName): Route[] {
+  const { object } = kinds[kind]
+  const common = { tag: title(kind), params: recordParams }
+  const byId = `/objects/${kind}/{entity_id}`
+  const response = { status: 200 as const, schema: recordSchema(kind) }
   return [
     route({
       ...common,
       method: 'POST',
       path: `${byId}/restore`,
-      scope: `${entity}:write`,
+      scope: `${kind}:write`,
       id: `restore${title(object)}`,
       summary: `Restore a deleted ${object}`,
       description: RESTORE,
@@ -65,7 +65,7 @@ function routesOf(entity: KindName): Route[] {
         const ifVersion = ifMatch(headers)
         return withETag(
           setHeader,
-          await tenant((tx) => restoreRecord(tx, entity, params.entity_id, { ifVersion })),
+          await tenant((tx) => restoreRecord(tx, kind, params.entity_id, { ifVersion })),
         )
       },
     }),
@@ -73,7 +73,7 @@ function routesOf(entity: KindName): Route[] {
       ...common,
       method: 'POST',
       path: `${byId}/merge`,
-      scope: `${entity}:write`,
+      scope: `${kind}:write`,
       id: `merge${title(object)}`,
       summary: `Merge a duplicate into ${withArticle(object)}`,
       description: MERGE,
@@ -86,7 +86,7 @@ function routesOf(entity: KindName): Route[] {
         const ifVersion = ifMatch(headers)
         return withETag(
           setHeader,
-          await tenant((tx) => mergeRecords(tx, entity, params.entity_id, body.from, { ifVersion })),
+          await tenant((tx) => mergeRecords(tx, kind, params.entity_id, body.from, { ifVersion })),
         )
       },
     }),

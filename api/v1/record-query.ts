@@ -29,30 +29,30 @@ export interface RecordQuery extends Omit<ListQuery, 'offset'> {
 const MAX_NAMED = 20
 
 /** The query parameters of a list of one kind: the controls, and the filters of its fields. */
-export const recordQuery = (entity: KindName): z.ZodType<RecordQuery> => queries[entity]
+export const recordQuery = (kind: KindName): z.ZodType<RecordQuery> => queries[kind]
 
 /** The same for the list of associated records, which also have the member `association`. */
-export const relatedQuery = (entity: KindName): z.ZodType<RecordQuery> => relatedQueries[entity]
+export const relatedQuery = (kind: KindName): z.ZodType<RecordQuery> => relatedQueries[kind]
 
 /** The parameters of a list for OpenAPI. */
-export const recordParameters = (entity: KindName) =>
-  z.object({ ...controlsOf(entity), ...filterShapes(kinds[entity]) })
+export const recordParameters = (kind: KindName) =>
+  z.object({ ...controlsOf(kind), ...filterShapes(kinds[kind]) })
 
 /** The same for the list of associated records of any kind. */
 export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters })
 
-/** The parameters other than filters. Without `entity`: those of any kind. */
-function controlsOf(entity?: KindName, alsoShown: string[] = []) {
-  const kind = entity && kinds[entity]
-  const shown = entity && [...Object.keys(recordSchema(entity).shape), ...alsoShown]
+/** The parameters other than filters. Without `kind`: those of any kind. */
+function controlsOf(kind?: KindName, alsoShown: string[] = []) {
+  const definition = kind && kinds[kind]
+  const shown = kind && [...Object.keys(recordSchema(kind).shape), ...alsoShown]
   return {
     ...pageControls,
     sort: z
       .string()
       .default('created_at')
       .superRefine((field, ctx) => {
-        if (!kind || isSortable(kind, field)) return
-        const hint = unknownHint(field, sortNames(kind), 'sort fields')
+        if (!definition || isSortable(definition, field)) return
+        const hint = unknownHint(field, sortNames(definition), 'sort fields')
         ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
       })
       .describe('The field to sort by, or `custom_fields.<name>`.'),
@@ -85,15 +85,15 @@ function controlsOf(entity?: KindName, alsoShown: string[] = []) {
   }
 }
 
-function buildQuery(entity: KindName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
-  const kind = kinds[entity]
-  const controls = controlsOf(entity, alsoShown)
+function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
+  const definition = kinds[kind]
+  const controls = controlsOf(kind, alsoShown)
   const isFilter = (name: string) => !Object.hasOwn(controls, name)
   const text = z.union([z.string(), z.array(z.string())])
   return z
     .object(controls)
     .catchall(text)
-    .superRefine((query, ctx) => refuseFilters(parseFilters(kind, query, isFilter), ctx), {
+    .superRefine((query, ctx) => refuseFilters(parseFilters(definition, query, isFilter), ctx), {
       // Runs even if a control parameter is invalid: a response lists all issues.
       when: () => true,
     })
@@ -109,7 +109,7 @@ function buildQuery(entity: KindName, alsoShown: string[] = []): z.ZodType<Recor
         fields,
         order: query.order,
         count: query.count,
-        filters: validFilters(parseFilters(kind, query, isFilter)),
+        filters: validFilters(parseFilters(definition, query, isFilter)),
       }
     }) as unknown as z.ZodType<RecordQuery>
 }
@@ -118,10 +118,10 @@ function buildQuery(entity: KindName, alsoShown: string[] = []): z.ZodType<Recor
  * The issues of filters and sorts by custom fields in a query that has other issues. They depend on the definitions of
  * custom fields, which are in the database.
  */
-export function customQueryIssues(tx: Tenant, entity: KindName, sent: RawQuery): Promise<Issue[]> {
-  const kind = kinds[entity]
-  const filters = validFilters(parseFilters(kind, sent, (name) => name.startsWith('custom_fields.')))
-  return tryReadByType(tx, entity, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
+export function customQueryIssues(tx: Tenant, kind: KindName, sent: RawQuery): Promise<Issue[]> {
+  const definition = kinds[kind]
+  const filters = validFilters(parseFilters(definition, sent, (name) => name.startsWith('custom_fields.')))
+  return tryReadByType(tx, kind, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
 
 /** The filters of a query. A parameter that is repeated is several filters. */
@@ -152,8 +152,8 @@ function refuseFilters(parsed: (Filter | Issue)[], ctx: z.RefinementCtx): void {
 
 type Queries = Record<KindName, z.ZodType<RecordQuery>>
 
-const queries = Object.fromEntries(kindNames.map((entity) => [entity, buildQuery(entity)])) as Queries
+const queries = Object.fromEntries(kindNames.map((kind) => [kind, buildQuery(kind)])) as Queries
 
 const relatedQueries = Object.fromEntries(
-  kindNames.map((entity) => [entity, buildQuery(entity, ['association'])]),
+  kindNames.map((kind) => [kind, buildQuery(kind, ['association'])]),
 ) as Queries

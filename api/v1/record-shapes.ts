@@ -24,23 +24,23 @@ export const associationContent = z
   .meta({ id: 'AssociationContent' })
 
 /** A record in a list, such as `ContactListItem`. All fields are optional, because `fields` selects them. */
-export const listItem = (entity: KindName) => listItems[entity]
+export const listItem = (kind: KindName) => listItems[kind]
 
-function buildListItem(entity: KindName) {
-  const kind = kinds[entity]
-  return listedSchema(entity)
+function buildListItem(kind: KindName) {
+  const definition = kinds[kind]
+  return listedSchema(kind)
     .extend({ association: associationContent.optional().describe('Only in lists of associated records.') })
     .describe('All fields; with `fields`, those that it names, `id` and `object`.')
-    .meta({ id: `${title(kind.object)}ListItem`, examples: [recordExample(kind)] })
+    .meta({ id: `${title(definition.object)}ListItem`, examples: [recordExample(definition)] })
 }
 
-const listItems = Object.fromEntries(kindNames.map((entity) => [entity, buildListItem(entity)])) as Record<
+const listItems = Object.fromEntries(kindNames.map((kind) => [kind, buildListItem(kind)])) as Record<
   KindName,
   ReturnType<typeof buildListItem>
 >
 
 /** A list of records, such as `ContactList`. */
-export const recordList = (entity: KindName) => listEnvelope(listItem(entity), title(kinds[entity].object))
+export const recordList = (kind: KindName) => listEnvelope(listItem(kind), title(kinds[kind].object))
 
 /** The records with only the requested `fields`. */
 export function selectFields(records: AgxRecord[], { fields }: RecordQuery): object[] {

@@ -10,9 +10,9 @@ import type { Tenant } from '../postgres/tenancy.ts'
 const MAX_CUSTOM = 1_000
 
 /** The field names that an export accepts, in addition to `custom_fields.<name>`. */
-export const exportable = (entity: KindName): string[] => [
+export const exportable = (kind: KindName): string[] => [
   'id',
-  ...Object.keys(kinds[entity].fields),
+  ...Object.keys(kinds[kind].fields),
   ...['external_id', 'owner_id', 'tags', 'custom_fields', 'version', 'created_at', 'updated_at'],
 ]
 
@@ -20,26 +20,22 @@ export const exportable = (entity: KindName): string[] => [
  * The columns of an export, with the names that an import accepts. Each part of an address is a column, and so is each
  * custom field with a definition or a value.
  */
-export async function exportColumns(
-  tx: Tenant,
-  entity: KindName,
-  fields: string[] | null,
-): Promise<string[]> {
-  const targets = await targetsFor(tx, entity)
+export async function exportColumns(tx: Tenant, kind: KindName, fields: string[] | null): Promise<string[]> {
+  const targets = await targetsFor(tx, kind)
   const custom = [...targets.byName.keys()].filter((name) => name.startsWith('custom_fields.'))
-  const wanted = fields ?? exportable(entity)
-  if (wanted.includes('custom_fields')) custom.push(...(await namesInUse(tx, entity)))
+  const wanted = fields ?? exportable(kind)
+  if (wanted.includes('custom_fields')) custom.push(...(await namesInUse(tx, kind)))
   const columns = wanted.flatMap((name) => {
     if (name === 'custom_fields') return [...new Set(custom)].sort()
-    if (kinds[entity].fields[name]?.type !== 'address') return [name]
+    if (kinds[kind].fields[name]?.type !== 'address') return [name]
     return [...targets.byName.keys()].filter((target) => target.startsWith(`${name}.`))
   })
   return [...new Set(['id', ...columns])]
 }
 
-async function namesInUse(tx: Tenant, entity: KindName): Promise<string[]> {
+async function namesInUse(tx: Tenant, kind: KindName): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { key: string }[] }>(
-    `select distinct one.key from ${entity}, jsonb_object_keys(custom_fields) one (key)
+    `select distinct one.key from ${kind}, jsonb_object_keys(custom_fields) one (key)
      where organization_id = ? and deleted_at is null limit ${MAX_CUSTOM}`,
     [tx.organizationId],
   )
@@ -49,10 +45,10 @@ async function namesInUse(tx: Tenant, entity: KindName): Promise<string[]> {
 /** Returns a function from a record to the cells of its row. */
 export async function cellsOf(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   columns: string[],
 ): Promise<(record: AgxRecord) => string[]> {
-  const targets = await targetsFor(tx, entity)
+  const targets = await targetsFor(tx, kind)
   const types = columns.map((name): Target['type'] => targetOf(targets, name)?.type ?? 'text')
   const paths = columns.map((name) => name.split('.') as [string, string | undefined])
   return (record) =>

@@ -103,13 +103,13 @@ export async function lockExport(tx: Tenant, id: string): Promise<ExportRow> {
 }
 
 /** Exports of the given kinds, newest first. */
-export function listExports(tx: Tenant, entities: KindName[], page: IdPage): Promise<Page<ExportRow>> {
+export function listExports(tx: Tenant, kinds: KindName[], page: IdPage): Promise<Page<ExportRow>> {
   const rows = tx
     .trx('exports')
     .where('organization_id', tx.organizationId)
-    .whereIn('entity', entities)
+    .whereIn('entity', kinds)
     .select(EXPORT_COLUMNS)
-  return pageById(tx, rows, page, { of: ['exports', entities] })
+  return pageById(tx, rows, page, { of: ['exports', kinds] })
 }
 
 /** The file, piece by piece, each read in a separate transaction. */

@@ -129,11 +129,11 @@ export async function lockImport(tx: Tenant, id: string): Promise<ImportRow> {
 }
 
 /** Imports of the given kinds, newest first. */
-export function listImports(tx: Tenant, entities: KindName[], page: IdPage): Promise<Page<ImportRow>> {
+export function listImports(tx: Tenant, kinds: KindName[], page: IdPage): Promise<Page<ImportRow>> {
   const rows = tx
     .trx('imports')
     .where('organization_id', tx.organizationId)
-    .whereIn('entity', entities)
+    .whereIn('entity', kinds)
     .select(IMPORT_COLUMNS)
-  return pageById(tx, rows, page, { of: ['imports', entities] })
+  return pageById(tx, rows, page, { of: ['imports', kinds] })
 }

@@ -56,8 +56,8 @@ export async function updateMapped(
 }
 
 async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
-  const entity = webhook.kind
-  const finder = await finderBy(tx, entity, keyFieldOf(webhook))
+  const kind = webhook.kind
+  const finder = await finderBy(tx, kind, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
   const found = await finder.find(keys.flatMap((key) => key ?? []))
   const isNew = (place: number) => {
@@ -67,7 +67,7 @@ async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
   const news = [...all.keys()].filter(isNew)
   const created = await create(
     tx,
-    entity,
+    kind,
     await fieldsOf(
       tx,
       news.map((place) => all[place]!),
@@ -81,20 +81,20 @@ async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
 }
 
 async function updateOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
-  const entity = webhook.kind
+  const kind = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
   const options = { takesOldest: true, adding: ADDING }
   const items = fields.map((input, i) => ({ input, patch: changes(input, all[i]!.mapped) }))
   if (items.length === 1) {
     const { input, patch } = items[0]!
-    const { record, created } = await upsertRecord(tx, entity, by, input, patch, options)
+    const { record, created } = await upsertRecord(tx, kind, by, input, patch, options)
     return [{ action: created ? 'created' : 'updated', record }]
   }
   // Without any key its field is not looked at: the definition of a custom field may be gone.
   if (fields.every((input) => upsertKey(by, input) === undefined))
-    return created(await create(tx, entity, fields))
-  const finder = await finderBy(tx, entity, by)
+    return created(await create(tx, kind, fields))
+  const finder = await finderBy(tx, kind, by)
   const keyed = items.map((item) => ({ ...item, key: finder.keyOf(item.input) }))
   return (await upsertKeyed(tx, finder, keyed, options)).map((outcome) => {
     const record = recordOf([outcome])
@@ -111,8 +111,8 @@ async function createAnyway(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
 
 const created = (records: AgxRecord[]): Saved[] => records.map((record) => ({ action: 'created', record }))
 
-async function create(tx: Tenant, entity: KindName, inputs: RecordInput[]): Promise<AgxRecord[]> {
-  return (await createSet(tx, entity, inputs)).map((outcome: Outcome) => recordOf([outcome]))
+async function create(tx: Tenant, kind: KindName, inputs: RecordInput[]): Promise<AgxRecord[]> {
+  return (await createSet(tx, kind, inputs)).map((outcome: Outcome) => recordOf([outcome]))
 }
 
 /** The field whose value identifies duplicates. */
@@ -154,11 +154,11 @@ async function fieldsOf(tx: Tenant, all: ToSave[]): Promise<RecordInput[]> {
   }))
 }
 
-async function addNotes(tx: Tenant, entity: KindName, all: ToSave[], saved: Saved[]): Promise<void> {
+async function addNotes(tx: Tenant, kind: KindName, all: ToSave[], saved: Saved[]): Promise<void> {
   const notes = all.flatMap(({ mapped: { note }, trace }, i) => {
     const { action, record } = saved[i]!
     if (!note?.trim() || action === 'skipped') return []
-    const input = { body: note, associations: [{ object: entity, id: record.id }] }
+    const input = { body: note, associations: [{ object: kind, id: record.id }] }
     return [{ ...createSchema('notes').parse(input), [REQUEST_TRACE]: trace }]
   })
   await create(tx, 'notes', notes)

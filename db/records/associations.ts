@@ -28,13 +28,13 @@ export type RelatedRecord = AgxRecord & { association: LinkContent }
  */
 export async function link(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   target: KindName,
   targetId: string,
   properties: Record<string, unknown> = {},
 ): Promise<Association> {
-  const { from, to } = endsOf(entity, id, target, targetId)
+  const { from, to } = endsOf(kind, id, target, targetId)
   if (from.entity === to.entity && from.id === to.id)
     throw invalid([
       { loc: ['path', 'target_id'], msg: 'a record cannot be linked to itself', type: 'self_reference' },
@@ -48,12 +48,12 @@ export async function link(
 /** Throws `not_found` if the two records are not linked. */
 export async function unlink(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   target: KindName,
   targetId: string,
 ): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
-  const { from, to } = endsOf(entity, id, target, targetId)
+  const { from, to } = endsOf(kind, id, target, targetId)
   await lockBoth(tx, from, to)
   const removed = await tx
     .trx('associations')
@@ -67,13 +67,13 @@ export async function unlink(
 /** The records of the kind `target` that are linked with a record, each with its link. Throws `not_found`. */
 export async function listRelated(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   target: KindName,
   query: ListQuery,
 ): Promise<Page<RelatedRecord>> {
-  if (!(await exists(tx, { entity, id }))) throw await recordNotFound(tx, kinds[entity], id)
-  const end = { entity, id: id.toLowerCase() }
+  if (!(await exists(tx, { entity: kind, id }))) throw await recordNotFound(tx, kinds[kind], id)
+  const end = { entity: kind, id: id.toLowerCase() }
   const page = await listRecords(tx, target, query, end)
   const ids = page.data.map((record) => record.id)
   const links = ids.length > 0 ? await linksTo(tx, end, target, ids) : new Map<string, LinkContent>()
@@ -85,8 +85,8 @@ export async function listRelated(
   return { ...page, data }
 }
 
-const endsOf = (entity: KindName, id: string, target: KindName, targetId: string) => ({
-  from: { entity, id: id.toLowerCase() },
+const endsOf = (kind: KindName, id: string, target: KindName, targetId: string) => ({
+  from: { entity: kind, id: id.toLowerCase() },
   to: { entity: target, id: targetId.toLowerCase() },
 })
 

@@ -29,16 +29,16 @@ export type Result = Outcome | { deleted: Deleted }
  */
 export async function batch(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   operations: Operation[],
   atomic: boolean,
 ): Promise<Result[]> {
   if (atomic) refuse(operations.map((step) => (step.op === 'refused' ? step : undefined)))
-  await lockAll(tx, entity, operations)
+  await lockAll(tx, kind, operations)
   const results: (Result | undefined)[] = new Array(operations.length)
   for (const places of runsOf(operations)) {
     const run = places.map((place) => operations[place]!)
-    for (const [i, result] of (await perform(tx, entity, run)).entries()) results[places[i]!] = result
+    for (const [i, result] of (await perform(tx, kind, run)).entries()) results[places[i]!] = result
     if (atomic) refuse(results)
   }
   return results as Result[]
@@ -60,22 +60,22 @@ function runsOf(steps: Operation[]): number[][] {
 const typeOf = (step: Operation): string => (step.op === 'upsert' ? `upsert ${step.by}` : step.op)
 
 /** `run`: operations of the same type. */
-async function perform(tx: Tenant, entity: KindName, run: Operation[]): Promise<Result[]> {
+async function perform(tx: Tenant, kind: KindName, run: Operation[]): Promise<Result[]> {
   if (allAre(run, 'create')) {
     const inputs = run.map(({ data }) => data)
-    return (await createMany(tx, entity, inputs)).map(inData)
+    return (await createMany(tx, kind, inputs)).map(inData)
   }
   if (allAre(run, 'update')) {
     const updates = run.map(({ id, version, data }) => ({ id, patch: data, ifVersion: accepted(version) }))
-    return (await updateMany(tx, entity, updates)).map(inData)
+    return (await updateMany(tx, kind, updates)).map(inData)
   }
   if (allAre(run, 'upsert')) {
-    const outcomes = await settle(() => upsertMany(tx, entity, run[0]!.by, run))
+    const outcomes = await settle(() => upsertMany(tx, kind, run[0]!.by, run))
     return 'error' in outcomes ? run.map(() => outcomes) : outcomes.map(inData)
   }
   const results: Result[] = []
   for (const step of run)
-    if (step.op === 'delete') results.push(await settle(() => remove(tx, entity, step)))
+    if (step.op === 'delete') results.push(await settle(() => remove(tx, kind, step)))
     else if (step.op === 'refused') results.push({ error: step.error })
   return results
 }
@@ -83,29 +83,29 @@ async function perform(tx: Tenant, entity: KindName, run: Operation[]): Promise<
 const allAre = <Op extends Operation['op']>(run: Operation[], op: Op): run is Of<Op>[] =>
   run.every((step) => step.op === op)
 
-async function remove(tx: Tenant, entity: KindName, { id, version }: Of<'delete'>): Promise<Result> {
+async function remove(tx: Tenant, kind: KindName, { id, version }: Of<'delete'>): Promise<Result> {
   const options = { ifVersion: accepted(version) }
-  return { deleted: await savepoint(tx, (tx) => deleteRecord(tx, entity, id, options)) }
+  return { deleted: await savepoint(tx, (tx) => deleteRecord(tx, kind, id, options)) }
 }
 
 const accepted = (version: number | undefined) => (version === undefined ? undefined : [version])
 
 /** Locks all records of a batch of several runs before the first run, in the order of lock.ts. */
-async function lockAll(tx: Tenant, entity: KindName, steps: Operation[]): Promise<void> {
+async function lockAll(tx: Tenant, kind: KindName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
-    const finder = await settle(() => finderBy(tx, entity, by))
+    const finder = await settle(() => finderBy(tx, kind, by))
     // This error will fail the run of these upserts.
     if ('error' in finder) continue
     const keys = upserts.flatMap((step) => (step.by === by && finder.keyOf(step.patch)) || [])
     const found = await finder.find(keys)
     for (const matches of found.values()) ids.push(...matches)
   }
-  await lockFieldRules(tx, entity)
+  await lockFieldRules(tx, kind)
   const deletes = steps.some((step) => step.op === 'delete')
-  await lockRecords(tx, entity, ids, deletes ? 'for update' : 'for no key update')
+  await lockRecords(tx, kind, ids, deletes ? 'for update' : 'for no key update')
 }
 
 /** Moves the issues of a record into its operation: `["body", "email"]` becomes `["body", "data", "email"]`. */

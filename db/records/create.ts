@@ -16,40 +16,40 @@ import { type Draft, writeSet } from './write-set.ts'
  */
 export async function createRecord(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   input: RecordInput,
   { isLast = false }: { isLast?: boolean } = {},
 ): Promise<AgxRecord> {
-  return recordOf(await createSet(tx, entity, [input], isLast))
+  return recordOf(await createSet(tx, kind, [input], isLast))
 }
 
 /** Creates many records with a constant number of statements. Errors as of `createRecord`. */
-export const createMany = (tx: Tenant, entity: KindName, inputs: RecordInput[]): Promise<Outcome[]> =>
-  inSets(tx, inputs, (tx, set) => createSet(tx, entity, set))
+export const createMany = (tx: Tenant, kind: KindName, inputs: RecordInput[]): Promise<Outcome[]> =>
+  inSets(tx, inputs, (tx, set) => createSet(tx, kind, set))
 
 /** Throws as `writeSet` does. */
 export async function createSet(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   inputs: RecordInput[],
   isLast = false,
 ): Promise<Outcome[]> {
   if (inputs.length === 0) return []
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const separated = inputs.map(splitLinks)
   const allLinks = separated.flatMap(({ links }) => links)
-  const withCurrency = currencyFiller(tx, kind)
+  const withCurrency = currencyFiller(tx, definition)
   // Sent in one round trip, in this order.
   const [rules, values, locked] = await Promise.all([
-    lockFieldRules(tx, entity),
+    lockFieldRules(tx, kind),
     Promise.all(separated.map(({ fields }) => withCurrency(fields))),
-    lockWithLinked(tx, kind, [], allLinks),
+    lockWithLinked(tx, definition, [], allLinks),
   ])
   const drafts = await settleEach(separated, ({ links }, place): Draft => {
     checkLinks(links, locked)
-    const filled = filledBy(links, kind, values[place]!)
-    const write = creation(tx.actor, kind, { ...values[place], ...filled }, rules)
+    const filled = filledBy(links, definition, values[place]!)
+    const write = creation(tx.actor, definition, { ...values[place], ...filled }, rules)
     return { record: write.record, write, links }
   })
-  return writeSet(tx, kind, rules, drafts, isLast)
+  return writeSet(tx, definition, rules, drafts, isLast)
 }

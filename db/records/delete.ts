@@ -22,16 +22,16 @@ export interface Deleted {
  */
 export async function deleteRecord(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<Deleted> {
-  const kind = kinds[entity]
-  await lockReferencesTo(tx, entity, id)
-  const before = await lockRecord(tx, entity, id, 'for update')
-  requireVersion(kind.object, before.version, ifVersion)
-  await clearReferencesTo(tx, entity, id)
+  const definition = kinds[kind]
+  await lockReferencesTo(tx, kind, id)
+  const before = await lockRecord(tx, kind, id, 'for update')
+  requireVersion(definition.object, before.version, ifVersion)
+  await clearReferencesTo(tx, kind, id)
   const write = nextVersion('deleted', tx.actor, before)
-  await Promise.all([writeRecords(tx, kind, [write]), freeUnique(tx, id)])
-  return { id, object: kind.object, deleted: true, deleted_at: String(write.record.updated_at) }
+  await Promise.all([writeRecords(tx, definition, [write]), freeUnique(tx, id)])
+  return { id, object: definition.object, deleted: true, deleted_at: String(write.record.updated_at) }
 }

@@ -25,28 +25,28 @@ export interface Finder {
 /**
  * `by`: an upsert key of the kind, or `name` of companies. Throws `validation_error` if a custom field is not unique.
  */
-export async function finderBy(tx: Tenant, entity: KindName, by: string): Promise<Finder> {
+export async function finderBy(tx: Tenant, kind: KindName, by: string): Promise<Finder> {
   const custom = customKey(by)
-  if (custom !== undefined) return finderByCustomField(tx, entity, custom)
+  if (custom !== undefined) return finderByCustomField(tx, kind, custom)
   const isLowered = by === 'email' || by === 'name'
   return {
-    entity,
+    entity: kind,
     by,
     keyOf(fields) {
       const value = upsertKey(by, fields)
       return isLowered ? value?.toLowerCase() : value
     },
-    ...lookUps(tx, entity, by, {
-      sql: `select id, created_at from ${entity}
+    ...lookUps(tx, kind, by, {
+      sql: `select id, created_at from ${kind}
             where ${OF_ORGANIZATION} and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
       bindings: [tx.organizationId],
     }),
   }
 }
 
-async function finderByCustomField(tx: Tenant, entity: KindName, name: string): Promise<Finder> {
+async function finderByCustomField(tx: Tenant, kind: KindName, name: string): Promise<Finder> {
   const by = `custom_fields.${name}`
-  const { definitions } = await lockFieldRules(tx, entity)
+  const { definitions } = await lockFieldRules(tx, kind)
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
   if (!definition?.unique)
     throw invalid([
@@ -54,21 +54,21 @@ async function finderByCustomField(tx: Tenant, entity: KindName, name: string): 
         loc: ['body', 'by'],
         msg: `${by} is not a unique custom field`,
         type: 'invalid_value',
-        hint: `one of ${upsertKeys(entity).join(', ')}, or custom_fields.<name> of a unique definition`,
+        hint: `one of ${upsertKeys(kind).join(', ')}, or custom_fields.<name> of a unique definition`,
       },
     ])
   return {
-    entity,
+    entity: kind,
     by,
     keyOf(fields) {
       const value = upsertKey(by, fields)
       const reading = value === undefined ? undefined : readValue(definition, value)
       return reading && 'value' in reading ? uniqueKey(reading.value) : undefined
     },
-    ...lookUps(tx, entity, by, {
+    ...lookUps(tx, kind, by, {
       sql: `select record_id as id, null::timestamptz as created_at from custom_field_values
             where ${OF_ORGANIZATION} and entity = ? and name = ? and value_key = key`,
-      bindings: [tx.organizationId, entity, name],
+      bindings: [tx.organizationId, kind, name],
     }),
   }
 }
@@ -79,7 +79,7 @@ const MAX_FOUND = 100
 /** `matches`: selects id and created_at of the records with `key`. */
 function lookUps(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   by: string,
   matches: { sql: string; bindings: string[] },
 ): Pick<Finder, 'find' | 'peek'> {
@@ -104,7 +104,7 @@ function lookUps(
           `select pg_advisory_xact_lock(lock) from (
              select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
            ) locks`,
-          [keys.map((key) => `${tx.organizationId} ${entity} ${by} ${key}`)],
+          [keys.map((key) => `${tx.organizationId} ${kind} ${by} ${key}`)],
         )
       return peek(keys)
     },

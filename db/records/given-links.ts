@@ -14,7 +14,7 @@ export function splitLinks({ associations, ...fields }: RecordInput): {
   fields: RecordInput
 } {
   const links = (associations ?? []) as { object: KindName; id: string; label?: string | null }[]
-  return { links: links.map(({ object: entity, ...link }) => ({ entity, ...link })), fields }
+  return { links: links.map(({ object: kind, ...link }) => ({ entity: kind, ...link })), fields }
 }
 
 /** Locks the records `ids` of a kind, and the records to link with them. */

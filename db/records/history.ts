@@ -34,16 +34,16 @@ export interface HistoryQuery {
  */
 export async function listHistory(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   { limit, offset, cursor, order }: HistoryQuery,
 ): Promise<Page<HistoryEntry>> {
-  const kind = kinds[entity]
-  const missing = await recordNotFound(tx, kind, id)
+  const definition = kinds[kind]
+  const missing = await recordNotFound(tx, definition, id)
   if (missing.details.merged_into) throw missing
-  const exists = await tx.trx(entity).where({ organization_id: tx.organizationId, id }).first('id')
+  const exists = await tx.trx(kind).where({ organization_id: tx.organizationId, id }).first('id')
   if (!exists) throw missing
-  const hash = queryHash(['history', entity, id, order])
+  const hash = queryHash(['history', kind, id, order])
   const position = cursor ? decodeCursor(hash, cursor, (text) => POSITION.test(text)) : undefined
   const [at, version] = position?.value?.split(' ') ?? []
   const source = `from record_history where organization_id = ? and record_id in (

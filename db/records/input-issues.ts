@@ -29,37 +29,37 @@ const asObject = (value: unknown): Record<string, unknown> | undefined =>
  */
 export async function inputIssues(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   input: unknown,
   { changes, mayLink }: { changes?: string | undefined; mayLink: (to: KindName) => boolean },
 ): Promise<Issue[]> {
   const values = asObject(input)
   if (!values) return []
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const fields = asObject(values.custom_fields ?? {})
-  const rules = await lockFieldRules(tx, entity)
+  const rules = await lockFieldRules(tx, kind)
   // Too many fields are reported by the schema.
   const readable = fields && Object.keys(fields).length <= MAX_FIELDS
-  const ofFields = readable ? await fieldIssues(tx, entity, rules, fields, changes) : []
-  const references = referencesOf(kind).filter(([, { to }]) => mayLink(to))
-  const names = [...userFields(kind), ...references.map(([name]) => name)]
+  const ofFields = readable ? await fieldIssues(tx, kind, rules, fields, changes) : []
+  const references = referencesOf(definition).filter(([, { to }]) => mayLink(to))
+  const names = [...userFields(definition), ...references.map(([name]) => name)]
   const ids = names.flatMap((name) => {
     const read = id.safeParse(values[name])
     return read.success ? [[name, read.data]] : []
   })
   const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord
-  const ofReferences = await referenceIssues(tx, kind, [{ record }])
+  const ofReferences = await referenceIssues(tx, definition, [{ record }])
   return [...ofFields, ...(ofReferences.get(record.id) ?? [])]
 }
 
 async function fieldIssues(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   rules: Rules,
   fields: Record<string, unknown>,
   changes: string | undefined,
 ): Promise<Issue[]> {
   if (changes === undefined) return preparedCustomFields(rules, fields).issues
-  const record = await findRecord(tx, entity, changes)
+  const record = await findRecord(tx, kind, changes)
   return readCustomFields(rules, changedFields(record?.custom_fields, fields)).issues
 }

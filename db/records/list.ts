@@ -33,21 +33,21 @@ export interface ListQuery {
  */
 export async function listRecords(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   query: ListQuery,
   related?: { entity: KindName; id: string },
 ): Promise<Page<AgxRecord>> {
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const { limit, offset, cursor, sort, order } = query
-  const { filters, sortType } = await readByType(tx, entity, query)
-  const key = sortKey(kind, sort, sortType)!
+  const { filters, sortType } = await readByType(tx, kind, query)
+  const key = sortKey(definition, sort, sortType)!
   // Includes the type of a custom field: a changed definition invalidates its cursors.
   const sorted = sortType ? [sort, sortType] : sort
-  const hash = queryHash([entity, related, sorted, order, query.q, query.match, filters])
+  const hash = queryHash([kind, related, sorted, order, query.q, query.match, filters])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
   const words = query.q === undefined ? [] : searchPatterns(query.q)
   const listing = {
-    kind,
+    kind: definition,
     key,
     order,
     position,
@@ -57,7 +57,7 @@ export async function listRecords(
       sql: 'organization_id = ? and deleted_at is null',
       bindings: [tx.organizationId],
     },
-    conditions: [...conditions(tx, kind, { ...query, filters }, related), ...wordConditions(words)],
+    conditions: [...conditions(tx, definition, { ...query, filters }, related), ...wordConditions(words)],
   }
   const found: Found =
     words.length > 0
@@ -69,7 +69,7 @@ export async function listRecords(
   const isLastPage = !position && !has_more && (offset === 0 || last !== undefined)
   const matching = found.matching ?? (isLastPage ? offset + page.length : undefined)
   return {
-    data: page.map((row) => present(kind, row)),
+    data: page.map((row) => present(definition, row)),
     limit,
     offset,
     has_more,

@@ -28,18 +28,18 @@ type Lock = 'for no key update' | 'for update'
  */
 export async function lockRecords(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   ids: string[],
   lock: Lock = 'for no key update',
 ): Promise<Map<string, AgxRecord>> {
   if (ids.length === 0) return new Map()
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
-    `select ${shownColumns(kind).join(', ')} from ${entity}
+    `select ${shownColumns(definition).join(', ')} from ${kind}
      where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null order by id ${lock}`,
     [tx.organizationId, ids],
   )
-  return new Map(rows.map((row) => [row.id as string, present(kind, row)]))
+  return new Map(rows.map((row) => [row.id as string, present(definition, row)]))
 }
 
 /**
@@ -49,17 +49,17 @@ export async function lockRecords(
 const AMONG = '= any(array(select unnest(?::uuid[])))'
 
 /** Throws `not_found`. */
-export async function lockRecord(tx: Tenant, entity: KindName, id: string, lock?: Lock): Promise<AgxRecord> {
-  const record = (await lockRecords(tx, entity, [id], lock)).get(id)
-  if (!record) throw await recordNotFound(tx, kinds[entity], id)
+export async function lockRecord(tx: Tenant, kind: KindName, id: string, lock?: Lock): Promise<AgxRecord> {
+  const record = (await lockRecords(tx, kind, [id], lock)).get(id)
+  if (!record) throw await recordNotFound(tx, kinds[kind], id)
   return record
 }
 
 /** Locks records against deletion until the transaction ends. @returns the ids of the existing records. */
-export async function lockExisting(tx: Tenant, entity: KindName, ids: string[]): Promise<Set<string>> {
+export async function lockExisting(tx: Tenant, kind: KindName, ids: string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
-    `select id from ${entity} where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null
+    `select id from ${kind} where ${OF_ORGANIZATION} and id ${AMONG} and deleted_at is null
      order by id for key share`,
     [tx.organizationId, ids],
   )
@@ -78,10 +78,11 @@ export async function lockEnds(tx: Tenant, changing: End[], kept: End[]): Promis
   const records = new Map<string, AgxRecord>()
   const others = new Set<string>()
   const nameOf = ({ entity, id }: End) => `${entity} ${id}`
-  for (const [entity, ids] of byKind(changing))
-    for (const [id, record] of await lockRecords(tx, entity, ids)) records.set(nameOf({ entity, id }), record)
-  for (const [entity, ids] of byKind(kept))
-    for (const id of await lockExisting(tx, entity, ids)) others.add(nameOf({ entity, id }))
+  for (const [kind, ids] of byKind(changing))
+    for (const [id, record] of await lockRecords(tx, kind, ids))
+      records.set(nameOf({ entity: kind, id }), record)
+  for (const [kind, ids] of byKind(kept))
+    for (const id of await lockExisting(tx, kind, ids)) others.add(nameOf({ entity: kind, id }))
   return {
     has: (end) => records.has(nameOf(end)) || others.has(nameOf(end)),
     record: (end) => records.get(nameOf(end)),
@@ -89,9 +90,9 @@ export async function lockEnds(tx: Tenant, changing: End[], kept: End[]): Promis
 }
 
 const byKind = (ends: End[]): [KindName, string[]][] =>
-  referringFirst.flatMap((entity) => {
-    const ids = ends.filter((end) => end.entity === entity).map(({ id }) => id)
-    return ids.length > 0 ? [[entity, ids]] : []
+  referringFirst.flatMap((kind) => {
+    const ids = ends.filter((end) => end.entity === kind).map(({ id }) => id)
+    return ids.length > 0 ? [[kind, ids]] : []
   })
 
 /**
@@ -100,12 +101,12 @@ const byKind = (ends: End[]): [KindName, string[]][] =>
  */
 export async function lockReferencesTo(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   own: string[] = [id],
 ): Promise<void> {
   for (const other of referringFirst) {
-    const fields = referencesOf(kinds[other], entity).map(([field]) => field)
+    const fields = referencesOf(kinds[other], kind).map(([field]) => field)
     if (fields.length === 0) continue
     await tx
       .trx(other)
@@ -113,7 +114,7 @@ export async function lockReferencesTo(
       .whereNull('deleted_at')
       .where((any) => {
         for (const field of fields) any.orWhere(field, id)
-        if (other === entity) any.orWhereIn('id', own)
+        if (other === kind) any.orWhereIn('id', own)
       })
       .orderBy('id')
       .forNoKeyUpdate()
@@ -122,17 +123,17 @@ export async function lockReferencesTo(
 }
 
 /** The length of the longest chain of references from a kind to others. */
-const height = (entity: KindName): number =>
+const height = (kind: KindName): number =>
   Math.max(
     0,
-    ...referencesOf(kinds[entity])
-      .filter(([, { to }]) => to !== entity)
+    ...referencesOf(kinds[kind])
+      .filter(([, { to }]) => to !== kind)
       .map(([, { to }]) => 1 + height(to)),
   )
 
 /** All kinds; each comes before the kinds that it refers to. */
 const referringFirst = kindNames.toSorted((a, b) => height(b) - height(a))
 
-/** The reference fields of all kinds that point to `entity`, in the order of `referringFirst`. */
-export const referencesTo = (entity: KindName): { other: KindName; field: string }[] =>
-  referringFirst.flatMap((other) => referencesOf(kinds[other], entity).map(([field]) => ({ other, field })))
+/** The reference fields of all kinds that point to `kind`, in the order of `referringFirst`. */
+export const referencesTo = (kind: KindName): { other: KindName; field: string }[] =>
+  referringFirst.flatMap((other) => referencesOf(kinds[other], kind).map(([field]) => ({ other, field })))

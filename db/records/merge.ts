@@ -27,42 +27,42 @@ import { writeDrafts } from './write-set.ts'
  */
 export async function mergeRecords(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   winnerId: string,
   loserId: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   if (winnerId === loserId)
     throw invalid([
       {
         loc: ['body', 'from'],
-        msg: `${withArticle(kind.object)} cannot be merged into itself`,
+        msg: `${withArticle(definition.object)} cannot be merged into itself`,
         type: 'self_reference',
       },
     ])
-  const rules = await lockFieldRules(tx, entity)
-  await lockReferencesTo(tx, entity, loserId, [winnerId, loserId])
-  const found = await lockRecords(tx, entity, [winnerId, loserId], 'for update')
+  const rules = await lockFieldRules(tx, kind)
+  await lockReferencesTo(tx, kind, loserId, [winnerId, loserId])
+  const found = await lockRecords(tx, kind, [winnerId, loserId], 'for update')
   const winner = found.get(winnerId)
   const loser = found.get(loserId)
-  if (!winner || !loser) throw await recordNotFound(tx, kind, winner ? loserId : winnerId)
-  requireVersion(kind.object, winner.version, ifVersion)
+  if (!winner || !loser) throw await recordNotFound(tx, definition, winner ? loserId : winnerId)
+  requireVersion(definition.object, winner.version, ifVersion)
 
-  await moveReferences(tx, entity, loserId, winnerId)
-  await writeRecords(tx, kind, [nextVersion('deleted', tx.actor, loser)])
+  await moveReferences(tx, kind, loserId, winnerId)
+  await writeRecords(tx, definition, [nextVersion('deleted', tx.actor, loser)])
   await freeUnique(tx, loserId)
-  await pointTo(tx, kind, loserId, winnerId)
-  await moveLinks(tx, { entity, id: loserId }, { entity, id: winnerId })
+  await pointTo(tx, definition, loserId, winnerId)
+  await moveLinks(tx, { entity: kind, id: loserId }, { entity: kind, id: winnerId })
 
-  const write = await fold(tx, kind, winner, loser)
+  const write = await fold(tx, definition, winner, loser)
   const { record } = write
-  await writeDrafts(tx, kind, rules, [{ record, write, links: [] }])
+  await writeDrafts(tx, definition, rules, [{ record, write, links: [] }])
   await tx
     .trx('record_history')
     .where({ organization_id: tx.organizationId, record_id: winnerId, version: record.version })
     .update({ merged_from: loserId })
-  await insertEvents(tx, [{ name: `${kind.object}.merged`, data: { ...record, merged_from: loserId } }])
+  await insertEvents(tx, [{ name: `${definition.object}.merged`, data: { ...record, merged_from: loserId } }])
   return record
 }
 

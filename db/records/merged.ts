@@ -4,10 +4,10 @@ import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Records that were merged into another: their ids point to the winner permanently. */
 
-export async function mergedInto(tx: Tenant, entity: KindName, id: string): Promise<string | undefined> {
+export async function mergedInto(tx: Tenant, kind: KindName, id: string): Promise<string | undefined> {
   const row = await tx
     .trx('merged_records')
-    .where({ organization_id: tx.organizationId, id, entity })
+    .where({ organization_id: tx.organizationId, id, entity: kind })
     .first<{ merged_into: string } | undefined>('merged_into')
   return row?.merged_into
 }

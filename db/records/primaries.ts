@@ -40,16 +40,16 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
  * Clears the reference fields that point to a record before its delete, including those set before it was locked. Its
  * links stay for a restore, but are not visible until then.
  */
-export async function clearReferencesTo(tx: Tenant, entity: KindName, id: string): Promise<void> {
-  for (const { other, field } of referencesTo(entity)) {
+export async function clearReferencesTo(tx: Tenant, kind: KindName, id: string): Promise<void> {
+  for (const { other, field } of referencesTo(kind)) {
     const holders = await holdersOf(tx, other, field, id)
     await replaceReference(tx, other, holders, { field, from: id, to: null })
   }
 }
 
 /** Fills the reference fields that the delete of a restored record has cleared, if they are still null. */
-export async function refillReferencesTo(tx: Tenant, entity: KindName, id: string): Promise<void> {
-  for (const { other, field } of referencesTo(entity)) {
+export async function refillReferencesTo(tx: Tenant, kind: KindName, id: string): Promise<void> {
+  for (const { other, field } of referencesTo(kind)) {
     const cleared = await clearedByDelete(tx, other, field, id)
     const ancestors = cleared.length > 0 ? await reachableFrom(tx, kinds[other], field, id) : new Set()
     const holders = cleared.filter((holder) => !ancestors.has(holder))
@@ -60,11 +60,11 @@ export async function refillReferencesTo(tx: Tenant, entity: KindName, id: strin
 /** Moves the references to a merged record to the winner, except the winner's own. */
 export async function moveReferences(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   loser: string,
   winner: string,
 ): Promise<void> {
-  for (const { other, field } of referencesTo(entity)) {
+  for (const { other, field } of referencesTo(kind)) {
     const ancestors = await reachableFrom(tx, kinds[other], field, winner)
     const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
     const moved = holders.filter((id) => !ancestors.has(id))
@@ -75,9 +75,9 @@ export async function moveReferences(
   }
 }
 
-async function holdersOf(tx: Tenant, entity: KindName, field: string, id: string): Promise<string[]> {
+async function holdersOf(tx: Tenant, kind: KindName, field: string, id: string): Promise<string[]> {
   const rows = await tx
-    .trx(entity)
+    .trx(kind)
     .where({ organization_id: tx.organizationId, [field]: id })
     .whereNull('deleted_at')
     .orderBy('id')
@@ -91,18 +91,18 @@ const AT_A_TIME = 1_000
 /** Changes the records whose field still has the value `from`. Links stay unchanged. */
 async function replaceReference(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   ids: string[],
   { field, from, to }: { field: string; from: string | null; to: string | null },
 ): Promise<void> {
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const patch = { [field]: to }
   for (let start = 0; start < ids.length; start += AT_A_TIME) {
-    const records = await lockRecords(tx, entity, ids.slice(start, start + AT_A_TIME))
+    const records = await lockRecords(tx, kind, ids.slice(start, start + AT_A_TIME))
     const writes = [...records.values()]
       .filter((record) => record[field] === from)
-      .flatMap((record) => change(tx.actor, kind, record, patch, { ...record, ...patch }) ?? [])
-    await writeRecords(tx, kind, writes)
+      .flatMap((record) => change(tx.actor, definition, record, patch, { ...record, ...patch }) ?? [])
+    await writeRecords(tx, definition, writes)
   }
 }
 

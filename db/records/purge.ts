@@ -8,24 +8,24 @@ import { RESTORABLE_DAYS } from './restore.ts'
  * record and the pointer to its winner stay until the winner is purged. The history of a record stays as long as the
  * record.
  */
-export const recordPurges: Purge[] = kindNames.map((entity) => ({
-  name: `deleted ${entity}`,
-  tables: [entity, 'record_history', 'associations', 'merged_records', 'custom_field_values'],
+export const recordPurges: Purge[] = kindNames.map((kind) => ({
+  name: `deleted ${kind}`,
+  tables: [kind, 'record_history', 'associations', 'merged_records', 'custom_field_values'],
   keeps: `${RESTORABLE_DAYS} days after their deletion`,
-  index: `${entity}_deleted`,
+  index: `${kind}_deleted`,
   rows: 100,
   everyMinutes: 1,
   async batch(trx, rows) {
-    const found = await trx.raw<{ rows: { deleted: number }[] }>(purgeOf(entity), [rows, entity, entity])
+    const found = await trx.raw<{ rows: { deleted: number }[] }>(purgeOf(kind), [rows, kind, kind])
     const { deleted } = found.rows[0]!
     return { deleted, more: deleted === rows }
   },
 }))
 
-const purgeOf = (entity: KindName): string => `
+const purgeOf = (kind: KindName): string => `
   with gone as (
-    delete from ${entity} where ctid = any(array(
-      select ctid from ${entity}
+    delete from ${kind} where ctid = any(array(
+      select ctid from ${kind}
       where deleted_at < now() - interval '${RESTORABLE_DAYS} days' order by deleted_at limit ?
       for update skip locked
     )) returning organization_id, id

@@ -6,19 +6,16 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { recordNotFound } from './merged.ts'
 
 /** Throws `not_found`. */
-export async function getRecord(tx: Tenant, entity: KindName, id: string): Promise<AgxRecord> {
-  const record = await findRecord(tx, entity, id)
-  if (!record) throw await recordNotFound(tx, kinds[entity], id)
+export async function getRecord(tx: Tenant, kind: KindName, id: string): Promise<AgxRecord> {
+  const record = await findRecord(tx, kind, id)
+  if (!record) throw await recordNotFound(tx, kinds[kind], id)
   return record
 }
 
 /** Reads a record in one statement; undefined if it does not exist or is deleted. */
-export async function findRecord(tx: Tenant, entity: KindName, id: string): Promise<AgxRecord | undefined> {
-  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(FIND[entity], [
-    tx.organizationId,
-    id,
-  ])
-  return rows[0] && present(kinds[entity], rows[0])
+export async function findRecord(tx: Tenant, kind: KindName, id: string): Promise<AgxRecord | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(FIND[kind], [tx.organizationId, id])
+  return rows[0] && present(kinds[kind], rows[0])
 }
 
 /** Built once: Knex takes twice the CPU time to list the columns of a record. */

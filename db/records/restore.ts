@@ -24,26 +24,26 @@ export const RESTORABLE_DAYS = 30
  */
 export async function restoreRecord(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
-  const kind = kinds[entity]
-  const rules = await lockFieldRules(tx, entity)
+  const definition = kinds[kind]
+  const rules = await lockFieldRules(tx, kind)
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
-    `select ${shownColumns(kind).join(', ')} from ${entity}
+    `select ${shownColumns(definition).join(', ')} from ${kind}
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
     [tx.organizationId, id],
   )
-  if (await mergedInto(tx, entity, id)) throw await recordNotFound(tx, kind, id)
-  if (!rows[0]) throw notFound(`deleted ${kind.object}`)
-  const before = present(kind, rows[0])
-  requireVersion(kind.object, before.version, ifVersion)
-  const moved = await movedReferences(tx, kind, before)
+  if (await mergedInto(tx, kind, id)) throw await recordNotFound(tx, definition, id)
+  if (!rows[0]) throw notFound(`deleted ${definition.object}`)
+  const before = present(definition, rows[0])
+  requireVersion(definition.object, before.version, ifVersion)
+  const moved = await movedReferences(tx, definition, before)
   const write = nextVersion('restored', tx.actor, before, moved)
   const { record } = write
-  await writeDrafts(tx, kind, rules, [{ record, write, links: [] }])
-  await refillReferencesTo(tx, entity, id)
+  await writeDrafts(tx, definition, rules, [{ record, write, links: [] }])
+  await refillReferencesTo(tx, kind, id)
   return record
 }
 

@@ -36,57 +36,57 @@ export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
  */
 export async function updateRecord(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   id: string,
   patch: RecordInput,
   { ifVersion, isLast = false }: UpdateOptions = {},
 ): Promise<AgxRecord> {
-  return recordOf(await updateSet(tx, entity, [{ id, patch, ifVersion }], isLast))
+  return recordOf(await updateSet(tx, kind, [{ id, patch, ifVersion }], isLast))
 }
 
 /** Updates many records; several updates of one record apply in order. Errors as of `updateRecord`. */
-export function updateMany(tx: Tenant, entity: KindName, updates: Update[]): Promise<Outcome[]> {
-  const own = referencesOf(kinds[entity], entity).map(([name]) => name)
+export function updateMany(tx: Tenant, kind: KindName, updates: Update[]): Promise<Outcome[]> {
+  const own = referencesOf(kinds[kind], kind).map(([name]) => name)
   const mayCloseCycle = ({ patch }: Update) =>
     own.length > 0 && (patch.associations != null || own.some((name) => patch[name] != null))
   // Two new references within the kind could close a cycle together.
   const keysOf = (update: Update) => (mayCloseCycle(update) ? [update.id, 'cycle'] : [update.id])
-  return inWaves(updates, keysOf, (wave) => inSets(tx, wave, (tx, set) => updateSet(tx, entity, set)))
+  return inWaves(updates, keysOf, (wave) => inSets(tx, wave, (tx, set) => updateSet(tx, kind, set)))
 }
 
 /** `updates`: at most one for each record. Throws as `writeSet` does. */
 export async function updateSet(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   updates: Update[],
   isLast = false,
 ): Promise<Outcome[]> {
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const separated = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
   const ids = separated.map(({ id }) => id)
   const allLinks = separated.flatMap(({ links }) => links)
   const hasCustomFields = separated.some(({ fields }) => fields.custom_fields !== undefined)
   // Sent in one round trip, in this order.
   const [rules, locked] = await Promise.all([
-    hasCustomFields ? lockFieldRules(tx, entity) : undefined,
-    lockWithLinked(tx, kind, ids, allLinks),
+    hasCustomFields ? lockFieldRules(tx, kind) : undefined,
+    lockWithLinked(tx, definition, ids, allLinks),
   ])
-  const withCurrency = currencyFiller(tx, kind)
+  const withCurrency = currencyFiller(tx, definition)
   const drafts = await settleEach(
     separated,
     async ({ id, fields, links, ifVersion, adding }): Promise<Draft> => {
-      const self = { entity, id }
+      const self = { entity: kind, id }
       const before = locked.record(self)
-      if (!before) throw await recordNotFound(tx, kind, id)
+      if (!before) throw await recordNotFound(tx, definition, id)
       checkLinks(links, locked, self)
-      requireVersion(kind.object, before.version, ifVersion)
-      const patch = { ...fields, ...(await filledByLinks(tx, kind, before, fields, links)) }
-      const next = await withCurrency(patched(kind, before, patch, rules, adding))
-      const write = change(tx.actor, kind, before, patch, next)
+      requireVersion(definition.object, before.version, ifVersion)
+      const patch = { ...fields, ...(await filledByLinks(tx, definition, before, fields, links)) }
+      const next = await withCurrency(patched(definition, before, patch, rules, adding))
+      const write = change(tx.actor, definition, before, patch, next)
       return { record: write?.record ?? before, write, links }
     },
   )
-  return writeSet(tx, kind, rules, drafts, isLast)
+  return writeSet(tx, definition, rules, drafts, isLast)
 }
 
 /** The reference fields that the links fill, except those that would close a cycle. */

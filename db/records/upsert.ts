@@ -33,15 +33,15 @@ export interface UpsertOptions extends Pick<Update, 'adding'> {
  */
 export async function upsertRecord(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   by: string,
   input: RecordInput,
   patch: RecordInput = input,
   options: UpsertOptions = {},
 ): Promise<{ record: AgxRecord; created: boolean }> {
   if (upsertKey(by, input) === undefined)
-    return { record: await createRecord(tx, entity, input), created: true }
-  const finder = await finderBy(tx, entity, by)
+    return { record: await createRecord(tx, kind, input), created: true }
+  const finder = await finderBy(tx, kind, by)
   const item = { input, patch, key: finder.keyOf(input) }
   const [outcome] = await upsertSet(tx, finder, [item], options, updateSet)
   if ('error' in outcome!) throw outcome.error
@@ -55,11 +55,11 @@ export async function upsertRecord(
  */
 export async function upsertMany(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   by: string,
   upserts: (Upsert & { patch: RecordInput })[],
 ): Promise<Outcome[]> {
-  const finder = await finderBy(tx, entity, by)
+  const finder = await finderBy(tx, kind, by)
   return upsertKeyed(
     tx,
     finder,

@@ -304,9 +304,9 @@ describe('every route', function () {
   function pathsOf({ path }: Route, ids: Record<string, string>): string[] {
     const names = parametersOf(path)
     if (!names.includes('entity')) return [filled(path, ids)]
-    return kindNames.flatMap((entity, i) => {
-      const targets = names.includes('target') ? [entity, kindNames[(i + 1) % kindNames.length]!] : ['']
-      return targets.map((target) => filled(path, { ...ids, entity, target }))
+    return kindNames.flatMap((kind, i) => {
+      const targets = names.includes('target') ? [kind, kindNames[(i + 1) % kindNames.length]!] : ['']
+      return targets.map((target) => filled(path, { ...ids, entity: kind, target }))
     })
   }
 

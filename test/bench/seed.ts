@@ -106,14 +106,14 @@ async function fill(client: pg.Client, organizationId: string, count: number, qu
 
 async function insert(
   client: pg.Client,
-  entity: 'contacts' | 'companies',
+  kind: 'contacts' | 'companies',
   organizationId: string,
   records: Record<string, unknown>[],
 ): Promise<void> {
-  const kind = kinds[entity]
+  const definition = kinds[kind]
   const columns = [
     ...['organization_id', 'id', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
-    ...writableColumns(kind),
+    ...writableColumns(definition),
     'search_text',
   ]
   const by = { type: 'system', id: null }
@@ -125,11 +125,11 @@ async function insert(
     tags: [],
     custom_fields: {},
     ...record,
-    search_text: searchTextOf(kind, record),
+    search_text: searchTextOf(definition, record),
   }))
   await client.query(
-    `insert into ${entity} (${columns.join(', ')})
-     select ${columns.join(', ')} from json_populate_recordset(null::${entity}, $1)`,
+    `insert into ${kind} (${columns.join(', ')})
+     select ${columns.join(', ')} from json_populate_recordset(null::${kind}, $1)`,
     [JSON.stringify(rows)],
   )
 }

@@ -55,7 +55,7 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
   const app = (path: string, body: unknown) => send('POST', `/app${path}`, session, body)
 
   for (let n = 0; n < EACH; n++) {
-    for (const entity of kindNames) await post(`/objects/${entity}`, kinds[entity].example)
+    for (const kind of kindNames) await post(`/objects/${kind}`, kinds[kind].example)
     const created = await post('/imports', { entity: 'contacts' })
     const csv = { ...key, 'content-type': 'text/csv' }
     await send('PUT', `/v1/imports/${created.body.id}/file`, csv, 'Email\r\nada@example.com\r\n')

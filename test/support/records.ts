@@ -17,21 +17,21 @@ export function recordsOf(db: TestDatabase, organizationId: string) {
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
   return {
     tenant,
-    create: (entity: KindName, fields: RecordInput) =>
-      tenant((tx) => createRecord(tx, entity, createSchema(entity).parse(fields))),
-    update: (entity: KindName, id: string, fields: RecordInput, ifVersion?: number) =>
+    create: (kind: KindName, fields: RecordInput) =>
+      tenant((tx) => createRecord(tx, kind, createSchema(kind).parse(fields))),
+    update: (kind: KindName, id: string, fields: RecordInput, ifVersion?: number) =>
       tenant((tx) =>
-        updateRecord(tx, entity, id, updateSchema(entity).parse(fields), {
+        updateRecord(tx, kind, id, updateSchema(kind).parse(fields), {
           ifVersion: ifVersion === undefined ? undefined : [ifVersion],
         }),
       ),
-    get: (entity: KindName, id: string) => tenant((tx) => getRecord(tx, entity, id)),
-    delete: (entity: KindName, id: string) => tenant((tx) => deleteRecord(tx, entity, id)),
-    restore: (entity: KindName, id: string) => tenant((tx) => restoreRecord(tx, entity, id)),
-    link: (entity: KindName, id: string, target: KindName, targetId: string, properties = {}) =>
-      tenant((tx) => link(tx, entity, id, target, targetId, properties)),
-    list: (entity: KindName, query: Partial<ListQuery> = {}) =>
-      tenant((tx) => listRecords(tx, entity, { ...everything, ...query })),
+    get: (kind: KindName, id: string) => tenant((tx) => getRecord(tx, kind, id)),
+    delete: (kind: KindName, id: string) => tenant((tx) => deleteRecord(tx, kind, id)),
+    restore: (kind: KindName, id: string) => tenant((tx) => restoreRecord(tx, kind, id)),
+    link: (kind: KindName, id: string, target: KindName, targetId: string, properties = {}) =>
+      tenant((tx) => link(tx, kind, id, target, targetId, properties)),
+    list: (kind: KindName, query: Partial<ListQuery> = {}) =>
+      tenant((tx) => listRecords(tx, kind, { ...everything, ...query })),
     historyOf: (id: string) =>
       tenant((tx) =>
         tx.trx('record_history').where({ organization_id: organizationId, record_id: id }).orderBy('version'),
@@ -56,9 +56,9 @@ export const everything: ListQuery = {
 }
 
 /** Filters in the format of query strings: `{ 'amount[gte]': '5' }`. */
-export const filtersOf = (entity: KindName, parameters: Record<string, string>) =>
+export const filtersOf = (kind: KindName, parameters: Record<string, string>) =>
   Object.entries(parameters).map(([parameter, value]) => {
-    const filter = parseFilter(kinds[entity], parameter, value)
+    const filter = parseFilter(kinds[kind], parameter, value)
     if ('msg' in filter) throw new Error(`${parameter}: ${filter.msg}`)
     return filter
   })

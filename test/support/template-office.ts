@@ -78,7 +78,7 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
     records,
     request,
     address,
-    create: (entity: KindName, fields: RecordInput) => records.create(entity, fields),
+    create: (kind: KindName, fields: RecordInput) => records.create(kind, fields),
     rows,
     titles: async () => (await rows('tasks')).map(({ title }) => title).sort(),
     mails: () => mails.filter(({ to }) => to[0]!.endsWith(`@${id}.example.com`)),

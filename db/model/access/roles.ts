@@ -10,7 +10,7 @@ export const ROLE_SCOPES: Record<MemberRole, ReadonlySet<Scope>> = {
   owner: new Set(SCOPES),
   admin: new Set(SCOPES),
   member: new Set([
-    ...kindNames.flatMap((entity) => [`${entity}:read`, `${entity}:write`] as const),
+    ...kindNames.flatMap((kind) => [`${kind}:read`, `${kind}:write`] as const),
     ...(['workflows:read', 'workflows:run'] as const),
     ...(['knowledge:read', 'knowledge:write'] as const),
     ...(['analytics:read', 'webhooks:read'] as const),

@@ -2,7 +2,7 @@ import { type KindName, kindNames } from '../../../workflows/shared/record-kinds
 
 /** Scopes: `<resource>:<level>`. Default deny; `write`, `author` and `run` each imply `read` on the same resource. */
 
-const ofRecords = kindNames.map((entity) => [entity, ['read', 'write'] as const] as const)
+const ofRecords = kindNames.map((kind) => [kind, ['read', 'write'] as const] as const)
 
 const LEVELS = {
   ...(Object.fromEntries(ofRecords) as Record<KindName, readonly ['read', 'write']>),

@@ -15,25 +15,26 @@ const OF_RECORDS: Record<KindName, string[]> = {
   activities: ['type', 'status', 'direction'],
 }
 
-function recordSource(entity: KindName): Source {
-  const { fields } = kinds[entity]
-  const own = OF_RECORDS[entity].map((name): [string, Dimension] => {
+function recordSource(kind: KindName): Source {
+  const { fields } = kinds[kind]
+  const own = OF_RECORDS[kind].map((name): [string, Dimension] => {
     const { type, description, values } = fields[name]!
     const isId = type === 'user' || type === 'reference'
     return [name, { type: isId ? 'id' : 'text', description: description ?? '', ...(values && { values }) }]
   })
   const owner: Dimension = { type: 'id', description: 'The owner of the record.' }
   return {
-    table: entity,
+    table: kind,
     where: 't.deleted_at is null',
     dimensions: { owner_id: owner, ...Object.fromEntries(own) },
   }
 }
 
 /** Records that are not deleted, by kind. */
-export const RECORDS = Object.fromEntries(
-  kindNames.map((entity) => [entity, recordSource(entity)]),
-) as Record<KindName, Source>
+export const RECORDS = Object.fromEntries(kindNames.map((kind) => [kind, recordSource(kind)])) as Record<
+  KindName,
+  Source
+>
 
 /** Runs of workflows, without tests of nodes. */
 export const RUNS: Source = {

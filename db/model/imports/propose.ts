@@ -8,9 +8,9 @@ import { type Mapping, type Target, type Targets, targetOf } from './targets.ts'
  * Proposes a target for each column of a header by its name: a field with that name or synonym; null for read-only
  * fields; else a custom field. If two columns match one field, the better match gets it.
  */
-export function proposeMapping(entity: KindName, header: string[], targets: Targets): Mapping {
+export function proposeMapping(kind: KindName, header: string[], targets: Targets): Mapping {
   const named = targetsByName(targets)
-  const guesses = header.map((column) => ({ column, ...guess(entity, column, targets, named) }))
+  const guesses = header.map((column) => ({ column, ...guess(kind, column, targets, named) }))
   const best = new Map<string, string>()
   for (const { column, target } of [...guesses].sort((one, other) => one.rank - other.rank))
     if (target && !best.has(target)) best.set(target, column)
@@ -26,15 +26,15 @@ export function proposeMapping(entity: KindName, header: string[], targets: Targ
 }
 
 function guess(
-  entity: KindName,
+  kind: KindName,
   column: string,
   targets: Targets,
   named: ReadonlyMap<string, string>,
 ): { target: string | null; rank: number } {
   if (targetOf(targets, column)) return { target: column, rank: 0 }
   const whole = normalise(column)
-  const { object } = kinds[entity]
-  const fields: Record<string, Field> = kinds[entity].fields
+  const { object } = kinds[kind]
+  const fields: Record<string, Field> = kinds[kind].fields
   const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
   if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
@@ -43,7 +43,7 @@ function guess(
     if (own) return { target: own, rank: name === whole ? 1 : 2 }
   }
   for (const name of [whole, bare]) {
-    const synonym = SYNONYMS[entity][name]
+    const synonym = SYNONYMS[kind][name]
     if (synonym && targets.byName.has(synonym.field)) return { target: synonym.field, rank: 4 + synonym.rank }
   }
   return { target: asCustomField(column, targets), rank: 10 }

@@ -39,18 +39,18 @@ export interface FieldDescription {
 }
 
 /** Describes a kind from its definition. */
-export function describeKind(entity: KindName): KindDescription {
-  const kind = kinds[entity]
+export function describeKind(kind: KindName): KindDescription {
+  const definition = kinds[kind]
   const { id, ...others } = commonFields
-  const fields: [string, Field | CommonField][] = Object.entries({ id, ...kind.fields, ...others })
+  const fields: [string, Field | CommonField][] = Object.entries({ id, ...definition.fields, ...others })
   return {
-    entity,
-    singular: kind.object,
-    description: kind.description,
-    fields: fields.map(([name, field]) => describeField(kind, name, field)),
-    upsert_keys: upsertKeys(entity),
-    at_least_one_of: [...(kind.atLeastOneOf ?? [])],
-    example: kind.example,
+    entity: kind,
+    singular: definition.object,
+    description: definition.description,
+    fields: fields.map(([name, field]) => describeField(definition, name, field)),
+    upsert_keys: upsertKeys(kind),
+    at_least_one_of: [...(definition.atLeastOneOf ?? [])],
+    example: definition.example,
   }
 }
 

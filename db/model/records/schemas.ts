@@ -26,7 +26,7 @@ const common = {
 }
 
 const objectName = z
-  .enum([...kindNames, ...kindNames.map((entity) => kinds[entity].object)])
+  .enum([...kindNames, ...kindNames.map((kind) => kinds[kind].object)])
   .transform((name) => kindNamed(name) as KindName)
 
 const associations = z
@@ -257,25 +257,25 @@ export const REQUEST_TRACE = Symbol('trace of the request')
 export type AgxRecord = Record<string, unknown> & { id: string; object: string; version: number }
 
 /** Schemas with their names in the OpenAPI document: `Contact`, `ListedContact`, `ContactCreate`, `ContactUpdate`. */
-const byEntity = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', suffix = '' } = {}) =>
+const byKind = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', suffix = '' } = {}) =>
   Object.fromEntries(
-    kindNames.map((entity) => {
-      const kind = kinds[entity]
-      return [entity, build(kind).meta({ id: `${prefix}${capitalized(kind.object)}${suffix}` })]
+    kindNames.map((kind) => {
+      const definition = kinds[kind]
+      return [kind, build(definition).meta({ id: `${prefix}${capitalized(definition.object)}${suffix}` })]
     }),
   ) as Record<KindName, T>
 
-const creates = byEntity(buildCreate, { suffix: 'Create' })
-const updates = byEntity(buildUpdate, { suffix: 'Update' })
-const upserts = byEntity(buildUpsert, { suffix: 'Upsert' })
-const records = byEntity(buildRecord)
-const listed = byEntity(buildListed, { prefix: 'Listed' })
+const creates = byKind(buildCreate, { suffix: 'Create' })
+const updates = byKind(buildUpdate, { suffix: 'Update' })
+const upserts = byKind(buildUpsert, { suffix: 'Upsert' })
+const records = byKind(buildRecord)
+const listed = byKind(buildListed, { prefix: 'Listed' })
 
-export const createSchema = (entity: KindName): z.ZodType<RecordInput> =>
-  creates[entity] as z.ZodType<RecordInput>
-export const updateSchema = (entity: KindName): z.ZodType<RecordInput> =>
-  updates[entity] as z.ZodType<RecordInput>
-export const upsertSchema = (entity: KindName): z.ZodType<RecordInput> =>
-  upserts[entity] as z.ZodType<RecordInput>
-export const recordSchema = (entity: KindName) => records[entity]
-export const listedSchema = (entity: KindName) => listed[entity]
+export const createSchema = (kind: KindName): z.ZodType<RecordInput> =>
+  creates[kind] as z.ZodType<RecordInput>
+export const updateSchema = (kind: KindName): z.ZodType<RecordInput> =>
+  updates[kind] as z.ZodType<RecordInput>
+export const upsertSchema = (kind: KindName): z.ZodType<RecordInput> =>
+  upserts[kind] as z.ZodType<RecordInput>
+export const recordSchema = (kind: KindName) => records[kind]
+export const listedSchema = (kind: KindName) => listed[kind]

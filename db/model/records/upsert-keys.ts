@@ -5,7 +5,7 @@ import type { RecordInput } from './schemas.ts'
 /** The upsert key: the field by which an upsert finds its record. */
 
 /** The native upsert keys of a kind. */
-export const upsertKeys = (entity: KindName): string[] => [...kinds[entity].upsertKeys, 'external_id']
+export const upsertKeys = (kind: KindName): string[] => [...kinds[kind].upsertKeys, 'external_id']
 
 const CUSTOM = 'custom_fields.'
 
@@ -14,8 +14,8 @@ export const customKey = (by: string): string | undefined =>
   by.startsWith(CUSTOM) ? by.slice(CUSTOM.length) : undefined
 
 /** Whether `by` may be an upsert key: a native one, or `custom_fields.<name>`, whose definition must be unique. */
-export const isUpsertKey = (entity: KindName, by: string): boolean =>
-  upsertKeys(entity).includes(by) || by.startsWith(CUSTOM)
+export const isUpsertKey = (kind: KindName, by: string): boolean =>
+  upsertKeys(kind).includes(by) || by.startsWith(CUSTOM)
 
 /** The value of the upsert key in a record, as text; undefined if it has none. */
 export function upsertKey(by: string, fields: RecordInput): string | undefined {

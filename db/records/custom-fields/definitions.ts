@@ -24,16 +24,16 @@ export const MAX_DEFINITIONS = 200
 const MAX_BYTES = 262_144
 
 /** The definitions, sorted by name. */
-export async function listDefinitions(tx: Tenant, entity: KindName): Promise<NamedDefinition[]> {
-  const definitions = await readDefinitions(tx, entity)
+export async function listDefinitions(tx: Tenant, kind: KindName): Promise<NamedDefinition[]> {
+  const definitions = await readDefinitions(tx, kind)
   return Object.keys(definitions)
     .sort()
     .map((name) => ({ name, ...definitions[name]! }))
 }
 
 /** Throws `not_found`. */
-export async function getDefinition(tx: Tenant, entity: KindName, name: string): Promise<NamedDefinition> {
-  return { name, ...definitionOf(await readDefinitions(tx, entity), name) }
+export async function getDefinition(tx: Tenant, kind: KindName, name: string): Promise<NamedDefinition> {
+  return { name, ...definitionOf(await readDefinitions(tx, kind), name) }
 }
 
 /**
@@ -42,20 +42,20 @@ export async function getDefinition(tx: Tenant, entity: KindName, name: string):
  */
 export async function createDefinition(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   input: DefinitionInput,
 ): Promise<NamedDefinition> {
-  const { definitions } = await lockFieldRules(tx, entity, true)
+  const { definitions } = await lockFieldRules(tx, kind, true)
   if (Object.hasOwn(definitions, name)) throw conflict(`${name} is already defined`, { param: 'name' })
   if (Object.keys(definitions).length >= MAX_DEFINITIONS)
-    throw conflict(`${entity} already have ${MAX_DEFINITIONS} definitions`, {
+    throw conflict(`${kind} already have ${MAX_DEFINITIONS} definitions`, {
       hint: 'delete an unused definition',
     })
   const definition = newDefinition(name, input)
-  await store(tx, entity, { ...definitions, [name]: definition })
-  await fitValues(tx, entity, name, undefined, definition)
-  await recordChange(tx, 'custom_field.created', fieldNamed(entity, name))
+  await store(tx, kind, { ...definitions, [name]: definition })
+  await fitValues(tx, kind, name, undefined, definition)
+  await recordChange(tx, 'custom_field.created', fieldNamed(kind, name))
   return { name, ...definition }
 }
 
@@ -65,19 +65,19 @@ export async function createDefinition(
  */
 export async function updateDefinition(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   patch: DefinitionPatch,
   ifVersion?: readonly number[],
 ): Promise<NamedDefinition> {
-  const { definitions } = await lockFieldRules(tx, entity, true)
+  const { definitions } = await lockFieldRules(tx, kind, true)
   const before = definitionOf(definitions, name)
   requireVersion('definition', before.version, ifVersion)
   const after = changedDefinition(name, before, patch)
   if (!after) return { name, ...before }
-  await store(tx, entity, { ...definitions, [name]: after })
-  await fitValues(tx, entity, name, before, after)
-  await recordChange(tx, 'custom_field.updated', { ...fieldNamed(entity, name), details: fieldsOf(patch) })
+  await store(tx, kind, { ...definitions, [name]: after })
+  await fitValues(tx, kind, name, before, after)
+  await recordChange(tx, 'custom_field.updated', { ...fieldNamed(kind, name), details: fieldsOf(patch) })
   return { name, ...after }
 }
 
@@ -88,22 +88,22 @@ export async function updateDefinition(
  */
 export async function deleteDefinition(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   options: { ifVersion?: readonly number[] | undefined; deleteValues: boolean },
 ): Promise<{ name: string; deleted_at: string; values_deleted: number }> {
-  const { definitions } = await lockFieldRules(tx, entity, true)
+  const { definitions } = await lockFieldRules(tx, kind, true)
   const before = definitionOf(definitions, name)
   requireVersion('definition', before.version, options.ifVersion)
   const { [name]: _, ...others } = definitions
-  await store(tx, entity, others)
-  await freeField(tx, entity, name)
-  const cleared = options.deleteValues ? await clearValues(tx, entity, name) : 0
-  await recordChange(tx, 'custom_field.deleted', fieldNamed(entity, name))
+  await store(tx, kind, others)
+  await freeField(tx, kind, name)
+  const cleared = options.deleteValues ? await clearValues(tx, kind, name) : 0
+  await recordChange(tx, 'custom_field.deleted', fieldNamed(kind, name))
   return { name, deleted_at: new Date().toISOString(), values_deleted: cleared }
 }
 
-const fieldNamed = (entity: KindName, name: string) => ({ id: `${entity}.${name}`, name })
+const fieldNamed = (kind: KindName, name: string) => ({ id: `${kind}.${name}`, name })
 
 function definitionOf(definitions: Rules['definitions'], name: string): Definition {
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined
@@ -111,15 +111,15 @@ function definitionOf(definitions: Rules['definitions'], name: string): Definiti
   return definition
 }
 
-async function store(tx: Tenant, entity: KindName, definitions: Rules['definitions']): Promise<void> {
+async function store(tx: Tenant, kind: KindName, definitions: Rules['definitions']): Promise<void> {
   const json = JSON.stringify(definitions)
   if (Buffer.byteLength(json) > MAX_BYTES)
-    throw conflict(`the definitions of ${entity} would exceed ${MAX_BYTES / 1_024} KiB`, {
+    throw conflict(`the definitions of ${kind} would exceed ${MAX_BYTES / 1_024} KiB`, {
       hint: 'shorten options and descriptions, or delete unused definitions',
     })
   await tx
     .trx('custom_field_definitions')
-    .insert({ organization_id: tx.organizationId, entity, definitions: json })
+    .insert({ organization_id: tx.organizationId, entity: kind, definitions: json })
     .onConflict(['organization_id', 'entity'])
     .merge(['definitions'])
 }

@@ -25,7 +25,7 @@ const AT_ONCE = 500
 /** Throws `conflict` with examples if stored values do not match the definition, or are not unique. */
 export async function fitValues(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   before: Definition | undefined,
   after: Definition,
@@ -36,29 +36,29 @@ export async function fitValues(
     (before.options ?? []).every((option) => after.options?.includes(option))
   const sameUnique = before !== undefined && before.unique === after.unique
   if (sameReading && (sameUnique || !after.unique)) {
-    if (!after.unique && !sameUnique) await freeField(tx, entity, name)
+    if (!after.unique && !sameUnique) await freeField(tx, kind, name)
     return
   }
-  if (before?.unique) await freeField(tx, entity, name)
-  const rewritten = await checkValues(tx, entity, name, before, after)
-  await updateAll(tx, entity, name, rewritten)
+  if (before?.unique) await freeField(tx, kind, name)
+  const rewritten = await checkValues(tx, kind, name, before, after)
+  await updateAll(tx, kind, name, rewritten)
 }
 
 /** Removes a field from every record that has it. Throws `conflict` if there are too many. */
-export async function clearValues(tx: Tenant, entity: KindName, name: string): Promise<number> {
+export async function clearValues(tx: Tenant, kind: KindName, name: string): Promise<number> {
   const holders: [id: string, value: null][] = []
-  for await (const page of valuesOf(tx, entity, name)) {
+  for await (const page of valuesOf(tx, kind, name)) {
     for (const { id } of page) holders.push([id, null])
-    if (holders.length > MAX_REWRITTEN) throw tooMany(entity)
+    if (holders.length > MAX_REWRITTEN) throw tooMany(kind)
   }
-  await updateAll(tx, entity, name, holders)
+  await updateAll(tx, kind, name, holders)
   return holders.length
 }
 
 /** @returns the records whose value must be rewritten, with the new value. */
 async function checkValues(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   before: Definition | undefined,
   after: Definition,
@@ -66,7 +66,7 @@ async function checkValues(
   const rewritten: [string, unknown][] = []
   const examples: string[] = []
   let invalid = 0
-  for await (const page of valuesOf(tx, entity, name)) {
+  for await (const page of valuesOf(tx, kind, name)) {
     const valid: { id: string; value: unknown }[] = []
     for (const { id, value } of page) {
       const reading = readValue(after, value)
@@ -78,13 +78,13 @@ async function checkValues(
       valid.push({ id, value: reading.value })
       if (!isDeepStrictEqual(reading.value, value)) rewritten.push([id, reading.value])
     }
-    if (after.unique && invalid === 0) await claimAll(tx, entity, name, valid)
-    if (rewritten.length > MAX_REWRITTEN && invalid === 0) throw tooMany(entity)
+    if (after.unique && invalid === 0) await claimAll(tx, kind, name, valid)
+    if (rewritten.length > MAX_REWRITTEN && invalid === 0) throw tooMany(kind)
   }
   if (invalid === 0) return rewritten
-  const { object } = kinds[entity]
+  const { object } = kinds[kind]
   throw conflict(
-    `${invalid === 1 ? `1 ${object} holds` : `${invalid} ${entity} hold`} a value of ${name} that is not ${describe(after)}, for example ${examples[0]}`,
+    `${invalid === 1 ? `1 ${object} holds` : `${invalid} ${kind} hold`} a value of ${name} that is not ${describe(after)}, for example ${examples[0]}`,
     {
       param: before && before.type === after.type ? 'options' : 'type',
       hint: 'change or clear these values first',
@@ -98,13 +98,13 @@ const describe = ({ type, options }: Definition) =>
 
 async function claimAll(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   values: { id: string; value: unknown }[],
 ): Promise<void> {
-  const { object } = kinds[entity]
+  const { object } = kinds[kind]
   const duplicate = (value: unknown, ids: string[]) =>
-    conflict(`several ${entity} have the same ${name}, for example ${String(value).slice(0, 100)}`, {
+    conflict(`several ${kind} have the same ${name}, for example ${String(value).slice(0, 100)}`, {
       param: 'unique',
       hint: 'merge them, or change their values first',
       candidates: ids.map((id) => ({ object, id })),
@@ -117,12 +117,12 @@ async function claimAll(
     byKey.set(key, one)
   }
   const wanted = [...byKey].map(([key, { id }]) => ({ name, key, record_id: id }))
-  const held = new Set((await takeValues(tx, entity, wanted)).map((row) => row.key))
+  const held = new Set((await takeValues(tx, kind, wanted)).map((row) => row.key))
   const taken = wanted.find(({ key }) => !held.has(key))
   if (!taken) return
   const row = await tx
     .trx('custom_field_values')
-    .where({ organization_id: tx.organizationId, entity, name, value_key: taken.key })
+    .where({ organization_id: tx.organizationId, entity: kind, name, value_key: taken.key })
     .first<{ record_id: string } | undefined>('record_id')
   throw duplicate(byKey.get(taken.key)!.value, [row?.record_id ?? [], taken.record_id].flat())
 }
@@ -130,13 +130,13 @@ async function claimAll(
 /** The values of all records that have the field, except deleted records: clients cannot correct them. */
 async function* valuesOf(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
 ): AsyncGenerator<{ id: string; value: unknown }[]> {
   let after = '00000000-0000-0000-0000-000000000000'
   while (true) {
     const { rows } = await tx.trx.raw<{ rows: { id: string; value: unknown }[] }>(
-      `select id, custom_fields -> ? as value from ${entity}
+      `select id, custom_fields -> ? as value from ${kind}
        where organization_id = ? and id > ? and deleted_at is null and jsonb_exists(custom_fields, ?)
        order by id limit ?`,
       [name, tx.organizationId, after, name, PAGE],
@@ -149,7 +149,7 @@ async function* valuesOf(
 
 async function updateAll(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   name: string,
   values: [id: string, value: unknown][],
 ): Promise<void> {
@@ -157,11 +157,11 @@ async function updateAll(
     const updates = values
       .slice(i, i + AT_ONCE)
       .map(([id, value]) => ({ id, patch: { custom_fields: { [name]: value } } }))
-    for (const outcome of await updateMany(tx, entity, updates)) if ('error' in outcome) throw outcome.error
+    for (const outcome of await updateMany(tx, kind, updates)) if ('error' in outcome) throw outcome.error
   }
 }
 
-const tooMany = (entity: KindName) =>
-  conflict(`more than ${MAX_REWRITTEN} ${entity} would have to be rewritten`, {
+const tooMany = (kind: KindName) =>
+  conflict(`more than ${MAX_REWRITTEN} ${kind} would have to be rewritten`, {
     hint: 'clear or change the values in batches first',
   })

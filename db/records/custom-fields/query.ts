@@ -15,14 +15,14 @@ import { readDefinitions } from './rules.ts'
  */
 export async function readByType(
   tx: Tenant,
-  entity: KindName,
+  kind: KindName,
   query: SortFilters,
 ): Promise<Omit<Typed, 'issues'>> {
-  const { issues, ...read } = await tryReadByType(tx, entity, query)
+  const { issues, ...read } = await tryReadByType(tx, kind, query)
   if (issues.length > 0) throw invalid(issues)
   return read
 }
 
 /** Like `readByType`, but returns the issues. */
-export const tryReadByType = async (tx: Tenant, entity: KindName, query: SortFilters): Promise<Typed> =>
-  applyTypes(namesCustomField(query) ? await readDefinitions(tx, entity) : {}, query)
+export const tryReadByType = async (tx: Tenant, kind: KindName, query: SortFilters): Promise<Typed> =>
+  applyTypes(namesCustomField(query) ? await readDefinitions(tx, kind) : {}, query)

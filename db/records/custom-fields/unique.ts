@@ -53,8 +53,11 @@ export async function freeUnique(tx: Tenant, recordId: string): Promise<void> {
 }
 
 /** Frees all values of one field. */
-export async function freeField(tx: Tenant, entity: KindName, name: string): Promise<void> {
-  await tx.trx('custom_field_values').where({ organization_id: tx.organizationId, entity, name }).delete()
+export async function freeField(tx: Tenant, kind: KindName, name: string): Promise<void> {
+  await tx
+    .trx('custom_field_values')
+    .where({ organization_id: tx.organizationId, entity: kind, name })
+    .delete()
 }
 
 /** A value, and the record that holds it. */
@@ -71,7 +74,7 @@ const columnsOf = (values: (UniqueValue & { record_id?: string })[]) => [
 ]
 
 /** `values`: without duplicates. @returns the claimed values; other records hold the rest. */
-export async function takeValues(tx: Tenant, entity: KindName, values: HeldValue[]): Promise<UniqueValue[]> {
+export async function takeValues(tx: Tenant, kind: KindName, values: HeldValue[]): Promise<UniqueValue[]> {
   if (values.length === 0) return []
   const { rows } = await tx.trx.raw<{ rows: UniqueValue[] }>(
     `insert into custom_field_values as held (organization_id, entity, name, value_key, record_id)
@@ -79,18 +82,18 @@ export async function takeValues(tx: Tenant, entity: KindName, values: HeldValue
      on conflict (organization_id, entity, name, value_key)
        do update set record_id = excluded.record_id where held.record_id = excluded.record_id
      returning name, value_key as key`,
-    [tx.organizationId, entity, ...columnsOf(values)] as never,
+    [tx.organizationId, kind, ...columnsOf(values)] as never,
   )
   return rows
 }
 
-async function freeValues(tx: Tenant, entity: KindName, values: HeldValue[]): Promise<void> {
+async function freeValues(tx: Tenant, kind: KindName, values: HeldValue[]): Promise<void> {
   if (values.length === 0) return
   await tx.trx.raw(
     `delete from custom_field_values held using ${GIVEN}
      where held.organization_id = ? and held.entity = ? and held.name = given.name
        and held.value_key = given.key and held.record_id = given.record_id`,
-    [...columnsOf(values), tx.organizationId, entity] as never,
+    [...columnsOf(values), tx.organizationId, kind] as never,
   )
 }
 

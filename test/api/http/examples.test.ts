@@ -5,10 +5,10 @@ import { appRoutes } from '../../../api/app/route-table.ts'
 import { type OpenApi, type Operation, openApi } from '../../../api/http/openapi.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { newLinkToken } from '../../../db/access/link-tokens.ts'
-import { hashPassword } from '../../../db/process/passwords.ts'
 import { findSession, openSession } from '../../../db/access/sessions.ts'
 import { createUser } from '../../../db/access/users.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
+import { hashPassword } from '../../../db/process/passwords.ts'
 import type { Answer } from '../../support/answer.ts'
 import { createNormalizer } from '../../support/normalize.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
@@ -223,21 +223,21 @@ describe('the example responses of the document', function () {
   /** @returns the id of the contact. */
   async function records(): Promise<string> {
     const ids: Record<string, string> = {}
-    for (const entity of kindNames) {
-      const kind = title(kinds[entity].object)
-      const plural = title(entity)
-      const { id } = await example(`create${kind}`)
-      ids[entity] = id
+    for (const kind of kindNames) {
+      const singular = title(kinds[kind].object)
+      const plural = title(kind)
+      const { id } = await example(`create${singular}`)
+      ids[kind] = id
       const params = { entity_id: id }
-      await example(`get${kind}`, { params })
+      await example(`get${singular}`, { params })
       await example(`list${plural}`, { query: '?limit=1' })
-      await example(`update${kind}`, { params })
-      await example(`get${kind}Schema`)
+      await example(`update${singular}`, { params })
+      await example(`get${singular}Schema`)
       const { results } = await example(`batch${plural}`)
-      await example(`merge${kind}`, { params, body: { from: results[0].id } })
-      if (entity === 'contacts') await call('deleteContact', { params })
-      else await example(`delete${kind}`, { params })
-      await example(`restore${kind}`, { params })
+      await example(`merge${singular}`, { params, body: { from: results[0].id } })
+      if (kind === 'contacts') await call('deleteContact', { params })
+      else await example(`delete${singular}`, { params })
+      await example(`restore${singular}`, { params })
     }
     const params = {
       entity: 'contacts',

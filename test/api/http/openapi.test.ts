@@ -180,11 +180,11 @@ describe('/openapi.json', () => {
     const shape = (name: string) => ({ $ref: `#/components/schemas/${name}` })
     const json = (part: { content: Record<string, { schema: object }> }) =>
       part.content['application/json']!.schema
-    for (const entity of kindNames) {
-      const { object, fields, example } = kinds[entity]
+    for (const kind of kindNames) {
+      const { object, fields, example } = kinds[kind]
       const name = object[0]!.toUpperCase() + object.slice(1)
-      const { post } = body.paths[`/v1/objects/${entity}`]
-      const { get, patch } = body.paths[`/v1/objects/${entity}/{entity_id}`]
+      const { post } = body.paths[`/v1/objects/${kind}`]
+      const { get, patch } = body.paths[`/v1/objects/${kind}/{entity_id}`]
       assert.deepEqual(json(get.responses[200]), shape(name))
       assert.deepEqual(json(post.responses[201]), shape(name))
       assert.equal((json(post.requestBody) as { $ref: string }).$ref, shape(`${name}Create`).$ref)
@@ -192,8 +192,8 @@ describe('/openapi.json', () => {
       const { properties } = body.components.schemas[name]
       for (const field of Object.keys(fields)) assert.ok(properties[field], field)
       const [shown] = Object.values<Json>(get.responses[200].content['application/json'].examples)
-      recordSchema(entity).strict().parse(resolve(body, shown!).value)
-      createSchema(entity).parse(example)
+      recordSchema(kind).strict().parse(resolve(body, shown!).value)
+      createSchema(kind).parse(example)
     }
   })
 
@@ -202,7 +202,7 @@ describe('/openapi.json', () => {
     const $defs = JSON.parse(
       JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
     )
-    for (const [entity, name, given, isTaken] of [
+    for (const [kind, name, given, isTaken] of [
       ['deals', 'DealCreate', { name: 'x', currency: 'usd' }, true],
       ['deals', 'DealCreate', { name: 'x', currency: 'dollar' }, false],
       ['deals', 'DealCreate', { name: 'x', amount: ' -0012.5 ' }, true],
@@ -213,7 +213,7 @@ describe('/openapi.json', () => {
       ['companies', 'CompanyCreate', { name: 'x', domain: 'https://www.acme.example/about' }, true],
     ] as const) {
       const described = z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs }).safeParse(given).success
-      const taken = createSchema(entity).safeParse(given).success
+      const taken = createSchema(kind).safeParse(given).success
       assert.deepEqual([described, taken], [isTaken, isTaken], JSON.stringify(given))
     }
   })
@@ -253,12 +253,12 @@ describe('/openapi.json', () => {
 
   it('declares each filter with its type and its operators', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
-    for (const entity of kindNames) {
-      const { parameters } = body.paths[`/v1/objects/${entity}`].get
+    for (const kind of kindNames) {
+      const { parameters } = body.paths[`/v1/objects/${kind}`].get
       const filters = new Map<string, Json>(
         parameters.map((one: object) => resolve(body, one)).map((one: Json) => [one.name, one]),
       )
-      for (const { name, operators, values } of describeKind(entity).fields) {
+      for (const { name, operators, values } of describeKind(kind).fields) {
         if (operators.length === 0 || name === 'custom_fields') continue
         const { style, schema } = filters.get(name)!
         const [alone] = schema.anyOf ?? []
@@ -296,15 +296,15 @@ describe('/openapi.json', () => {
     const definitions = JSON.parse(
       JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
     )
-    for (const entity of kindNames) {
-      const path = `/v1/objects/${entity}`
-      const { id } = (await suite.api.request('POST', path, { body: kinds[entity].example })).body
-      const company = entity === 'companies' ? { name: 'Another' } : { name: 'One' }
+    for (const kind of kindNames) {
+      const path = `/v1/objects/${kind}`
+      const { id } = (await suite.api.request('POST', path, { body: kinds[kind].example })).body
+      const company = kind === 'companies' ? { name: 'Another' } : { name: 'One' }
       const { id: other } = (await suite.api.request('POST', '/v1/objects/companies', { body: company })).body
       await suite.api.request('POST', `${path}/${id}/associations/companies/${other}`)
       for (const [declared, asked] of [
         [path, path],
-        ['/v1/objects/{entity}/{entity_id}/{target}', `/v1/objects/companies/${other}/${entity}`],
+        ['/v1/objects/{entity}/{entity_id}/{target}', `/v1/objects/companies/${other}/${kind}`],
       ] as const) {
         const answer = await suite.api.request('GET', `${asked}?fields=id,version`)
         assert.deepEqual(Object.keys(answer.body.data[0]).sort(), ['id', 'object', 'version'])

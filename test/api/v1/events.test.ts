@@ -30,8 +30,8 @@ describe('the catalogue of events', () => {
   })
 
   it('lists the events that an outgoing webhook can select', () => {
-    for (const entity of kindNames) {
-      const { object, events: own = {} } = kinds[entity]
+    for (const kind of kindNames) {
+      const { object, events: own = {} } = kinds[kind]
       const names = ['created', 'updated', 'deleted', 'restored', 'merged', ...Object.keys(own)]
       for (const name of names) assert.ok(events.has(`${object}.${name}`), `${object}.${name}`)
     }
@@ -44,10 +44,10 @@ describe('the catalogue of events', () => {
     const { data_schema, example } = events.get('contact.created')!
     assert.ok(data_schema.properties.email)
     assert.equal(example.event, 'contact.created')
-    for (const entity of kindNames)
+    for (const kind of kindNames)
       for (const event of events.values())
-        if (event.subject === kinds[entity].object)
-          recordSchema(entity)
+        if (event.subject === kinds[kind].object)
+          recordSchema(kind)
             .extend(event.name.endsWith('.merged') ? { merged_from: z.uuid() } : {})
             .strict()
             .parse(event.example.data)

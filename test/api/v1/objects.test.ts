@@ -28,27 +28,27 @@ describe('/v1/objects', () => {
     api.request('PATCH', `/v1/objects/${path}`, { body, ...(key ? { key } : {}) })
   const get = (path: string, key?: string) => api.request('GET', `/v1/objects/${path}`, key ? { key } : {})
 
-  for (const entity of kindNames) {
-    const { object, example, fields } = kinds[entity]
+  for (const kind of kindNames) {
+    const { object, example, fields } = kinds[kind]
 
-    it(`${entity}: creates, reads, updates, lists and deletes`, async () => {
-      const created = await post(entity, example)
+    it(`${kind}: creates, reads, updates, lists and deletes`, async () => {
+      const created = await post(kind, example)
       assert.deepEqual([created.status, created.body.object], [201, object])
       assert.equal(created.headers.get('etag'), '"1"')
-      const path = `${entity}/${created.body.id}`
+      const path = `${kind}/${created.body.id}`
       assert.deepEqual((await get(path)).body, created.body)
       const changed = await patch(path, { tags: [object] })
       assert.deepEqual([changed.status, changed.body.version], [200, 2])
-      const listed = await get(`${entity}?tags[has]=${object}`)
+      const listed = await get(`${kind}?tags[has]=${object}`)
       assert.deepEqual(listed.body.data, [changed.body])
       const deleted = await api.request('DELETE', `/v1/objects/${path}`)
       assert.deepEqual([deleted.status, deleted.body.deleted], [200, true])
       assert.equal((await get(path)).status, 404)
     })
 
-    it(`${entity}: reports the issues of all fields`, async () => {
+    it(`${kind}: reports the issues of all fields`, async () => {
       const bad = Object.fromEntries(Object.keys(fields).map((name) => [name, { no: 'such' }]))
-      const { status, body } = await post(entity, bad)
+      const { status, body } = await post(kind, bad)
       assert.equal(status, 422)
       const named = new Set(body.detail.map(({ loc }: { loc: string[] }) => loc[1]))
       assert.deepEqual([...named].sort(), Object.keys(fields).sort())
@@ -56,40 +56,40 @@ describe('/v1/objects', () => {
         if (fields[loc[1]]!.readOnly) assert.equal(type, 'read_only', loc[1])
     })
 
-    it(`${entity}: names missing required fields`, async () => {
+    it(`${kind}: names missing required fields`, async () => {
       const required = Object.keys(fields).filter((name) => fields[name]!.required)
-      const { status, body } = await post(entity, {})
+      const { status, body } = await post(kind, {})
       assert.deepEqual([status, body.detail[0].type], [422, 'missing'])
       if (required.length === 1) assert.equal(body.error.message, `${required[0]}: required`)
     })
 
-    it(`${entity}: lists the accepted values for an invalid filter`, async () => {
+    it(`${kind}: lists the accepted values for an invalid filter`, async () => {
       for (const [name, { values }] of Object.entries(fields)) {
         if (!values) continue
-        const { status, body } = await get(`${entity}?${name}[in]=${values[0]!.toUpperCase()},nothing`)
+        const { status, body } = await get(`${kind}?${name}[in]=${values[0]!.toUpperCase()},nothing`)
         assert.deepEqual(
           [status, body.detail[0].loc, body.detail[0].input],
           [422, ['query', `${name}[in]`], 'nothing'],
         )
         assert.equal(body.error.hint, `values are ${values.join(', ')}`)
-        assert.equal((await get(`${entity}?${name}=${values[0]!.toUpperCase()}`)).status, 200)
+        assert.equal((await get(`${kind}?${name}=${values[0]!.toUpperCase()}`)).status, 200)
       }
     })
 
-    for (const [name, { to }] of referencesOf(kinds[entity]))
-      if (to !== entity)
-        it(`${entity}: requires write on ${to} to set or clear ${name}`, async () => {
+    for (const [name, { to }] of referencesOf(kinds[kind]))
+      if (to !== kind)
+        it(`${kind}: requires write on ${to} to set or clear ${name}`, async () => {
           const target = await post(to, kinds[to].example)
-          const key = await keyFor(`${entity}:write`, `${to}:read`)
-          const refused = await post(entity, { ...example, [name]: target.body.id }, key)
+          const key = await keyFor(`${kind}:write`, `${to}:read`)
+          const refused = await post(kind, { ...example, [name]: target.body.id }, key)
           assert.deepEqual([refused.status, refused.body.error.type], [403, 'insufficient_scope'])
           assert.match(refused.body.error.message, new RegExp(`${to}:write`))
-          const own = await post(entity, { ...example, [name]: null }, key)
+          const own = await post(kind, { ...example, [name]: null }, key)
           assert.equal(own.status, 201)
           for (const value of [target.body.id, null])
-            assert.equal((await patch(`${entity}/${own.body.id}`, { [name]: value }, key)).status, 403)
-          const both = await keyFor(`${entity}:write`, `${to}:write`)
-          const set = await patch(`${entity}/${own.body.id}`, { [name]: target.body.id }, both)
+            assert.equal((await patch(`${kind}/${own.body.id}`, { [name]: value }, key)).status, 403)
+          const both = await keyFor(`${kind}:write`, `${to}:write`)
+          const set = await patch(`${kind}/${own.body.id}`, { [name]: target.body.id }, both)
           assert.deepEqual([set.status, set.body[name]], [200, target.body.id])
         })
   }
@@ -300,9 +300,9 @@ describe('/v1/objects', () => {
   })
 
   it('describes exactly the fields that the records of a kind have', async () => {
-    for (const entity of kindNames) {
-      const { body } = await get(`${entity}/schema`)
-      const { body: record } = await post(entity, body.example)
+    for (const kind of kindNames) {
+      const { body } = await get(`${kind}/schema`)
+      const { body: record } = await post(kind, body.example)
       const names = body.fields.map(({ name }: { name: string }) => name)
       assert.deepEqual(
         names.sort(),
@@ -312,13 +312,13 @@ describe('/v1/objects', () => {
       )
       for (const field of body.fields) {
         const sorted = await get(
-          `${entity}?sort=${field.type === 'custom_fields' ? 'custom_fields.x' : field.name}`,
+          `${kind}?sort=${field.type === 'custom_fields' ? 'custom_fields.x' : field.name}`,
         )
         assert.equal(sorted.status, field.sortable ? 200 : 422, field.name)
-        const filtered = await get(`${entity}?${field.name}[is_null]=false`)
+        const filtered = await get(`${kind}?${field.name}[is_null]=false`)
         const native = field.operators.includes('is_null') && field.type !== 'custom_fields'
         assert.equal(filtered.status, native ? 200 : 422, field.name)
-        const written = await patch(`${entity}/${record.id}`, { [field.name]: record[field.name] })
+        const written = await patch(`${kind}/${record.id}`, { [field.name]: record[field.name] })
         assert.equal(written.status, field.read_only ? 422 : 200, field.name)
       }
     }

@@ -90,10 +90,8 @@ describe('/v1/workflows/templates', () => {
   })
 
   it('say where a custom field has another type, and nothing where it has theirs', async () => {
-    const define = (entity: 'contacts' | 'deals', name: string, type: 'text' | 'number') =>
-      suite.db.tenant(suite.api.organizationId, testActor, (tx) =>
-        createDefinition(tx, entity, name, { type }),
-      )
+    const define = (kind: 'contacts' | 'deals', name: string, type: 'text' | 'number') =>
+      suite.db.tenant(suite.api.organizationId, testActor, (tx) => createDefinition(tx, kind, name, { type }))
     await define('contacts', 'lead_score', 'text')
     await define('deals', 'amount_in_own_currency', 'number')
     const { body } = await importing({ template_id: 'lead-scoring' })

@@ -26,10 +26,10 @@ describe('associations', () => {
   })
   after(() => db.drop())
 
-  const related = async (entity: KindName, id: string, target: KindName) =>
-    (await records.tenant((tx) => listRelated(tx, entity, id, target, everything))).data.map((one) => one.id)
-  const remove = (entity: KindName, id: string, target: KindName, targetId: string) =>
-    records.tenant((tx) => unlink(tx, entity, id, target, targetId))
+  const related = async (kind: KindName, id: string, target: KindName) =>
+    (await records.tenant((tx) => listRelated(tx, kind, id, target, everything))).data.map((one) => one.id)
+  const remove = (kind: KindName, id: string, target: KindName, targetId: string) =>
+    records.tenant((tx) => unlink(tx, kind, id, target, targetId))
   const companyOf = async (id: string) => (await records.get('contacts', id)).company_id
   const parentOf = async (id: string) => (await records.get('companies', id)).parent_company_id
 
@@ -43,8 +43,8 @@ describe('associations', () => {
     const other = (await records.create('companies', { name: 'Other' })).id
     const made = await records.link('contacts', contact, 'companies', company, { label: 'boss', since: 2020 })
     await records.link('companies', other, 'contacts', contact)
-    const seen = async (entity: KindName, id: string, target: KindName) =>
-      (await records.tenant((tx) => listRelated(tx, entity, id, target, everything))).data.map(
+    const seen = async (kind: KindName, id: string, target: KindName) =>
+      (await records.tenant((tx) => listRelated(tx, kind, id, target, everything))).data.map(
         ({ id, association }) => [id, association],
       )
     const { label, properties, created_at } = made
@@ -201,55 +201,55 @@ describe('associations', () => {
     )
   })
 
-  for (const entity of kindNames)
+  for (const kind of kindNames)
     for (const target of kindNames)
-      it(`join ${entity} and ${target}, with a label and properties`, async () => {
-        const one = (await records.create(entity, kinds[entity].example)).id
+      it(`join ${kind} and ${target}, with a label and properties`, async () => {
+        const one = (await records.create(kind, kinds[kind].example)).id
         const two = (await records.create(target, kinds[target].example)).id
-        const made = await records.link(entity, one, target, two, { label: 'first', since: 2020 })
+        const made = await records.link(kind, one, target, two, { label: 'first', since: 2020 })
         assert.deepEqual([made.label, made.properties], ['first', { since: 2020 }])
-        assert.deepEqual(await related(entity, one, target), [two])
-        assert.deepEqual(await related(target, two, entity), [one])
-        for (const [name] of referencesOf(kinds[entity], target))
-          assert.equal((await records.get(entity, one))[name], two)
-        await remove(target, two, entity, one)
-        assert.deepEqual(await related(entity, one, target), [])
-        for (const [name] of referencesOf(kinds[entity], target))
-          assert.equal((await records.get(entity, one))[name], null)
+        assert.deepEqual(await related(kind, one, target), [two])
+        assert.deepEqual(await related(target, two, kind), [one])
+        for (const [name] of referencesOf(kinds[kind], target))
+          assert.equal((await records.get(kind, one))[name], two)
+        await remove(target, two, kind, one)
+        assert.deepEqual(await related(kind, one, target), [])
+        for (const [name] of referencesOf(kinds[kind], target))
+          assert.equal((await records.get(kind, one))[name], null)
       })
 
-  for (const entity of kindNames)
-    for (const [name, { to }] of referencesOf(kinds[entity]))
-      it(`follow ${name} of ${entity}, also when its record is deleted and restored`, async () => {
+  for (const kind of kindNames)
+    for (const [name, { to }] of referencesOf(kinds[kind]))
+      it(`follow ${name} of ${kind}, also when its record is deleted and restored`, async () => {
         const other = (await records.create(to, kinds[to].example)).id
-        const { id } = await records.create(entity, { ...kinds[entity].example, [name]: other })
-        assert.deepEqual(await related(to, other, entity), [id])
+        const { id } = await records.create(kind, { ...kinds[kind].example, [name]: other })
+        assert.deepEqual(await related(to, other, kind), [id])
         await records.delete(to, other)
-        const cleared = await records.get(entity, id)
+        const cleared = await records.get(kind, id)
         assert.deepEqual([cleared[name], cleared.version], [null, 2])
         await records.restore(to, other)
-        assert.equal((await records.get(entity, id))[name], other)
-        assert.deepEqual(await related(entity, id, to), [other])
-        await records.update(entity, id, { [name]: null })
-        assert.deepEqual(await related(entity, id, to), [])
+        assert.equal((await records.get(kind, id))[name], other)
+        assert.deepEqual(await related(kind, id, to), [other])
+        await records.update(kind, id, { [name]: null })
+        assert.deepEqual(await related(kind, id, to), [])
       })
 
-  for (const entity of kindNames)
-    for (const [name, { to }] of referencesOf(kinds[entity]))
-      it(`restore ${name} of ${entity}, in any order of deletes and restores of both ends`, async () => {
+  for (const kind of kindNames)
+    for (const [name, { to }] of referencesOf(kinds[kind]))
+      it(`restore ${name} of ${kind}, in any order of deletes and restores of both ends`, async () => {
         for (const deleted of ['holder', 'other'] as const)
           for (const restored of ['holder', 'other'] as const) {
             const other = (await records.create(to, kinds[to].example)).id
-            const { id } = await records.create(entity, { ...kinds[entity].example, [name]: other })
-            const ends = { holder: [entity, id], other: [to, other] } as const
+            const { id } = await records.create(kind, { ...kinds[kind].example, [name]: other })
+            const ends = { holder: [kind, id], other: [to, other] } as const
             const second = { holder: 'other', other: 'holder' } as const
             await records.delete(...ends[deleted])
             await records.delete(...ends[second[deleted]])
             await records.restore(...ends[restored])
             await records.restore(...ends[second[restored]])
             const order = `deleted first: ${deleted}, restored first: ${restored}`
-            assert.equal((await records.get(entity, id))[name], other, order)
-            assert.deepEqual(await related(entity, id, to), [other], order)
+            assert.equal((await records.get(kind, id))[name], other, order)
+            assert.deepEqual(await related(kind, id, to), [other], order)
           }
       })
 
@@ -332,21 +332,21 @@ describe('associations', () => {
     return transactions
   }
 
-  for (const entity of kindNames)
-    for (const [name, { to }] of referencesOf(kinds[entity]))
+  for (const kind of kindNames)
+    for (const [name, { to }] of referencesOf(kinds[kind]))
       for (const way of ['deleted', 'merged'] as const)
-        it(`by ${name} of ${entity} never deadlock with a record that is ${way} meanwhile`, async () => {
+        it(`by ${name} of ${kind} never deadlock with a record that is ${way} meanwhile`, async () => {
           const other = (await records.create(to, kinds[to].example)).id
           const winner = (await records.create(to, kinds[to].example)).id
-          const one = await records.create(entity, { ...kinds[entity].example, [name]: other })
-          const two = await records.create(entity, kinds[entity].example)
+          const one = await records.create(kind, { ...kinds[kind].example, [name]: other })
+          const two = await records.create(kind, kinds[kind].example)
           const transactions = await meeting(
-            (tx) => lockRecords(tx, entity, [one.id, two.id]),
-            (tx) => updateRecord(tx, entity, two.id, { [name]: other }),
+            (tx) => lockRecords(tx, kind, [one.id, two.id]),
+            (tx) => updateRecord(tx, kind, two.id, { [name]: other }),
             (tx) => (way === 'deleted' ? deleteRecord(tx, to, other) : mergeRecords(tx, to, winner, other)),
           )
           const now = way === 'deleted' ? null : winner
-          for (const { id } of [one, two]) assert.equal((await records.get(entity, id))[name], now)
+          for (const { id } of [one, two]) assert.equal((await records.get(kind, id))[name], now)
           assert.equal(transactions, 2, 'no transaction was retried after a deadlock')
         })
 

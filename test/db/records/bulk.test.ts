@@ -31,23 +31,23 @@ describe('many records at once', () => {
     records = recordsOf(db, organizationId)
   })
 
-  const createAll = (entity: KindName, inputs: RecordInput[]) =>
+  const createAll = (kind: KindName, inputs: RecordInput[]) =>
     records.tenant((tx) =>
       createMany(
         tx,
-        entity,
-        inputs.map((input) => createSchema(entity).parse(input)),
+        kind,
+        inputs.map((input) => createSchema(kind).parse(input)),
       ),
     )
-  const upsertAll = (entity: KindName, by: string, inputs: RecordInput[]) =>
+  const upsertAll = (kind: KindName, by: string, inputs: RecordInput[]) =>
     records.tenant((tx) =>
       upsertMany(
         tx,
-        entity,
+        kind,
         by,
         inputs.map((input) => ({
-          input: createSchema(entity).parse(input),
-          patch: upsertSchema(entity).parse(input),
+          input: createSchema(kind).parse(input),
+          patch: upsertSchema(kind).parse(input),
         })),
       ),
     )
@@ -72,25 +72,25 @@ describe('many records at once', () => {
   }
 
   /** Rows without the values that differ between records. */
-  const stored = async (entity: KindName, id: string) => {
-    const row = await db.system(entity).where({ organization_id: organizationId, id }).first()
+  const stored = async (kind: KindName, id: string) => {
+    const row = await db.system(kind).where({ organization_id: organizationId, id }).first()
     const { id: _, created_at, updated_at, closed_at, occurred_at, ...same } = row
     return same
   }
 
-  for (const entity of kindNames)
-    it(`stores ${entity} like single creates`, async () => {
+  for (const kind of kindNames)
+    it(`stores ${kind} like single creates`, async () => {
       const full = {
-        ...kinds[entity].example,
+        ...kinds[kind].example,
         tags: ['a "b"', 'c,{d}'],
         custom_fields: { tier: 'gold', score: 1.5, list: ['x', null, true] },
       }
-      const alone = await records.create(entity, full)
-      const outcomes = await createAll(entity, [full, full])
+      const alone = await records.create(kind, full)
+      const outcomes = await createAll(kind, [full, full])
       for (const outcome of outcomes) {
         const record = recordIn(outcome)
-        assert.deepEqual(await records.get(entity, record.id), record)
-        assert.deepEqual(await stored(entity, record.id), await stored(entity, alone.id))
+        assert.deepEqual(await records.get(kind, record.id), record)
+        assert.deepEqual(await stored(kind, record.id), await stored(kind, alone.id))
         const [entry] = await records.historyOf(record.id)
         assert.equal(entry.action, 'created')
         const [expected] = await records.historyOf(alone.id)

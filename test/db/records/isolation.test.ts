@@ -23,7 +23,7 @@ describe('organizations', () => {
     company = (await theirs.create('companies', { name: 'Secret Ltd', domain: 'secret.example' })).id
     const fields = { first_name: 'Secret', email: 's@secret.example', company_id: company, external_id: 'x' }
     contact = (await theirs.create('contacts', fields)).id
-    for (const entity of kindNames) await theirs.create(entity, kinds[entity].example)
+    for (const kind of kindNames) await theirs.create(kind, kinds[kind].example)
   })
   after(() => db.drop())
 
@@ -76,6 +76,6 @@ describe('organizations', () => {
       /row-level security/,
     )
     assert.equal((await theirs.get('contacts', contact)).first_name, 'Secret')
-    for (const entity of kindNames) assert.ok((await theirs.list(entity)).data.length > 0)
+    for (const kind of kindNames) assert.ok((await theirs.list(kind)).data.length > 0)
   })
 })

@@ -43,23 +43,23 @@ describe('lists, compared with a model', () => {
   })
   after(() => db.drop())
 
-  for (const entity of kindNames)
-    it(`find ${entity} by every operator of every field, in every order, page by page`, async () => {
+  for (const kind of kindNames)
+    it(`find ${kind} by every operator of every field, in every order, page by page`, async () => {
       const records = recordsOf(db, await createOrganization(db))
       const all: AgxRecord[] = []
-      for (const fields of fc.sample(fieldsOf(entity), { numRuns: SIZE, seed: 4 }))
-        all.push(await records.create(entity, fields))
+      for (const fields of fc.sample(fieldsOf(kind), { numRuns: SIZE, seed: 4 }))
+        all.push(await records.create(kind, fields))
       await fc.assert(
-        fc.asyncProperty(queryOf(entity), async ({ filters, q, ...query }) => {
+        fc.asyncProperty(queryOf(kind), async ({ filters, q, ...query }) => {
           const expected = all
             .filter((record) => meets(record, filters, query.match))
-            .filter((record) => !q || containsWords(entity, record, q))
+            .filter((record) => !q || containsWords(kind, record, q))
             .sort(by(query.sort, query.order))
             .map(({ id }) => id)
           const parsed = filters.flatMap(([name, operator, values]) =>
-            filtersOf(entity, { [`${name}[${operator}]`]: written(operator, values) }),
+            filtersOf(kind, { [`${name}[${operator}]`]: written(operator, values) }),
           )
-          const found = await walk(records, entity, { ...query, q, filters: parsed })
+          const found = await walk(records, kind, { ...query, q, filters: parsed })
           assert.deepEqual(found, { ids: expected, total: expected.length })
         }),
         { numRuns: RUNS },
@@ -69,24 +69,24 @@ describe('lists, compared with a model', () => {
 
 type Given = [field: string, operator: Operator, values: string[]]
 
-const filterable = (entity: KindName) =>
-  Object.entries(kinds[entity].fields).filter(([, { type }]) => type in VALUES || type === 'enum')
+const filterable = (kind: KindName) =>
+  Object.entries(kinds[kind].fields).filter(([, { type }]) => type in VALUES || type === 'enum')
 
-const valuesOf = (entity: KindName, name: string): unknown[] => {
-  const { type, values, max = 100 } = kinds[entity].fields[name]!
+const valuesOf = (kind: KindName, name: string): unknown[] => {
+  const { type, values, max = 100 } = kinds[kind].fields[name]!
   return values ? [...values] : VALUES[type]!.filter((value) => typeof value !== 'number' || value <= max)
 }
 
-const givenTo = (entity: KindName, name: string): string[] => [
-  ...valuesOf(entity, name).map(String),
-  ...(kinds[entity].fields[name]!.type === 'datetime' ? DAYS : []),
+const givenTo = (kind: KindName, name: string): string[] => [
+  ...valuesOf(kind, name).map(String),
+  ...(kinds[kind].fields[name]!.type === 'datetime' ? DAYS : []),
 ]
 
-function fieldsOf(entity: KindName) {
-  const { fields, atLeastOneOf = [] } = kinds[entity]
-  const arbitraries = filterable(entity).flatMap(([name, field]) => {
+function fieldsOf(kind: KindName) {
+  const { fields, atLeastOneOf = [] } = kinds[kind]
+  const arbitraries = filterable(kind).flatMap(([name, field]) => {
     if (field.readOnly) return []
-    const values = valuesOf(entity, name)
+    const values = valuesOf(kind, name)
     const some = fc.constantFrom(...(values.length > 2 ? values.slice(0, -1) : values))
     const needed = field.required || 'default' in fields[name]! || field.filled || name === atLeastOneOf[0]
     return [[name, needed ? some : fc.option(some, { freq: 2, nil: null })]]
@@ -94,10 +94,10 @@ function fieldsOf(entity: KindName) {
   return fc.record(Object.fromEntries(arbitraries) as Record<string, fc.Arbitrary<unknown>>)
 }
 
-function queryOf(entity: KindName) {
-  const filter = fc.constantFrom(...filterable(entity).map(([name]) => name)).chain((name) =>
-    fc.constantFrom(...operatorsOf(kinds[entity], name)).chain((operator) => {
-      const value = fc.constantFrom(...givenTo(entity, name))
+function queryOf(kind: KindName) {
+  const filter = fc.constantFrom(...filterable(kind).map(([name]) => name)).chain((name) =>
+    fc.constantFrom(...operatorsOf(kinds[kind], name)).chain((operator) => {
+      const value = fc.constantFrom(...givenTo(kind, name))
       const values =
         operator === 'is_null'
           ? fc.constantFrom(['true'], ['false'])
@@ -113,7 +113,7 @@ function queryOf(entity: KindName) {
       return fc.tuple(fc.constant(name), fc.constant(operator), values)
     }),
   ) as fc.Arbitrary<Given>
-  const sorts = filterable(entity).flatMap(([name, { type }]) => (fieldTypes[type].sortable ? [name] : []))
+  const sorts = filterable(kind).flatMap(([name, { type }]) => (fieldTypes[type].sortable ? [name] : []))
   return fc.record({
     filters: fc.array(filter, { maxLength: 3 }),
     q: fc.constantFrom(undefined, undefined, 'ape', 'BEE', 'be', 'ee cat', 'c', 'b%_', 'zebra'),
@@ -126,12 +126,12 @@ function queryOf(entity: KindName) {
 }
 
 /** All ids from the first page to the last, and the total, which is the same on every page. */
-async function walk(records: TestRecords, entity: KindName, query: Partial<ListQuery>) {
+async function walk(records: TestRecords, kind: KindName, query: Partial<ListQuery>) {
   const ids: string[] = []
   const totals = new Set<number | null>()
   let cursor: string | undefined
   do {
-    const page = await records.list(entity, { ...query, cursor })
+    const page = await records.list(kind, { ...query, cursor })
     ids.push(...page.data.map(({ id }) => id))
     totals.add(page.total)
     cursor = page.next_cursor ?? undefined
@@ -183,8 +183,8 @@ function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boole
 }
 
 /** Whether the record contains every word; a word of one or two letters at the start of a word. */
-function containsWords(entity: KindName, record: AgxRecord, q: string): boolean {
-  const texts = Object.entries(kinds[entity].fields)
+function containsWords(kind: KindName, record: AgxRecord, q: string): boolean {
+  const texts = Object.entries(kinds[kind].fields)
     .filter(([name, { type }]) => fieldTypes[type].searched && record[name] !== null)
     .map(([name]) => String(record[name]).toLowerCase())
   return q

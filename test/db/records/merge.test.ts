@@ -21,12 +21,12 @@ describe('merging two records', () => {
     records = recordsOf(db, organizationId)
   })
 
-  const merge = (entity: KindName, winner: string, loser: string, version?: number) =>
+  const merge = (kind: KindName, winner: string, loser: string, version?: number) =>
     records.tenant((tx) =>
-      mergeRecords(tx, entity, winner, loser, { ifVersion: version === undefined ? undefined : [version] }),
+      mergeRecords(tx, kind, winner, loser, { ifVersion: version === undefined ? undefined : [version] }),
     )
-  const history = async (entity: KindName, id: string) =>
-    (await records.tenant((tx) => listHistory(tx, entity, id, { limit: 200, offset: 0, order: 'asc' }))).data
+  const history = async (kind: KindName, id: string) =>
+    (await records.tenant((tx) => listHistory(tx, kind, id, { limit: 200, offset: 0, order: 'asc' }))).data
   const related = async (id: string) =>
     (await db.system('associations').where({ organization_id: organizationId }))
       .filter(({ a_id, b_id }) => a_id === id || b_id === id)

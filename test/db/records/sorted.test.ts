@@ -78,9 +78,9 @@ describe('lists in the order of an indexed field', function () {
   after(() => db.drop())
 
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
-  const page = (entity: KindName, query: Partial<ListQuery>) =>
+  const page = (kind: KindName, query: Partial<ListQuery>) =>
     tenant((tx) =>
-      listRecords(tx, entity, {
+      listRecords(tx, kind, {
         limit: 50,
         offset: 0,
         sort: 'created_at',
@@ -91,20 +91,20 @@ describe('lists in the order of an indexed field', function () {
         ...query,
       }),
     )
-  const walk = async (entity: KindName, query: Partial<ListQuery>): Promise<string[]> => {
+  const walk = async (kind: KindName, query: Partial<ListQuery>): Promise<string[]> => {
     const ids: string[] = []
     for (let cursor: string | undefined; ; ) {
-      const { data, next_cursor } = await page(entity, { ...query, ...(cursor ? { cursor } : {}) })
+      const { data, next_cursor } = await page(kind, { ...query, ...(cursor ? { cursor } : {}) })
       ids.push(...data.map(({ id }) => id))
       if (next_cursor === null) return ids
       cursor = next_cursor
     }
   }
   /** The result of PostgreSQL without any of our indexes. */
-  const expected = async (entity: KindName, name: string, order: string, where = 'true') => {
-    const key = kinds[entity].fields[name]!.type === 'text' ? `lower(${name})` : name
+  const expected = async (kind: KindName, name: string, order: string, where = 'true') => {
+    const key = kinds[kind].fields[name]!.type === 'text' ? `lower(${name})` : name
     const { rows } = await db.system.raw<{ rows: { id: string }[] }>(
-      `select id from ${entity} where organization_id = ? and ${where} order by ${key} ${order} nulls last, id ${order}`,
+      `select id from ${kind} where organization_id = ? and ${where} order by ${key} ${order} nulls last, id ${order}`,
       [organizationId],
     )
     return rows.map(({ id }) => id)
@@ -141,7 +141,7 @@ describe('lists in the order of an indexed field', function () {
         }
       })
 
-  for (const [what, entity, name, filters, where] of [
+  for (const [what, kind, name, filters, where] of [
     ['a common value', 'contacts', 'last_name', { lead_status: 'new' }, "lead_status = 'new'"],
     ['a common value', 'deals', 'amount', { 'stage[ne]': 'won' }, "stage <> 'won'"],
     ['a rare value', 'deals', 'amount', { 'amount[lte]': '3' }, 'amount <= 3'],
@@ -151,9 +151,9 @@ describe('lists in the order of an indexed field', function () {
     ['records without a value', 'tasks', 'due_at', { 'due_at[is_null]': 'true' }, 'due_at is null'],
   ] as const)
     for (const order of ['asc', 'desc'] as const)
-      it(`${entity} by ${name} ${order} with a filter for ${what}`, async () => {
-        const query = { sort: name, order, limit: 7, filters: filtersOf(entity, filters) }
-        assert.deepEqual(await walk(entity, query), await expected(entity, name, order, where))
+      it(`${kind} by ${name} ${order} with a filter for ${what}`, async () => {
+        const query = { sort: name, order, limit: 7, filters: filtersOf(kind, filters) }
+        assert.deepEqual(await walk(kind, query), await expected(kind, name, order, where))
       })
 
   it('with free text', async () => {

@@ -14,9 +14,9 @@ import { everything, recordsOf, type TestRecords } from '../../support/records.t
 describe('an upsert', () => {
   let db: TestDatabase
   let records: TestRecords
-  const upsert = (entity: KindName, by: string, fields: RecordInput) =>
+  const upsert = (kind: KindName, by: string, fields: RecordInput) =>
     records.tenant((tx) =>
-      upsertRecord(tx, entity, by, createSchema(entity).parse(fields), upsertSchema(entity).parse(fields)),
+      upsertRecord(tx, kind, by, createSchema(kind).parse(fields), upsertSchema(kind).parse(fields)),
     )
 
   const BY = ['email', 'external_id', 'custom_fields.badge']

@@ -21,9 +21,9 @@ const definitions: Record<KindName, KindDefinition> = {
 
 /** Every kind of record, by its plural. */
 export const kinds = Object.fromEntries(
-  kindNames.map((entity): [KindName, Kind] => [
-    entity,
-    { object: RECORD_KINDS[entity], entity, ...definitions[entity] },
+  kindNames.map((kind): [KindName, Kind] => [
+    kind,
+    { object: RECORD_KINDS[kind], entity: kind, ...definitions[kind] },
   ]),
 ) as Record<KindName, Kind>
 
@@ -31,4 +31,4 @@ export const isKind = (name: string): name is KindName => Object.hasOwn(kinds, n
 
 /** The kind with this plural or singular name. */
 export const kindNamed = (name: string): KindName | undefined =>
-  kindNames.find((entity) => entity === name || kinds[entity].object === name)
+  kindNames.find((kind) => kind === name || kinds[kind].object === name)

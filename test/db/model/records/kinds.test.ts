@@ -32,20 +32,20 @@ describe('kinds', () => {
       return true
     })
 
-  for (const entity of kindNames) {
-    const { object, example, fields } = kinds[entity]
-    it(`${entity} are created, changed, found, deleted and restored`, async () => {
-      const created = await records.create(entity, example)
+  for (const kind of kindNames) {
+    const { object, example, fields } = kinds[kind]
+    it(`${kind} are created, changed, found, deleted and restored`, async () => {
+      const created = await records.create(kind, example)
       assert.equal(created.object, object)
       for (const [name, value] of Object.entries(example)) assert.equal(created[name], value, name)
-      assert.deepEqual(await records.get(entity, created.id), created)
-      const changed = await records.update(entity, created.id, { tags: ['vip'], owner_id: user })
+      assert.deepEqual(await records.get(kind, created.id), created)
+      const changed = await records.update(kind, created.id, { tags: ['vip'], owner_id: user })
       assert.deepEqual([changed.version, changed.owner_id], [2, user])
       const said = Object.keys(example).filter((name) => fields[name]!.type === 'text')
-      const found = await records.list(entity, { q: said.map((name) => example[name]).join(' ') })
+      const found = await records.list(kind, { q: said.map((name) => example[name]).join(' ') })
       assert.deepEqual(found.data, [changed])
-      await records.delete(entity, created.id)
-      const restored = await records.restore(entity, created.id)
+      await records.delete(kind, created.id)
+      const restored = await records.restore(kind, created.id)
       assert.deepEqual({ ...restored, updated_at: changed.updated_at }, { ...changed, version: 4 })
       const expected = ['created', 'updated', 'deleted', 'restored'].map((action) => `${object}.${action}`)
       assert.deepEqual(await eventsOf(created.id), expected)
@@ -55,9 +55,9 @@ describe('kinds', () => {
       )
     })
 
-    it(`${entity} belong to a member of the organization, or to nobody`, async () => {
+    it(`${kind} belong to a member of the organization, or to nobody`, async () => {
       const stranger = await createMember(db, await createOrganization(db))
-      await wrong(records.create(entity, { ...example, owner_id: stranger }), 'owner_id')
+      await wrong(records.create(kind, { ...example, owner_id: stranger }), 'owner_id')
     })
   }
 
@@ -190,9 +190,9 @@ describe('kinds', () => {
 
 /** Finds mistakes in the definitions of kinds before PostgreSQL does. */
 describe('the files of the kinds', () => {
-  for (const entity of kindNames)
-    it(`${entity}: defaults are valid values, and references have a target kind`, () => {
-      for (const [name, field] of Object.entries(kinds[entity].fields)) {
+  for (const kind of kindNames)
+    it(`${kind}: defaults are valid values, and references have a target kind`, () => {
+      for (const [name, field] of Object.entries(kinds[kind].fields)) {
         if (field.values && field.default !== undefined)
           assert.ok(field.values.includes(field.default as string), name)
         assert.equal(field.type === 'reference', field.to !== undefined, name)

@@ -22,11 +22,11 @@ const deal = (fields: RecordInput) => createSchema('deals').safeParse({ name: 'E
 const change = (fields: RecordInput) => updateSchema('contacts').safeParse(fields)
 
 describe('record schemas', () => {
-  for (const entity of kindNames) {
-    const { example, object, fields } = kinds[entity]
+  for (const kind of kindNames) {
+    const { example, object, fields } = kinds[kind]
     it(`accept the documented ${object}, under its own plural`, () => {
-      assert.ok(createSchema(entity).safeParse(example).success)
-      assert.equal(kinds[entity].entity, entity)
+      assert.ok(createSchema(kind).safeParse(example).success)
+      assert.equal(kinds[kind].entity, kind)
       for (const name of Object.keys(example)) assert.ok(fields[name], name)
     })
   }
@@ -198,31 +198,31 @@ describe('input that record schemas accept', () => {
 
   it('always gives fields or issues', () => {
     fc.assert(
-      fc.property(fc.constantFrom(...kindNames), fc.jsonValue(), (entity, body) => {
-        createSchema(entity).safeParse(body)
-        updateSchema(entity).safeParse(body)
+      fc.property(fc.constantFrom(...kindNames), fc.jsonValue(), (kind, body) => {
+        createSchema(kind).safeParse(body)
+        updateSchema(kind).safeParse(body)
       }),
     )
   })
 
-  for (const entity of kindNames)
-    it(`PostgreSQL stores and returns unchanged: ${entity}`, async () => {
+  for (const kind of kindNames)
+    it(`PostgreSQL stores and returns unchanged: ${kind}`, async () => {
       const organizationId = await createOrganization(db)
       const { tenant } = recordsOf(db, organizationId)
-      const body = bodyOf(entity, await createMember(db, organizationId))
+      const body = bodyOf(kind, await createMember(db, organizationId))
       let stored = 0
       const attempt = async (body: RecordInput, patch: RecordInput) => {
-        const created = createSchema(entity).safeParse(body)
-        const changed = updateSchema(entity).safeParse(patch)
+        const created = createSchema(kind).safeParse(body)
+        const changed = updateSchema(kind).safeParse(patch)
         if (!created.success) return
         await tenant(async (tx) => {
-          let record = await createRecord(tx, entity, created.data)
+          let record = await createRecord(tx, kind, created.data)
           if (changed.success)
-            record = await updateRecord(tx, entity, record.id, changed.data).catch((error) => {
+            record = await updateRecord(tx, kind, record.id, changed.data).catch((error) => {
               assert.equal(error.type, 'validation_error')
               return record
             })
-          assert.deepEqual(await getRecord(tx, entity, record.id), record)
+          assert.deepEqual(await getRecord(tx, kind, record.id), record)
         })
         stored += 1
       }
@@ -281,8 +281,8 @@ const mostly = <T>(arbitrary: fc.Arbitrary<T>) =>
   )
 
 /** Bodies with mostly valid types, including the edge cases of each type. */
-function bodyOf(entity: KindName, userId: string): fc.Arbitrary<RecordInput> {
-  const { fields, example, atLeastOneOf = [] } = kinds[entity]
+function bodyOf(kind: KindName, userId: string): fc.Arbitrary<RecordInput> {
+  const { fields, example, atLeastOneOf = [] } = kinds[kind]
   const user = fc.constantFrom(null, '', userId, userId.toUpperCase())
   const ofField = ({ type, values = [] }: Field) => {
     if (type === 'user') return user
