@@ -24,7 +24,7 @@ export interface ToSave {
   trace?: TraceContext | undefined
 }
 
-type Settings = Pick<IncomingWebhook, 'kind' | 'deduplication'>
+type DeduplicationSettings = Pick<IncomingWebhook, 'kind' | 'deduplication'>
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const
@@ -35,7 +35,7 @@ const ADDING = { addressParts: true, tags: true } as const
  * creates a record. A mapped note is added unless the payload is skipped.
  * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
-export async function saveAll(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+export async function saveAll(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const save = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
   const saved = await save[webhook.deduplication.action](tx, webhook, all)
   await addNotes(tx, webhook.kind, all, saved)
@@ -45,7 +45,7 @@ export async function saveAll(tx: Tenant, webhook: Settings, all: ToSave[]): Pro
 /** Writes the mapped values to the record that an earlier writing of the same payload made. Throws not_found, too. */
 export async function updateMapped(
   tx: Tenant,
-  webhook: Settings,
+  webhook: DeduplicationSettings,
   mapped: Mapped,
   id: string,
 ): Promise<Saved> {
@@ -55,7 +55,7 @@ export async function updateMapped(
   return { action: 'updated', record }
 }
 
-async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+async function skipOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const finder = await finderBy(tx, kind, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
@@ -80,7 +80,7 @@ async function skipOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promi
   })
 }
 
-async function updateOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+async function updateOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
@@ -102,7 +102,7 @@ async function updateOrCreate(tx: Tenant, webhook: Settings, all: ToSave[]): Pro
   })
 }
 
-async function createAnyway(tx: Tenant, webhook: Settings, all: ToSave[]): Promise<Saved[]> {
+async function createAnyway(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const fields = await fieldsOf(tx, all)
   // The id of a known sender identifies duplicates; here they are wanted.
   for (const [i, { mapped }] of all.entries()) if (mapped.sender) delete fields[i]!.external_id
@@ -116,7 +116,7 @@ async function create(tx: Tenant, kind: KindName, inputs: RecordInput[]): Promis
 }
 
 /** The field whose value identifies duplicates. */
-function keyFieldOf({ kind, deduplication: { by } }: Settings): string {
+function keyFieldOf({ kind, deduplication: { by } }: DeduplicationSettings): string {
   if (by.startsWith('custom_fields.')) return by
   return by === 'email' && kinds[kind].fields.email ? 'email' : 'external_id'
 }

@@ -7,16 +7,16 @@ import { type Checked, check } from '../validate.ts'
 import type { Mapped } from './mapping/types.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
-type Settings = Pick<IncomingWebhook, 'kind' | 'field_mapping'>
+type TargetSettings = Pick<IncomingWebhook, 'kind' | 'field_mapping'>
 
 /** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
-export function fitted(webhook: Settings, mapped: Mapped): Mapped {
+export function fitted(webhook: TargetSettings, mapped: Mapped): Mapped {
   const fit = fitMapped(webhook, mapped)
   if (!('issues' in fit)) return fit.mapped
   throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
 }
 
-function reason({ kind }: Settings, { sender, fields, company_name }: Mapped): string {
+function reason({ kind }: TargetSettings, { sender, fields, company_name }: Mapped): string {
   if (Object.keys(fields).length > 0 || company_name !== undefined)
     return 'the payload does not map to a valid record'
   return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${RECORD_KINDS[kind]}`
@@ -28,7 +28,7 @@ function reason({ kind }: Settings, { sender, fields, company_name }: Mapped): s
  * without it; a value of a rule is an issue.
  */
 export function fitMapped(
-  { kind, field_mapping }: Settings,
+  { kind, field_mapping }: TargetSettings,
   mapped: Mapped,
 ): { mapped: Mapped } | { issues: Issue[] } {
   const checked = checkMapped(kind, mapped)
@@ -48,7 +48,7 @@ const withFields = (mapped: Mapped, value: unknown): Mapped => ({
 
 /** The same for the custom fields. */
 export function fitCustomFields(
-  { field_mapping }: Settings,
+  { field_mapping }: TargetSettings,
   rules: Rules,
   mapped: Mapped,
 ): { mapped: Mapped; issues: Issue[] } {

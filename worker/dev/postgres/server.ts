@@ -112,7 +112,7 @@ export function freePort(wanted = 0): Promise<number> {
   })
 }
 
-interface Settings {
+interface ServerSettings {
   /** Password of the superuser. */
   password: string
   /** Passwords of the processes' logins. Absent in a folder of an earlier version. */
@@ -120,12 +120,12 @@ interface Settings {
   port?: number
 }
 
-function readSettings(dataDir: string): Settings | undefined {
+function readSettings(dataDir: string): ServerSettings | undefined {
   const file = join(dataDir, 'postgres.json')
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Settings) : undefined
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ServerSettings) : undefined
 }
 
-function makeSettings(dataDir: string): Settings {
+function makeSettings(dataDir: string): ServerSettings {
   if (existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
     throw new Error(
       `DATA_DIR ${dataDir} contains a database but no postgres.json with its password: restore that file`,
@@ -138,7 +138,7 @@ function makeSettings(dataDir: string): Settings {
 const newPassword = () => randomBytes(24).toString('base64url')
 const newPasswords = () => ({ passwords: { agx_app: newPassword(), agx_system: newPassword() } })
 
-function writeSettings(dataDir: string, settings: Settings): void {
+function writeSettings(dataDir: string, settings: ServerSettings): void {
   writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(settings)}\n`, { mode: 0o600 })
 }
 

@@ -9,13 +9,13 @@ import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
-type Settings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
+type MappingSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, kind, deduplication }: Settings,
+  { field_mapping: mapping, kind, deduplication }: MappingSettings,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
   const all = leaves(payload)
@@ -38,7 +38,11 @@ function truncateNote(mapped: Mapped): Mapped {
 }
 
 /** The value at the path of the deduplication is the record's external_id, whatever else is mapped to it. */
-function withKeyAt(payload: unknown, mapped: Mapped, deduplication: Settings['deduplication']): Mapped {
+function withKeyAt(
+  payload: unknown,
+  mapped: Mapped,
+  deduplication: MappingSettings['deduplication'],
+): Mapped {
   const path = deduplication && pathOfKey(deduplication)
   const key = path && textAt(payload, path)
   if (!key) return mapped
