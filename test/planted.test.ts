@@ -22,7 +22,10 @@ describe('planted secrets', () => {
   it('are found in texts as they are, in base64 and in hexadecimal, and in keys', () => {
     const secret = planted('abc')
     for (const text of [
-      ...[secret, JSON.stringify({ secret }), encodeURIComponent(secret), plantedKey()],
+      secret,
+      JSON.stringify({ secret }),
+      encodeURIComponent(secret),
+      plantedKey(),
       ...['', 'a', 'ab', 'ada:'].map((before) => Buffer.from(before + secret).toString('base64')),
       Buffer.from(secret).toString('hex'),
     ]) {

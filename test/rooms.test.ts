@@ -38,17 +38,15 @@ const WITHOUT_SQL = ['db/model/', 'db/process/', 'db/postgres/', 'db/retention/p
 
 const TOP_LEVEL = [
   ...Object.keys(MAY_IMPORT),
-  ...[
-    'docs',
-    'LICENSE',
-    'README.md',
-    'SECURITY.md',
-    'biome.json',
-    'compose.yaml',
-    'package-lock.json',
-    'package.json',
-    'tsconfig.json',
-  ],
+  'docs',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'biome.json',
+  'compose.yaml',
+  'package-lock.json',
+  'package.json',
+  'tsconfig.json',
 ]
 
 const IMPORT =

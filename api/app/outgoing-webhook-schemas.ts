@@ -25,18 +25,23 @@ export const deliveryParams = z.object({ delivery_id: z.uuid() })
 
 /** Headers that the service or the connection sets. */
 const RESERVED = new Set([
-  ...['webhook-id', 'webhook-timestamp', 'webhook-signature', 'content-type', 'content-length', 'user-agent'],
-  ...[
-    'host',
-    'connection',
-    'keep-alive',
-    'proxy-connection',
-    'transfer-encoding',
-    'te',
-    'trailer',
-    'upgrade',
-  ],
-  ...['expect', 'content-encoding', 'traceparent'],
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+  'content-type',
+  'content-length',
+  'user-agent',
+  'host',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+  'content-encoding',
+  'traceparent',
 ])
 
 const headers = z

@@ -5,9 +5,19 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id'
 /** The response headers that pages may read. */
 const RESPONSE_HEADERS = [
-  ...['X-Request-Id', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'],
-  ...['RateLimit', 'RateLimit-Policy', 'Retry-After', 'ETag', 'Allow'],
-  ...['Idempotency-Replayed', 'Preference-Applied', 'Content-Disposition', 'WWW-Authenticate'],
+  'X-Request-Id',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'ETag',
+  'Allow',
+  'Idempotency-Replayed',
+  'Preference-Applied',
+  'Content-Disposition',
+  'WWW-Authenticate',
 ].join(', ')
 const PREFLIGHT_SECONDS = '600'
 

@@ -131,8 +131,16 @@ export const tagsParameter = z
   .describe('Comma-separated tags: only documents that have all of them.')
 
 const READ_ONLY = new Set([
-  ...['object', 'id', 'collection_id', 'documents', 'passages'],
-  ...['version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
+  'object',
+  'id',
+  'collection_id',
+  'documents',
+  'passages',
+  'version',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'updated_by',
 ])
 
 /** The body of a PATCH; read-only members get their own error. */

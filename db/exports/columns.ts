@@ -13,7 +13,13 @@ const MAX_CUSTOM = 1_000
 export const exportable = (kind: KindName): string[] => [
   'id',
   ...Object.keys(kinds[kind].fields),
-  ...['external_id', 'owner_id', 'tags', 'custom_fields', 'version', 'created_at', 'updated_at'],
+  'external_id',
+  'owner_id',
+  'tags',
+  'custom_fields',
+  'version',
+  'created_at',
+  'updated_at',
 ]
 
 /**

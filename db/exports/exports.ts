@@ -36,20 +36,24 @@ export interface ExportRow {
 export type NewExport = Pick<ExportRow, 'entity' | 'query' | 'list_query' | 'fields' | 'bom'>
 
 export const EXPORT_COLUMNS = [
-  ...[
-    'id',
-    'entity',
-    'query',
-    'list_query',
-    'fields',
-    'bom',
-    'status',
-    'columns',
-    'starts',
-    'cursor',
-    'pieces',
-  ],
-  ...['rows', 'bytes', 'error', 'created_by', 'created_at', 'started_at', 'ended_at'],
+  'id',
+  'entity',
+  'query',
+  'list_query',
+  'fields',
+  'bom',
+  'status',
+  'columns',
+  'starts',
+  'cursor',
+  'pieces',
+  'rows',
+  'bytes',
+  'error',
+  'created_by',
+  'created_at',
+  'started_at',
+  'ended_at',
 ]
 
 /** Queues an export. Throws `validation_error` for a query that the list refuses. */

@@ -41,7 +41,10 @@ export const columnsOf = (tx: Tenant, columns: readonly string[]) =>
 const STORED = [
   'organization_id',
   ...DETAIL.filter((column) => !['created_at', 'requests', 'replay_problem'].includes(column)),
-  ...['content_type', 'payload_rest', 'fingerprint', 'has_delivery_id'],
+  'content_type',
+  'payload_rest',
+  'fingerprint',
+  'has_delivery_id',
 ]
 
 /** Logs an accepted request, in the transaction of its writes. */

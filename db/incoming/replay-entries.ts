@@ -44,9 +44,24 @@ export interface ReplayedEntry {
 }
 
 const COLUMNS = [
-  ...['id', 'created_at', 'source_ip', 'status', 'action', 'error', 'record_id', 'mapped_data', 'headers'],
-  ...['content_type', 'payload', 'payload_truncated', 'payload_rest', 'payload_size', 'verified'],
-  ...['fingerprint', 'has_delivery_id', 'replay_problem'],
+  'id',
+  'created_at',
+  'source_ip',
+  'status',
+  'action',
+  'error',
+  'record_id',
+  'mapped_data',
+  'headers',
+  'content_type',
+  'payload',
+  'payload_truncated',
+  'payload_rest',
+  'payload_size',
+  'verified',
+  'fingerprint',
+  'has_delivery_id',
+  'replay_problem',
 ] as const
 
 /** Entries of a replay at most. */

@@ -29,8 +29,15 @@ export type CollectionValues = Pick<Collection, 'name' | 'description' | 'langua
 type Patch = { [K in keyof CollectionValues]?: CollectionValues[K] | undefined }
 
 const COLUMNS = [
-  ...['id', 'name', 'description', 'language', 'version'],
-  ...['created_at', 'updated_at', 'created_by', 'updated_by'],
+  'id',
+  'name',
+  'description',
+  'language',
+  'version',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'updated_by',
 ]
 
 const collections = (tx: Tenant) =>

@@ -42,8 +42,19 @@ export type DocumentPatch = { [K in keyof DocumentValues]?: DocumentValues[K] | 
 export type Split = (body: string, format: DocumentFormat) => Passage[] | Promise<Passage[]>
 
 const SUMMARY = [
-  ...['id', 'collection_id', 'external_id', 'title', 'format', 'tags', 'source_url', 'passages', 'version'],
-  ...['created_at', 'updated_at', 'created_by', 'updated_by'],
+  'id',
+  'collection_id',
+  'external_id',
+  'title',
+  'format',
+  'tags',
+  'source_url',
+  'passages',
+  'version',
+  'created_at',
+  'updated_at',
+  'created_by',
+  'updated_by',
 ]
 const COLUMNS = [...SUMMARY, 'body']
 /** The members of a document that a search reads. */

@@ -141,7 +141,10 @@ async function ranked(
       [
         ...parts.flatMap(({ language, bindings }) => [language, ...bindings, headline]),
         ...found.bindings,
-        ...[limit, offset, tx.organizationId, tx.organizationId],
+        limit,
+        offset,
+        tx.organizationId,
+        tx.organizationId,
       ] as never,
     )
     .options(PLANNED_ANEW)

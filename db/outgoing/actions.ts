@@ -221,7 +221,14 @@ interface Row {
   charged: boolean
 }
 const COLUMNS = [
-  ...['status', 'held_for', 'next_attempt_at', 'webhook_id', 'event_id', 'subject_id', 'test', 'charged'],
+  'status',
+  'held_for',
+  'next_attempt_at',
+  'webhook_id',
+  'event_id',
+  'subject_id',
+  'test',
+  'charged',
 ]
 
 const rowOf = (tx: Tenant, id: string) =>

@@ -71,25 +71,21 @@ const LAST_CODE = `(
   order by a.attempt desc limit 1)`
 
 const SHOWN = [
-  ...[
-    'd.id',
-    'd.webhook_id',
-    'd.event_id',
-    'e.name as event',
-    'd.subject_id as record_id',
-    'd.test',
-    'd.generation',
-    'd.status',
-    'd.held_for',
-  ],
-  ...[
-    'd.attempts as attempt_count',
-    'd.next_attempt_at',
-    'd.error',
-    'd.created_at',
-    'd.started_at',
-    'd.ended_at',
-  ],
+  'd.id',
+  'd.webhook_id',
+  'd.event_id',
+  'e.name as event',
+  'd.subject_id as record_id',
+  'd.test',
+  'd.generation',
+  'd.status',
+  'd.held_for',
+  'd.attempts as attempt_count',
+  'd.next_attempt_at',
+  'd.error',
+  'd.created_at',
+  'd.started_at',
+  'd.ended_at',
 ]
 
 const TIME = 'cast(? as timestamptz)'
@@ -144,7 +140,9 @@ export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetai
   const row = await withEvents(tx)
     .where('d.id', id)
     .first<Omit<DeliveryDetails, 'attempts'> | undefined>(
-      ...[...SHOWN, 'e.data', 'e.previous'],
+      ...SHOWN,
+      'e.data',
+      'e.previous',
       shownCode(tx),
       tx.trx.raw(`${traceText('e.trace_id')} as trace_id`),
     )
@@ -154,8 +152,14 @@ export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetai
     .where({ organization_id: tx.organizationId, delivery_id: id })
     .orderBy('attempt')
     .select<Attempt[]>(
-      ...['attempt', 'status', 'started_at', 'http_status', 'duration_ms'],
-      ...['response_headers', 'response_body', 'error'],
+      'attempt',
+      'status',
+      'started_at',
+      'http_status',
+      'duration_ms',
+      'response_headers',
+      'response_body',
+      'error',
     )
   return { ...row, attempts }
 }

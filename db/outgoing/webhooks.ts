@@ -52,20 +52,23 @@ export type OutgoingValues = Pick<
 type Patch = { [K in keyof OutgoingValues]?: OutgoingValues[K] | undefined }
 
 const COLUMNS = [
-  ...[
-    'id',
-    'name',
-    'url',
-    'events',
-    'when',
-    'ordered',
-    'status',
-    'status_reason',
-    'header_names',
-    'retry_schedule',
-  ],
-  ...['timeout_ms', 'concurrency', 'rate_per_minute', 'failing_since', 'previous_secret_expires_at'],
-  ...['created_at', 'updated_at'],
+  'id',
+  'name',
+  'url',
+  'events',
+  'when',
+  'ordered',
+  'status',
+  'status_reason',
+  'header_names',
+  'retry_schedule',
+  'timeout_ms',
+  'concurrency',
+  'rate_per_minute',
+  'failing_since',
+  'previous_secret_expires_at',
+  'created_at',
+  'updated_at',
 ]
 
 /** Creates an endpoint with status Active. Throws plan_limit. */

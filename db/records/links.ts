@@ -91,27 +91,30 @@ export async function moveLinks(tx: Tenant, from: End, to: End): Promise<void> {
   await tx.trx.raw(
     `with gone as (
        delete from associations
-       where organization_id = ? and ((a_id = ? and a_entity = ?) or (b_id = ? and b_entity = ?))
+       where organization_id = :organizationId
+         and ((a_id = :fromId and a_entity = :fromEntity) or (b_id = :fromId and b_entity = :fromEntity))
        returning *
      ), moved as (
-       select case when a_id = ? then b_entity else a_entity end as entity,
-              case when a_id = ? then b_id else a_id end as id, label, properties, created_at
+       select case when a_id = :fromId then b_entity else a_entity end as entity,
+              case when a_id = :fromId then b_id else a_id end as id, label, properties, created_at
        from gone
      )
      insert into associations (organization_id, a_entity, a_id, b_entity, b_id, label, properties, created_at)
-     select ?, a[1], a[2]::uuid, b[1], b[2]::uuid, label, properties, created_at
+     select :organizationId, a[1], a[2]::uuid, b[1], b[2]::uuid, label, properties, created_at
      from moved
-     cross join lateral (select array[entity, id::text] collate "C", array[?, ?] collate "C") ends (one, two)
+     cross join lateral (select array[entity, id::text] collate "C", array[:toEntity, :toId] collate "C") ends (one, two)
      cross join lateral (select least(one, two), greatest(one, two)) pair (a, b)
-     where id <> ?
+     where id <> :toId
      on conflict (organization_id, a_id, b_entity, b_id) do update
        set label = coalesce(associations.label, excluded.label),
            properties = excluded.properties || associations.properties`,
-    [
-      ...[tx.organizationId, from.id, from.entity, from.id, from.entity],
-      ...[from.id, from.id],
-      ...[tx.organizationId, to.entity, to.id, to.id],
-    ],
+    {
+      organizationId: tx.organizationId,
+      fromId: from.id,
+      fromEntity: from.entity,
+      toId: to.id,
+      toEntity: to.entity,
+    },
   )
 }
 

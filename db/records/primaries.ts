@@ -113,23 +113,19 @@ async function replaceReference(
 async function clearedByDelete(tx: Tenant, other: KindName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
     `select holder.id from (
-       select a_id as id from associations where organization_id = ? and b_id = ? and a_entity = ?
+       select a_id as id from associations where organization_id = :organizationId and b_id = :id and a_entity = :other
        union
-       select b_id from associations where organization_id = ? and a_id = ? and b_entity = ?
+       select b_id from associations where organization_id = :organizationId and a_id = :id and b_entity = :other
      ) linked
-     join ${other} holder on holder.organization_id = ? and holder.id = linked.id
+     join ${other} holder on holder.organization_id = :organizationId and holder.id = linked.id
      cross join lateral (
-       select changes -> ? ->> 'from' as was from record_history
-       where organization_id = ? and record_id = holder.id and jsonb_exists(changes, ?)
+       select changes -> :field ->> 'from' as was from record_history
+       where organization_id = :organizationId and record_id = holder.id and jsonb_exists(changes, :field)
        order by version desc limit 1
      ) last_change
-     where holder.${field} is null and holder.deleted_at is null and was = ?
+     where holder.${field} is null and holder.deleted_at is null and was = :id
      order by holder.id`,
-    [
-      ...[tx.organizationId, id, other],
-      ...[tx.organizationId, id, other],
-      ...[tx.organizationId, field, tx.organizationId, field, id],
-    ],
+    { organizationId: tx.organizationId, id, other, field },
   )
   return rows.map((row) => row.id)
 }

@@ -19,9 +19,20 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
   const { organizationId, actor } = tx
   const cause = causeOf(tx)
   const bindings = [
-    ...[organizationId],
-    ...[organizationId, kind.object, JSON.stringify(actor)],
-    ...[organizationId, JSON.stringify(actor), cause, organizationId, cause, organizationId, cause],
+    // the records
+    organizationId,
+    // their histories
+    organizationId,
+    kind.object,
+    JSON.stringify(actor),
+    // the events
+    organizationId,
+    JSON.stringify(actor),
+    cause,
+    organizationId,
+    cause,
+    organizationId,
+    cause,
   ]
   const made = writes.map((write) => ({
     write,
@@ -94,7 +105,12 @@ const build = (kind: Kind, isNew: boolean): string =>
 const insert = (kind: Kind): string => {
   const columns = [
     ...writableColumns(kind),
-    ...['id', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
+    'id',
+    'version',
+    'created_at',
+    'updated_at',
+    'created_by',
+    'updated_by',
   ]
   return `insert into ${kind.entity} (organization_id, search_text, ${columns.join(', ')})
           select ?, input.search_text, ${columns.map((column) => `r.${column}`).join(', ')}

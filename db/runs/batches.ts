@@ -91,7 +91,13 @@ export async function getBatch(tx: Tenant, id: string): Promise<RunBatch> {
     .trx('run_batches')
     .where({ organization_id, id })
     .first<Omit<RunBatch, 'done' | 'refused' | 'refusals'> | undefined>(
-      ...['id', 'action', 'filter', 'options', 'total', 'created_at', 'ended_at'],
+      'id',
+      'action',
+      'filter',
+      'options',
+      'total',
+      'created_at',
+      'ended_at',
     )
   if (!batch) throw notFound('batch')
   const items = () => tx.trx('run_batch_items').where({ organization_id, batch_id: id })
@@ -116,7 +122,9 @@ export interface ClaimedBatch {
 }
 
 export const runBatches = definePagedJobs<ClaimedBatch>('run_batches', 'ended_at is null', [
-  ...['action', 'options', 'created_by'],
+  'action',
+  'options',
+  'created_by',
 ])
 
 /** Makes the next page of an open batch, and notes the outcome of each run. @returns whether there may be more. */

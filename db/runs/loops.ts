@@ -80,7 +80,15 @@ export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<R
     .trx('run_loops')
     .where({ organization_id: tx.organizationId, run_id: runId, loop, segment: KEPT })
     .first<RunLoop | undefined>(
-      ...['loop', 'count', 'next', 'succeeded', 'failed', 'bytes', 'concurrency', 'on_item_error', 'segment'],
+      'loop',
+      'count',
+      'next',
+      'succeeded',
+      'failed',
+      'bytes',
+      'concurrency',
+      'on_item_error',
+      'segment',
     )
 }
 

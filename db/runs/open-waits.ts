@@ -35,20 +35,19 @@ export async function listOpenWaits(tx: Tenant, runId: string): Promise<OpenWait
     .whereIn('type', WAIT_TYPES)
     .orderBy(['created_at', 'path', 'node_id'])
     .select<Omit<OpenWait, 'mails'>[]>(
-      ...[
-        'id',
-        'node_id',
-        'path',
-        'type',
-        'name',
-        'topics',
-        'subject_id',
-        'filter',
-        'problem',
-        'since',
-        'settings',
-      ],
-      ...['created_at', 'expires_at'],
+      'id',
+      'node_id',
+      'path',
+      'type',
+      'name',
+      'topics',
+      'subject_id',
+      'filter',
+      'problem',
+      'since',
+      'settings',
+      'created_at',
+      'expires_at',
     )
   const approvals = waits.filter(({ type }) => type === 'decision').map(({ id }) => id)
   const mails = approvals.length > 0 ? await listMails(tx, runId, approvals) : []

@@ -46,8 +46,17 @@ export async function getProgress(tx: Tenant, id: string, after: number): Promis
     .trx('runs')
     .where({ organization_id, id, kind: 'run' })
     .first<RunProgress['run'] | undefined>(
-      ...['id', 'workflow_id', 'status', 'stuck_reason', 'cancel_requested_at', 'pause_requested_at'],
-      ...['outputs', 'error', 'created_at', 'started_at', 'ended_at'],
+      'id',
+      'workflow_id',
+      'status',
+      'stuck_reason',
+      'cancel_requested_at',
+      'pause_requested_at',
+      'outputs',
+      'error',
+      'created_at',
+      'started_at',
+      'ended_at',
     )
   if (!run) throw notFound('run')
   const { rows } = await tx.trx.raw<{ rows: ChangedNode[] }>(

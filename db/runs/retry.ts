@@ -63,8 +63,17 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
     .trx('runs')
     .where({ organization_id: tx.organizationId, id, kind: 'run' })
     .first<RetriedRun | undefined>(
-      ...['id', 'workflow_id', 'workflow_version', 'status', 'trigger', 'inputs', 'error', 'record_id'],
-      ...['retry_of', 'depth', 'cause'],
+      'id',
+      'workflow_id',
+      'workflow_version',
+      'status',
+      'trigger',
+      'inputs',
+      'error',
+      'record_id',
+      'retry_of',
+      'depth',
+      'cause',
     )
   if (!run) throw notFound('run')
   if (isOpenRun(run.status))

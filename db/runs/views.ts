@@ -96,8 +96,19 @@ export interface IterationView {
 }
 
 const SUMMARY = [
-  ...['id', 'workflow_id', 'workflow_version', 'workflow_name', 'status', 'trigger', 'record_id'],
-  ...['parent_run_id', 'retry_of', 'stuck_reason', 'created_at', 'started_at', 'ended_at'],
+  'id',
+  'workflow_id',
+  'workflow_version',
+  'workflow_name',
+  'status',
+  'trigger',
+  'record_id',
+  'parent_run_id',
+  'retry_of',
+  'stuck_reason',
+  'created_at',
+  'started_at',
+  'ended_at',
 ]
 
 /** Throws `not_found`. */
@@ -105,7 +116,13 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
   const run = await ofKind(tx, 'run')
     .andWhere({ id })
     .first<RunDetails | undefined>(
-      ...[...SUMMARY, 'inputs', 'outputs', 'error', 'retry', 'cancel_requested_at', 'pause_requested_at'],
+      ...SUMMARY,
+      'inputs',
+      'outputs',
+      'error',
+      'retry',
+      'cancel_requested_at',
+      'pause_requested_at',
       tx.trx.raw(WAITS_FOR),
       tx.trx.raw(`${traceText('trace_id')} as trace_id`),
     )
@@ -156,8 +173,19 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
     .where({ organization_id: tx.organizationId, run_id: runId, path })
     .orderBy('position')
     .select<RunNodeView[]>(
-      ...['path', 'node_id', 'node_type', 'title', 'status', 'attempt', 'input', 'output', 'handle', 'error'],
-      ...['wait_until', 'started_at', 'ended_at'],
+      'path',
+      'node_id',
+      'node_type',
+      'title',
+      'status',
+      'attempt',
+      'input',
+      'output',
+      'handle',
+      'error',
+      'wait_until',
+      'started_at',
+      'ended_at',
       tx.trx.raw(LOOP),
     )
 }
@@ -182,7 +210,14 @@ export async function listIterations(
   if (cursor !== undefined)
     page.andWhere('index', '>', Number(decodeCursor(hash, cursor, (text) => /^\d{1,9}$/.test(text)).value))
   const found = await page.select<IterationView[]>(
-    ...['path', 'index', 'status', 'item', 'output', 'error', 'started_at', 'ended_at'],
+    'path',
+    'index',
+    'status',
+    'item',
+    'output',
+    'error',
+    'started_at',
+    'ended_at',
   )
   const data = found.slice(0, limit)
   const has_more = found.length > limit
@@ -214,7 +249,9 @@ export async function getNodeTest(
   const test = await ofKind(tx, 'node_test')
     .andWhere({ id })
     .first<Pick<RunDetails, 'status' | 'error'> & { outputs: { log: TestLog } | null }>(
-      ...['status', 'error', 'outputs'],
+      'status',
+      'error',
+      'outputs',
     )
   if (!test || isOpenRun(test.status)) return undefined
   const log = test.outputs?.log ?? []

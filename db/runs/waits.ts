@@ -101,7 +101,11 @@ export async function listAnswered(tx: Tenant, runId: string, nodes: NodeOfRun[]
     .whereNotNull('answered_at')
     .orderBy('answered_at')
     .select<(Omit<AnsweredNode, 'answered_at'> & { answered_at: Date })[]>(
-      ...['path', 'node_id', 'answer', 'answered_by', 'answered_at'],
+      'path',
+      'node_id',
+      'answer',
+      'answered_by',
+      'answered_at',
     )
   return rows.map((row) => ({ ...row, answered_at: row.answered_at.toISOString() }))
 }

@@ -47,8 +47,14 @@ export interface VersionContent {
 }
 
 const SUMMARY = [
-  ...['w.id', 'w.name', 'w.description', 'w.status', 'w.version', 'w.active_version'],
-  ...['w.created_at', 'w.updated_at'],
+  'w.id',
+  'w.name',
+  'w.description',
+  'w.status',
+  'w.version',
+  'w.active_version',
+  'w.created_at',
+  'w.updated_at',
 ]
 
 const PROBLEM = `(select t.problem || jsonb_build_object('count', t.problems) from workflow_triggers t

@@ -112,7 +112,13 @@ async function insert(
 ): Promise<void> {
   const definition = kinds[kind]
   const columns = [
-    ...['organization_id', 'id', 'version', 'created_at', 'updated_at', 'created_by', 'updated_by'],
+    'organization_id',
+    'id',
+    'version',
+    'created_at',
+    'updated_at',
+    'created_by',
+    'updated_by',
     ...writableColumns(definition),
     'search_text',
   ]

@@ -80,8 +80,16 @@ async function fuzz(cwd: string, document: string, { paths, headers, rate }: Rea
   const schemathesis = spawn(
     python,
     [
-      ...['-m', 'schemathesis.cli', 'run', document, '--url', stack.apiUrl],
-      ...['--max-examples', values.examples, '--include-path-regex', paths],
+      '-m',
+      'schemathesis.cli',
+      'run',
+      document,
+      '--url',
+      stack.apiUrl,
+      '--max-examples',
+      values.examples,
+      '--include-path-regex',
+      paths,
       ...(rate ? ['--rate-limit', rate] : []),
       ...(values.seed ? ['--seed', values.seed] : []),
       ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),

@@ -23,8 +23,16 @@ const MAX_OPEN = 500
 
 /** One round of the mix. */
 const MIX: Operation[] = [
-  ...[createContact, readContact, listContacts, readContact, startRun],
-  ...[readContact, receiveWebhook, listRuns, readContact, listContacts],
+  createContact,
+  readContact,
+  listContacts,
+  readContact,
+  startRun,
+  readContact,
+  receiveWebhook,
+  listRuns,
+  readContact,
+  listContacts,
 ]
 
 /** The ledger counts the requests that failed. */

@@ -122,9 +122,23 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     await until('the schedule', () => schedule.describe())
     await schedule.trigger()
     const open = [
-      ...['parallel/a', 'parallel/b', 'parallel/c', 'joins/slow', 'loop/0', 'loop/1', 'loop/2'],
-      ...['nested/0a', 'nested/0b', 'nested/1c', 'nested/1d', 'child/call', 'chain/one', 'schedule/call'],
-      ...['retry/second', 'pause/call', 'stop/gate'],
+      'parallel/a',
+      'parallel/b',
+      'parallel/c',
+      'joins/slow',
+      'loop/0',
+      'loop/1',
+      'loop/2',
+      'nested/0a',
+      'nested/0b',
+      'nested/1c',
+      'nested/1d',
+      'child/call',
+      'chain/one',
+      'schedule/call',
+      'retry/second',
+      'pause/call',
+      'stop/gate',
     ].sort()
     await until('the middle', () => (`${service.held()}` === `${open}` ? true : undefined), 30).catch(() =>
       assert.deepEqual(service.held(), open),

@@ -112,8 +112,10 @@ nodes:
     await request('POST', '/v1/workflows', { spec })
     const trace = TRACE.replace('4', '5')
     await request(
-      ...(['POST', '/v1/workflows/run-by-name'] as const),
-      ...[{ name: 'Quick', confirm: true }, { traceparent: `00-${trace}-${CALLER}-01` }],
+      'POST',
+      '/v1/workflows/run-by-name',
+      { name: 'Quick', confirm: true },
+      { traceparent: `00-${trace}-${CALLER}-01` },
     )
     await until(async () => traced(trace).some(({ name }) => name === 'run'))
     await until(async () => traced(trace).some(({ name }) => name.startsWith('POST')))

@@ -55,7 +55,11 @@ nodes:
     assert.equal(status, 201)
     const all = await received()
     assert.deepEqual(all.map(({ name }) => name).sort(), [
-      ...['call', 'call', 'contact.created', 'contact.greeted', 'workflow.completed'],
+      'call',
+      'call',
+      'contact.created',
+      'contact.greeted',
+      'workflow.completed',
     ])
     const own = all.filter(({ traceparent }) => traceparent === 'own')
     assert.equal(own.length, 1, 'the author may name another')

@@ -55,9 +55,21 @@ describe('stored histories replay', function () {
 
 /** Names of events that a run, a delivery, a file or a node test can have in its history. */
 const SHAPES = [
-  ...['Completed', 'Failed', 'Canceled', 'ContinuedAsNew', 'Signaled', 'CancelRequested'],
-  ...['markerRecorded', 'timerStarted', 'timerFired', 'timerCanceled', 'workflowTaskFailed'],
-  ...['activityTaskScheduled', 'activityTaskCompleted', 'activityTaskFailed', 'activityTaskCancelRequested'],
+  'Completed',
+  'Failed',
+  'Canceled',
+  'ContinuedAsNew',
+  'Signaled',
+  'CancelRequested',
+  'markerRecorded',
+  'timerStarted',
+  'timerFired',
+  'timerCanceled',
+  'workflowTaskFailed',
+  'activityTaskScheduled',
+  'activityTaskCompleted',
+  'activityTaskFailed',
+  'activityTaskCancelRequested',
   'activityTaskCanceled',
   'upsertWorkflowSearchAttributes',
 ]

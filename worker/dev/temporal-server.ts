@@ -40,10 +40,20 @@ export interface ServerOptions {
 /** The arguments of the Temporal CLI that start the development server. */
 export function serverArguments({ dbFile, port, uiPort, namespace }: ServerOptions): string[] {
   return [
-    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--db-filename', dbFile],
+    'server',
+    'start-dev',
+    '--ip',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--db-filename',
+    dbFile,
     ...(namespace === undefined ? [] : ['--namespace', namespace]),
     ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
-    ...['--log-level', 'error', '--log-format', 'json'],
+    '--log-level',
+    'error',
+    '--log-format',
+    'json',
     ...['journal_mode=wal', 'synchronous=normal'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
     ...Object.entries(DYNAMIC_CONFIG).flatMap(([key, value]) => [
       '--dynamic-config-value',

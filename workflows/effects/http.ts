@@ -45,8 +45,13 @@ export interface BodyError {
 
 /** The only headers that a redirect sends to another origin: any other may be a credential. In lower case. */
 export const HEADERS_TO_OTHER_ORIGINS = [
-  ...['accept', 'accept-language', 'user-agent', 'idempotency-key'],
-  ...['content-type', 'content-encoding', 'content-language'],
+  'accept',
+  'accept-language',
+  'user-agent',
+  'idempotency-key',
+  'content-type',
+  'content-encoding',
+  'content-language',
 ]
 
 /** The limits of a call. */

@@ -10,7 +10,15 @@ import { handleName } from './fields.ts'
 import { fieldReader, itemField, itemList } from './item-fields.ts'
 
 const FUNCTIONS = [
-  ...(['count', 'count_distinct', 'sum', 'average', 'min', 'max', 'first', 'last', 'list'] as const),
+  'count',
+  'count_distinct',
+  'sum',
+  'average',
+  'min',
+  'max',
+  'first',
+  'last',
+  'list',
 ] as const
 type FunctionName = (typeof FUNCTIONS)[number]
 

@@ -11,8 +11,16 @@ export const scalar = z.union([z.string(), z.number(), z.boolean()])
 
 /** Headers that belong to the connection, which the client sets. */
 const CONNECTION = new Set([
-  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer'],
-  ...['expect', 'host', 'content-length'],
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'host',
+  'content-length',
 ])
 export const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/
 export const headerName = z

@@ -8,8 +8,16 @@ export const knowledgeAdd = defineNode({
   category: 'data',
   title: 'Add to the knowledge base',
   alsoCalled: [
-    ...['add_knowledge', 'add_document', 'create_document', 'knowledge_create', 'knowledge_upsert', 'kb_add'],
-    ...['index_document', 'upsert_document', 'vector_upsert', 'embed'],
+    'add_knowledge',
+    'add_document',
+    'create_document',
+    'knowledge_create',
+    'knowledge_upsert',
+    'kb_add',
+    'index_document',
+    'upsert_document',
+    'vector_upsert',
+    'embed',
   ],
   description:
     'Adds a document to a collection of the knowledge base, where knowledge_search and the API find it at once. A document is added once per run, node and item; retries of the run replace it. With `external_id`, it replaces the document of the collection with the same `external_id`, in every run.',

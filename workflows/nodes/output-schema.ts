@@ -6,9 +6,27 @@ import type { ConfigProblem } from './define.ts'
 /** The JSON Schema of a language model's answer, in the subset that models support. */
 
 const KEYWORDS = [
-  ...['type', 'title', 'description', 'default', 'examples', 'enum', 'const', 'anyOf'],
-  ...['properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems'],
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
+  'type',
+  'title',
+  'description',
+  'default',
+  'examples',
+  'enum',
+  'const',
+  'anyOf',
+  'properties',
+  'required',
+  'additionalProperties',
+  'items',
+  'minItems',
+  'maxItems',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
 ]
 
 const MAX_DEPTH = 20

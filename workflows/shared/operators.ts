@@ -46,26 +46,38 @@ type Operator = OperatorName | keyof typeof ALIASES
 
 /** The operators of list filters, on the wire and in stored exports. */
 export const FILTER_OPERATORS = [
-  ...(['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'between', 'in', 'nin', 'contains'] as const),
-  ...(['starts_with', 'is_null', 'has'] as const),
+  'eq',
+  'ne',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'between',
+  'in',
+  'nin',
+  'contains',
+  'starts_with',
+  'is_null',
+  'has',
 ] as const satisfies Operator[]
 export type FilterOperator = (typeof FILTER_OPERATORS)[number]
 
 /** The operators of node conditions. */
 export const CONDITION_OPERATORS = [
-  ...([
-    'eq',
-    'ne',
-    'gt',
-    'gte',
-    'lt',
-    'lte',
-    'contains',
-    'not_contains',
-    'starts_with',
-    'ends_with',
-  ] as const),
-  ...(['in', 'not_in', 'is_empty', 'is_not_empty'] as const),
+  'eq',
+  'ne',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'contains',
+  'not_contains',
+  'starts_with',
+  'ends_with',
+  'in',
+  'not_in',
+  'is_empty',
+  'is_not_empty',
 ] as const satisfies Operator[]
 export type ConditionOperator = (typeof CONDITION_OPERATORS)[number]
 export type PositiveCondition = Exclude<ConditionOperator, Negation>

@@ -8,10 +8,7 @@ export type EndStatus = (typeof RUN_END_STATUSES)[number]
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
 export const OPEN_NODE_STATUSES = ['running', 'waiting'] as const
-export const NODE_STATUSES = [
-  ...OPEN_NODE_STATUSES,
-  ...(['completed', 'failed', 'skipped', 'cancelled'] as const),
-] as const
+export const NODE_STATUSES = [...OPEN_NODE_STATUSES, 'completed', 'failed', 'skipped', 'cancelled'] as const
 
 /** The statuses of a loop's items. */
 export const ITERATION_STATUSES = ['running', 'completed', 'failed', 'cancelled'] as const

@@ -11,9 +11,12 @@ export const ROLE_SCOPES: Record<MemberRole, ReadonlySet<Scope>> = {
   admin: new Set(SCOPES),
   member: new Set([
     ...kindNames.flatMap((kind) => [`${kind}:read`, `${kind}:write`] as const),
-    ...(['workflows:read', 'workflows:run'] as const),
-    ...(['knowledge:read', 'knowledge:write'] as const),
-    ...(['analytics:read', 'webhooks:read'] as const),
+    'workflows:read',
+    'workflows:run',
+    'knowledge:read',
+    'knowledge:write',
+    'analytics:read',
+    'webhooks:read',
   ]),
 }
 

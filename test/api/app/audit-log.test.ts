@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { appRoutes } from '../../../api/app/route-table.ts'
 import { type AuditAction, recordChange } from '../../../db/access/audit-log.ts'
 import { newLinkToken } from '../../../db/access/link-tokens.ts'
-import { hashPassword } from '../../../db/process/passwords.ts'
 import { createUser } from '../../../db/access/users.ts'
+import { hashPassword } from '../../../db/process/passwords.ts'
 import { createMember, createOrganization, testActor } from '../../support/database.ts'
 import { planted } from '../../support/planted.ts'
 import { type App, headersOf, signIn, signInAs } from '../../support/session.ts'
@@ -209,7 +209,10 @@ describe('the audit log', function () {
     const { data } = (await entries()).body
     assert.deepEqual(
       data.map(({ action, actor, target, details }: (typeof data)[number]) => [
-        ...[action, actor.name, target.name, details],
+        action,
+        actor.name,
+        target.name,
+        details,
       ]),
       [
         ['member.removed', 'Ada', 'Grace', { role: 'member' }],

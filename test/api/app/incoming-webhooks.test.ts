@@ -126,7 +126,14 @@ describe('/app/webhooks/incoming', function () {
       (await test.app('GET', `/webhooks/incoming?${query}`, undefined, status)).body
     const first = await list('limit=1')
     assert.deepEqual(Object.keys(first).sort(), [
-      ...['data', 'has_more', 'limit', 'next_cursor', 'object', 'offset', 'total', 'total_is_estimate'],
+      'data',
+      'has_more',
+      'limit',
+      'next_cursor',
+      'object',
+      'offset',
+      'total',
+      'total_is_estimate',
     ])
     const second = await list(`limit=1&cursor=${first.next_cursor}`)
     assert.deepEqual(
@@ -157,7 +164,12 @@ describe('/app/webhooks/incoming', function () {
 
     it('lists the requests, newest first', async () => {
       assert.deepEqual(errors(await list('')), [
-        ...['webhook_inactive', 'invalid_secret', 'Created', 'validation_failed', 'Updated', 'Created'],
+        'webhook_inactive',
+        'invalid_secret',
+        'Created',
+        'validation_failed',
+        'Updated',
+        'Created',
       ])
     })
 

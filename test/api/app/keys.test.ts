@@ -192,7 +192,13 @@ describe('keys', () => {
     })
     assert.equal(status, 422)
     assert.deepEqual(body.detail.map(({ loc }: { loc: unknown[] }) => loc.slice(1).join('.')).sort(), [
-      ...['colour', 'expires_at', 'ip_allowlist.0', 'ip_allowlist.1', 'ip_allowlist.2', 'name', 'scopes.0'],
+      'colour',
+      'expires_at',
+      'ip_allowlist.0',
+      'ip_allowlist.1',
+      'ip_allowlist.2',
+      'name',
+      'scopes.0',
     ])
     const { id } = await create()
     for (const overlap_hours of [-1, 25, 1.5, '1'])
@@ -271,7 +277,7 @@ describe('keys', () => {
         assert.equal(status, 401, value)
         assert.deepEqual(
           [body.error.type, body.error.message, challenge],
-          [...['unauthorized', 'missing or invalid API key', 'Bearer']],
+          ['unauthorized', 'missing or invalid API key', 'Bearer'],
         )
         assert.match(body.error.hint, hint, value)
         assert.ok(!JSON.stringify(body).includes(key.slice(4, 30)), 'the key is not echoed')

@@ -55,7 +55,9 @@ describe('/app/organization/plan', function () {
     const limits = async () => {
       const answers = [api, second].map(({ request }) => request('GET', '/v1/me', { key: api.key }))
       return (await Promise.all(answers)).map(({ status, headers, body }) => [
-        ...[status, headers.get('x-ratelimit-limit'), body.organization?.plan],
+        status,
+        headers.get('x-ratelimit-limit'),
+        body.organization?.plan,
       ])
     }
     const both = (...expected: unknown[]) => [expected, expected]
@@ -116,7 +118,9 @@ describe('/app/organization/plan', function () {
     assert.deepEqual(
       [status, body.error.type, body.error.param, body.error.message],
       [
-        ...[403, 'plan_limit', 'plan'],
+        403,
+        'plan_limit',
+        'plan',
         'the plan free does not cover what the organization has: 4 incoming webhooks (at most 3); ' +
           '6 outgoing webhooks (at most 5); rate limit and burst of the incoming webhooks "Form", "Shop" ' +
           '(together at most 60 per minute)',

@@ -235,7 +235,10 @@ describe('the gateway', () => {
       assert.match(body.error.message, /^4 fields are invalid: .*\bsize\b/)
       const unsafe = await call('POST', '/things?q=a%00b&mood=up', '{"name":"\\u0000","size":"big"}')
       assert.deepEqual(unsafe.body.detail.map((issue: { loc: string[] }) => issue.loc.join('.')).sort(), [
-        ...['body.name', 'body.size', 'query.mood', 'query.q'],
+        'body.name',
+        'body.size',
+        'query.mood',
+        'query.q',
       ])
       const one = await post({ name: 'x' })
       assert.match(one.body.error.message, /^name: /)

@@ -31,8 +31,15 @@ describe('a Python client generated from /openapi.json', function () {
     worker = await startWorker(suite.db)
     folder = mkdtempSync(join(tmpdir(), 'agx-python-client-'))
     const { stdout, stderr } = await run(python, [
-      ...['-m', 'openapi_python_client', 'generate', '--url', `${suite.api.url}/openapi.json`],
-      ...['--meta', 'none', '--output-path', join(folder, 'agx_client')],
+      '-m',
+      'openapi_python_client',
+      'generate',
+      '--url',
+      `${suite.api.url}/openapi.json`,
+      '--meta',
+      'none',
+      '--output-path',
+      join(folder, 'agx_client'),
     ])
     const refused = (stdout + stderr).match(/WARNING parsing .*Endpoint will not be generated\./g)
     // The generator does not support CSV bodies.

@@ -44,7 +44,10 @@ describe('hostile requests to incoming webhooks', function () {
   const head = (webhook: TestWebhook, ...more: string[]) =>
     [
       `POST /webhooks/incoming/${webhook.id} HTTP/1.1`,
-      ...['Host: x', 'Content-Type: application/json', `X-Webhook-Secret: ${webhook.secret}`, ...more],
+      'Host: x',
+      'Content-Type: application/json',
+      `X-Webhook-Secret: ${webhook.secret}`,
+      ...more,
       '\r\n',
     ].join('\r\n')
 

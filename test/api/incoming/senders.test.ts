@@ -208,7 +208,11 @@ describe('a webhook with automatic mapping', function () {
     assert.deepEqual(entry.warnings, body.warnings)
     const detail = (await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)).body
     assert.deepEqual(detail.mapped_data.unmapped.sort(), [
-      ...['email', 'lead_status', 'linkedin', 'timezone', 'website'],
+      'email',
+      'lead_status',
+      'linkedin',
+      'timezone',
+      'website',
     ])
   })
 

@@ -160,9 +160,7 @@ describe('the workflow of an incoming webhook', function () {
         hint,
       ])
     }
-    const missing = [
-      ...['workflow_inputs.email', 'missing', 'set a path, such as payload.email or record.id'],
-    ]
+    const missing = ['workflow_inputs.email', 'missing', 'set a path, such as payload.email or record.id']
     const name = 'Form'
     assert.deepEqual(await issues('POST', '', { name, workflow_id }), [missing])
     assert.deepEqual(

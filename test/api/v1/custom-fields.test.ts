@@ -108,7 +108,11 @@ describe('/v1/custom-fields', () => {
       [{ name: 'a', type: 'json', default: 'x'.repeat(10_001) }, 'default'],
       [
         { name: 'limit', type: 'boolean', unique: true, options: ['a'], default: 'maybe', foo: 1 },
-        ...['name', 'unique', 'options', 'default', 'foo'],
+        'name',
+        'unique',
+        'options',
+        'default',
+        'foo',
       ],
       [{ name: 'A', type: 'number', options: ['x', 'X'], default: 'y' }, 'name', 'options', 'default'],
     ]
@@ -245,7 +249,10 @@ describe('/v1/custom-fields', () => {
     const query = 'limit=0&custom_fields.score[gt]=x&custom_fields.since=x&custom_fields.other=x&version=x'
     for (const list of [path, `${one}/contacts`])
       assert.deepEqual(at(await api.request('GET', `${list}?${query}`)), [
-        ...['custom_fields.score[gt]', 'custom_fields.since', 'limit', 'version'],
+        'custom_fields.score[gt]',
+        'custom_fields.since',
+        'limit',
+        'version',
       ])
     assert.deepEqual(at(await api.request('GET', `${path}?sort=custom_fields.score&order=x`)), ['order'])
     await api.request('DELETE', one)

@@ -104,7 +104,7 @@ describe('the knowledge base', () => {
     it('are refused with all errors at once', async () => {
       deepEqual(
         Object.keys(invalid(await send('POST', COLLECTIONS, { name: ' ', language: 'klingon', x: 1 }))),
-        [...['name', 'language', 'x']],
+        ['name', 'language', 'x'],
       )
       const id = await collection()
       deepEqual(invalid(await send('PATCH', `${COLLECTIONS}/${id}`, { id: 'x', language: 1 })), {
@@ -362,7 +362,9 @@ describe('the knowledge base', () => {
         equal(problems.q, 'has no word to search for')
       }
       deepEqual(Object.keys(invalid(await send('GET', '/v1/knowledge/search?limit=0&x=1'))).sort(), [
-        ...['limit', 'q', 'x'],
+        'limit',
+        'q',
+        'x',
       ])
       // Words that are too common to search for find nothing.
       deepEqual(await titles(id, 'the of'), [])

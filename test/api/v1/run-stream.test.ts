@@ -105,7 +105,8 @@ describe('the stream of a run', function () {
     assert.deepEqual(
       lines.filter((line) => !line.includes(' waiting')).sort(),
       [
-        ...['/each completed', '/last completed'],
+        '/each completed',
+        '/last completed',
         ...[0, 1, 2].flatMap((n) => [`each:${n}/body completed`, `each:${n}/wait completed`]),
       ].sort(),
     )
@@ -126,7 +127,9 @@ describe('the stream of a run', function () {
     const again = await eventsOf(open(id))
     assert.deepEqual(shown(again), [
       'run completed',
-      ...['first completed', 'wait completed', 'last completed'],
+      'first completed',
+      'wait completed',
+      'last completed',
       'end completed',
     ])
   })

@@ -114,13 +114,11 @@ describe('lists in the order of an indexed field', function () {
     assert.deepEqual(
       SORTED.map(({ entity, name }) => `${entity}.${name}`),
       [
-        ...[
-          'contacts.last_name',
-          'companies.name',
-          'deals.amount',
-          'deals.expected_close_date',
-          'tasks.due_at',
-        ],
+        'contacts.last_name',
+        'companies.name',
+        'deals.amount',
+        'deals.expected_close_date',
+        'tasks.due_at',
         'activities.occurred_at',
       ],
     )

@@ -266,8 +266,10 @@ describe('a loop', () => {
         ],
         edges: [
           body,
-          ...[edge('body', 'slow'), edge('body', 'quick')],
-          ...[edge('slow', 'join'), edge('quick', 'join')],
+          edge('body', 'slow'),
+          edge('body', 'quick'),
+          edge('slow', 'join'),
+          edge('quick', 'join'),
         ],
       })
       await run.next()

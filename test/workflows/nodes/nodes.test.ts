@@ -403,7 +403,11 @@ describe('comparing', () => {
 
   it('sorts values of all types in one order, within a type by gt and lt', () => {
     const scalar = fc.oneof(
-      ...[fc.integer(), fc.double({ noNaN: true }), fc.boolean(), fc.string(), fc.constant(null)],
+      fc.integer(),
+      fc.double({ noNaN: true }),
+      fc.boolean(),
+      fc.string(),
+      fc.constant(null),
       fc.integer().map(String),
       fc
         .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })

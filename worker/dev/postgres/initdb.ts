@@ -25,10 +25,17 @@ export async function initialise({ initdb, dataDir, runAs }: Install, password: 
     execFileSync(
       initdb,
       [
-        ...[`--pgdata=${dataDir}`, '--username=postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+        `--pgdata=${dataDir}`,
+        '--username=postgres',
+        '--auth=scram-sha-256',
+        `--pwfile=${passwordFile}`,
         // The same sort order on every system.
-        ...['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-        ...[`--lc-ctype=${utf8Locale()}`, '--no-sync'],
+        '--encoding=UTF8',
+        '--locale=C',
+        '--locale-provider=builtin',
+        '--builtin-locale=C.UTF-8',
+        `--lc-ctype=${utf8Locale()}`,
+        '--no-sync',
       ],
       { ...runAs, cwd: '/', stdio: 'pipe' },
     )

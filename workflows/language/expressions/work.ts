@@ -10,20 +10,22 @@ type Handler = (this: { context: Context }, ...values: unknown[]) => unknown
 
 /** Filters that iterate over a list; the others convert a list to text, or read its size only. */
 const BY_ITEM = new Set([
-  ...[
-    'compact',
-    'concat',
-    'find',
-    'find_index',
-    'group_by',
-    'has',
-    'map',
-    'pop',
-    'push',
-    'reject',
-    'reverse',
-  ],
-  ...['shift', 'sum', 'uniq', 'unshift', 'where'],
+  'compact',
+  'concat',
+  'find',
+  'find_index',
+  'group_by',
+  'has',
+  'map',
+  'pop',
+  'push',
+  'reject',
+  'reverse',
+  'shift',
+  'sum',
+  'uniq',
+  'unshift',
+  'where',
 ])
 const SORTING = new Set(['sort', 'sort_natural'])
 /** Filters that take the same time for every value. */

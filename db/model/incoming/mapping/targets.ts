@@ -19,7 +19,9 @@ export function targetNames(kind: TargetKind): string[] {
   return [
     ...fields.filter(([, field]) => isWritable(field)).map(([name]) => name),
     ...(fieldOf('address', kind) ? ADDRESS_PARTS.map((part) => `address.${part}`) : []),
-    ...['tags', 'external_id', 'note_content'],
+    'tags',
+    'external_id',
+    'note_content',
     ...(belongsToCompany(kind) ? ['company_name'] : []),
   ]
 }

@@ -8,8 +8,17 @@ const HOUR = 3_600_000
 
 /** Zones with changes at midnight, of half an hour, by a whole day, with odd offsets, and without any. */
 const ZONES = [
-  ...['UTC', 'Europe/Zurich', 'America/New_York', 'America/Havana', 'America/Sao_Paulo', 'Asia/Beirut'],
-  ...['Asia/Kolkata', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'Pacific/Apia', 'Africa/Cairo'],
+  'UTC',
+  'Europe/Zurich',
+  'America/New_York',
+  'America/Havana',
+  'America/Sao_Paulo',
+  'Asia/Beirut',
+  'Asia/Kolkata',
+  'Asia/Kathmandu',
+  'Australia/Lord_Howe',
+  'Pacific/Apia',
+  'Africa/Cairo',
 ]
 
 /** Labels of the local clock and calendar from Intl: `2026-03-29 02`, the date, its Monday, the month. */

@@ -12,21 +12,22 @@ const words = (text: string) => text.split(/[^\p{L}\p{N}]+/u).filter(Boolean)
 describe('the passages of a document', () => {
   it('are its sections, with the headings above them; short ones share a passage', () => {
     const markdown = [
-      ...['# Guide', long('intro'), '## [Refunds](https://a.example) ##', long('refund')],
-      ...[
-        '```',
-        '# no heading',
-        '',
-        'x',
-        '```',
-        'Other',
-        '---',
-        long('other'),
-        '# Short',
-        'a',
-        '# Tiny',
-        'b',
-      ],
+      '# Guide',
+      long('intro'),
+      '## [Refunds](https://a.example) ##',
+      long('refund'),
+      '```',
+      '# no heading',
+      '',
+      'x',
+      '```',
+      'Other',
+      '---',
+      long('other'),
+      '# Short',
+      'a',
+      '# Tiny',
+      'b',
     ].join('\n')
     deepEqual(
       passagesOf(markdown, 'markdown').map(({ heading, text }) => [
@@ -65,22 +66,26 @@ describe('the passages of a document', () => {
 
   it('hold each word once, within the limits, whatever the text', () => {
     const part = fc.constantFrom(
-      ...[
-        '# a',
-        '\n',
-        '\n\n',
-        '<p>',
-        '</p>',
-        '<li>',
-        '<h2>',
-        '<script>',
-        '</script>',
-        '<',
-        '&amp;',
-        '```',
-        '---',
-      ],
-      ...['word ', 'x'.repeat(2_000), 'A sentence. '.repeat(50), '\uE000', '\u00AD', '\0', '\r'],
+      '# a',
+      '\n',
+      '\n\n',
+      '<p>',
+      '</p>',
+      '<li>',
+      '<h2>',
+      '<script>',
+      '</script>',
+      '<',
+      '&amp;',
+      '```',
+      '---',
+      'word ',
+      'x'.repeat(2_000),
+      'A sentence. '.repeat(50),
+      '\uE000',
+      '\u00AD',
+      '\0',
+      '\r',
     )
     fc.assert(
       fc.property(
