@@ -15,7 +15,7 @@ import { isDatabaseUnavailable, sqlState } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type Failed, settle } from '../records/sets.ts'
 import { type Applied, applyAll, withFittingCustomFields } from './apply.ts'
-import { claimDeliveries, type Delivery, type DeliveryAnswer, storeDeliveries } from './deliveries.ts'
+import { claimFingerprints, type Delivery, type DeliveryAnswer, storeDeliveries } from './deliveries.ts'
 import { insertLogs } from './logs.ts'
 import type { Receiver } from './receiving.ts'
 
@@ -160,7 +160,7 @@ async function earlierAnswers(
 ): Promise<Map<Checked, DeliveryAnswer>> {
   const known = all.filter(hasId)
   const fingerprints = known.map(({ request }) => request.log.fingerprint)
-  const answers = await claimDeliveries(tx, webhook.id, fingerprints)
+  const answers = await claimFingerprints(tx, webhook.id, fingerprints)
   return new Map(known.flatMap((one, i) => (answers[i] ? [[one, answers[i]] as const] : [])))
 }
 

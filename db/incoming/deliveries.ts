@@ -19,20 +19,20 @@ export interface DeliveryAnswer {
   action: Write
 }
 
-/** Claims one delivery as `claimDeliveries` does. */
-export async function claimDelivery(
+/** Claims one fingerprint as `claimFingerprints` does. */
+export async function claimFingerprint(
   tx: Tenant,
   webhookId: string,
   fingerprint: Buffer,
 ): Promise<DeliveryAnswer | undefined> {
-  return (await claimDeliveries(tx, webhookId, [fingerprint]))[0]
+  return (await claimFingerprints(tx, webhookId, [fingerprint]))[0]
 }
 
 /**
- * Claims different deliveries for this transaction; for those that have an answer of the last 24 hours, returns it. A
- * concurrent request with the same delivery waits here until the first one commits or rolls back.
+ * Claims the fingerprints of different deliveries for this transaction; for those that have an answer of the last 24 hours,
+ * returns it. A concurrent request with the same delivery waits here until the first one commits or rolls back.
  */
-export async function claimDeliveries(
+export async function claimFingerprints(
   tx: Tenant,
   webhookId: string,
   fingerprints: Buffer[],

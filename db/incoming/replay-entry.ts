@@ -11,7 +11,7 @@ import { failureOf, REFUSALS, UNCOUNTED } from '../model/incoming/refusals.ts'
 import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { type Applied, applyMapped, withFittingCustomFields } from './apply.ts'
-import { claimDelivery, storeDeliveries } from './deliveries.ts'
+import { claimFingerprint, storeDeliveries } from './deliveries.ts'
 import { insertLog } from './logs.ts'
 import { takeIncomingQuota } from './quota.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
@@ -133,7 +133,7 @@ async function earlierOutcome(
   }
   const accepted = await acceptedEqual(tx, webhook.id, entry)
   if (accepted) return skipped(`an equal request was accepted: log entry ${accepted.id}`, accepted.record_id)
-  const claimed = has_delivery_id && fingerprint && (await claimDelivery(tx, webhook.id, fingerprint))
+  const claimed = has_delivery_id && fingerprint && (await claimFingerprint(tx, webhook.id, fingerprint))
   return claimed ? skipped('the delivery was accepted already', claimed.record_id) : undefined
 }
 
