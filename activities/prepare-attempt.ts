@@ -57,7 +57,6 @@ async function tryPreparing(
     const retry_in_ms = Math.max(1, capped.getTime() - Date.now())
     return { done: { status: 'waiting', error: RATE, retry_in_ms } }
   }
-  tx.last()
   const number = await beginAttempt(tx, delivery_id, relayId, job)
   return number === undefined ? undefined : { job, number }
 }
