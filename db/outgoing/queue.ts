@@ -189,7 +189,8 @@ export const deliveryChanges = defineQueue<ClaimedChange>({
 
 /**
  * Returns up to `limit` deliveries in progress that were not checked for `idle` (a PostgreSQL interval), nor since
- * `before`, the longest unchecked first, and marks them as checked.
+ * `before`, the longest unchecked first, and marks them as checked. It is not one of `defineQueue`: no work is queued and
+ * no lease ends. The rows of a page are those that the sweep, which one worker runs at a time, has not come to yet.
  */
 export async function claimIdleDeliveries(
   system: System,
