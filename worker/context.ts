@@ -14,7 +14,9 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import type { WorkerConfig } from './config.ts'
+import { NamespaceAttributes } from './namespace-attributes.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
 import { MOST_RUNS } from './workers.ts'
@@ -40,6 +42,7 @@ export async function createContext(config: WorkerConfig) {
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const effects = createEffects({ db, http: http.call, code, mailer, rates })
   const capacity = new RunCapacity(MOST_RUNS)
+  const attributes = new NamespaceAttributes(log)
   const relayId = randomUUID()
   return {
     config,
@@ -52,6 +55,7 @@ export async function createContext(config: WorkerConfig) {
     secretsKey: key,
     mailer,
     capacity,
+    attributes,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
     connectionOptions: temporalProfile().connectionOptions,
@@ -63,6 +67,7 @@ export async function createContext(config: WorkerConfig) {
       publicUrl,
       traces,
       recordDelay: (ms) => capacity.recordDelay(ms),
+      showsState: () => attributes.has(STATE_ATTRIBUTE),
     }),
     deliveries: createDeliver({ db, http, secretsKey: key, relayId, traces }),
     files: createFiles({ db, log }),

@@ -70,6 +70,7 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
       { namespace },
       'Temporal does not tell the id of its namespace: it cannot be checked that the database belongs to it',
     )
+  await context.attributes.check(connection.workflowService, namespace)
   const workers = await createWorkers({
     capacity: context.capacity,
     connection,
@@ -118,13 +119,14 @@ async function serveConnected(
   }
 }
 
-function queuesOf({ db, relayId, log, config, capacity, mailer, secretsKey }: WorkerContext) {
+function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secretsKey }: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
     db,
     relayId,
     taskQueue: config.TEMPORAL_TASK_QUEUE,
     log,
+    attributes,
     capacity,
     mailer,
     publicUrl,

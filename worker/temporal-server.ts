@@ -21,7 +21,7 @@ export async function describeTemporalServer(
 }
 
 /** The status PERMISSION_DENIED of gRPC. */
-const PERMISSION_DENIED = 7
+export const PERMISSION_DENIED = 7
 
 /** The answer to a call; undefined if this client may not make it. */
 async function unlessRefused<T>(call: Promise<T>): Promise<T | undefined> {

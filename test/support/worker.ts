@@ -14,11 +14,13 @@ import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.
 import { createLogger, type Logger } from '../../db/process/log.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
+import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { allQueues } from '../../worker/queues/index.ts'
 import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
+import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
@@ -61,13 +63,15 @@ export async function startWorker(
     /** Polling interval of the relay. */
     pollMs?: number
     log?: Logger
+    namespace?: string
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
   const address = process.env.TEST_TEMPORAL_ADDRESS
   if (!address) throw new Error('TEST_TEMPORAL_ADDRESS is not set')
   const connection = await NativeConnection.connect({ address })
-  const client = new Client({ connection })
+  const { namespace = 'default' } = effects
+  const client = new Client({ connection, namespace })
   const unused = () => {
     throw new Error('not part of this test')
   }
@@ -75,6 +79,8 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
+  const attributes = new NamespaceAttributes(log)
+  await attributes.check(client.workflowService, namespace)
   const activities = createActivities({
     db,
     log,
@@ -89,6 +95,7 @@ export async function startWorker(
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
+    showsState: () => attributes.has(STATE_ATTRIBUTE),
   })
   const relayId = randomUUID()
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
@@ -97,7 +104,7 @@ export async function startWorker(
     deliveries: createDeliver({ db, http: receivers, secretsKey, relayId }),
     files: createFiles({ db, log }),
     connection,
-    namespace: 'default',
+    namespace,
     taskQueue,
     shutdownGraceMs: 10_000,
     interceptors: {},
@@ -117,6 +124,7 @@ export async function startWorker(
       relayId,
       taskQueue,
       log,
+      attributes,
       capacity,
       mailer: effects.mailer,
       publicUrl: PUBLIC_URL,

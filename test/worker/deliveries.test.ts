@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
+import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { until } from '../support/deliveries.ts'
@@ -165,7 +166,7 @@ describe('deliveries on Temporal', function () {
     const queue = deliveriesQueue({
       relayId: randomUUID(),
       taskQueue: `${suite.worker.taskQueue}-deliveries`,
-      log: testLog,
+      attributes: new NamespaceAttributes(testLog),
     })
     await queue.start(suite.worker.client, { ...row, webhook_name: 'Receiver', event_name: webhook.event })
     await new Promise((resolve) => setTimeout(resolve, 500))
@@ -182,7 +183,7 @@ describe('deliveries on Temporal', function () {
     const queue = deliveriesQueue({
       relayId: randomUUID(),
       taskQueue: `${suite.worker.taskQueue}-deliveries`,
-      log: testLog,
+      attributes: new NamespaceAttributes(testLog),
     })
     const row = { ...before, webhook_name: 'Receiver', event_name: webhook.event }
     await queue.started!(db.system, [row])

@@ -4,6 +4,7 @@ import { Client } from '@temporalio/client'
 import pg from 'pg'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
 import type { ClaimedRun } from '../../db/runs/queue.ts'
+import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { runsQueue } from '../../worker/queues/runs.ts'
 import { refusal } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
@@ -155,7 +156,7 @@ describe('ends of runs', () => {
       db: suite.db,
       relayId: randomUUID(),
       taskQueue: 'nobody',
-      log: testLog,
+      attributes: new NamespaceAttributes(testLog),
       capacity: new RunCapacity(1),
     })
     const start = async (row: ClaimedRun) => {
@@ -195,7 +196,7 @@ describe('ends of runs', () => {
       relayId: randomUUID(),
       db: suite.db,
       taskQueue: 'q'.repeat(2_000),
-      log: testLog,
+      attributes: new NamespaceAttributes(testLog),
       capacity: new RunCapacity(1),
     })
     const row = rowOf(id, { organization_id: other })

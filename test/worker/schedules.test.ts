@@ -11,6 +11,7 @@ import {
   lockWorkflow,
   updateWorkflow,
 } from '../../db/workflows/workflows.ts'
+import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { schedulesQueue } from '../../worker/queues/schedules.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Trigger } from '../../workflows/language/definition.ts'
@@ -199,7 +200,11 @@ describe('runs that schedules start', function () {
     })
     const id = await scheduled(daily)
     const bare = new Client({ connection, namespace })
-    const queue = schedulesQueue({ db: suite.db, taskQueue: suite.worker.taskQueue, log: testLog })
+    const queue = schedulesQueue({
+      db: suite.db,
+      taskQueue: suite.worker.taskQueue,
+      attributes: new NamespaceAttributes(testLog),
+    })
     const row = { organization_id: suite.organizationId, workflow_id: id }
     await until('the namespace', () =>
       queue.start(bare, row).then(

@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client'
 import { failDeliveryStart, markDeliveriesStarted, type Release } from '../../db/outgoing/moves/queue.ts'
 import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/outgoing/queue.ts'
-import type { Logger } from '../../db/process/log.ts'
 import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/bundle/deliver.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
+import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import type { Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
@@ -20,13 +20,13 @@ export const deliveryWorkflowId = ({ id, releases }: Pick<Release, 'id' | 'relea
 export function deliveriesQueue({
   relayId,
   taskQueue,
-  log,
+  attributes,
 }: {
   relayId: string
   taskQueue: string
-  log: Logger
+  attributes: NamespaceAttributes
 }): Queue<ClaimedDelivery> {
-  const startWorkflow = workflowStarter(taskQueue, log)
+  const startWorkflow = workflowStarter(taskQueue, attributes)
   return {
     name: 'deliveries',
     channel: 'agx_deliveries',

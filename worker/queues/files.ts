@@ -7,9 +7,9 @@ import {
 } from '../../db/files/moves/queue.ts'
 import { type ClaimedFile, queuedFiles } from '../../db/files/queue.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
-import type { Logger } from '../../db/process/log.ts'
 import type { FileInput } from '../../workflows/bundle/files.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
+import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import type { Queue } from '../relay.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
@@ -32,9 +32,9 @@ export const fileWorkflowId = (sort: FileSort, { id, starts }: Pick<FileStart, '
 /** Imports to read, or exports to write. */
 export function filesQueue(
   sort: FileSort,
-  { taskQueue, log }: { taskQueue: string; log: Logger },
+  { taskQueue, attributes }: { taskQueue: string; attributes: NamespaceAttributes },
 ): Queue<ClaimedFile> {
-  const startWorkflow = workflowStarter(taskQueue, log)
+  const startWorkflow = workflowStarter(taskQueue, attributes)
   return {
     name: sort.table,
     channel: 'agx_files',

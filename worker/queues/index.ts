@@ -26,6 +26,7 @@ export function allQueues({
   relayId,
   taskQueue,
   log,
+  attributes,
   capacity,
   approvalLink,
   mailer,
@@ -34,7 +35,7 @@ export function allQueues({
 }: QueueDeps &
   MailDeps & { approvalLink: (approval: ApprovalKey) => string; secretsKey: SecretsKey }): Queue<unknown>[] {
   return [
-    runsQueue({ db, relayId, taskQueue, log, capacity }),
+    runsQueue({ db, relayId, taskQueue, attributes, capacity }),
     surplusRunsQueue({ db, log }),
     cancelsQueue(db),
     runCommandsQueue(db),
@@ -44,11 +45,11 @@ export function allQueues({
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
     eventsQueue({ log }),
-    deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), log }),
+    deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
     incomingReplaysQueue(db),
-    schedulesQueue({ db, taskQueue, log }),
-    ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, log })),
+    schedulesQueue({ db, taskQueue, attributes }),
+    ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, attributes })),
   ]
 }

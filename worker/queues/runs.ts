@@ -10,6 +10,7 @@ import { endRelay, seeRelay } from '../../db/runs/relays.ts'
 import type { run, testNode } from '../../workflows/bundle/index.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
+import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import type { Queue } from '../relay.ts'
 import type { RunCapacity } from '../run-capacity.ts'
 import { searchAttributes } from '../search-attributes.ts'
@@ -32,12 +33,19 @@ export interface QueueDeps {
   relayId: string
   taskQueue: string
   log: Logger
+  attributes: NamespaceAttributes
   capacity: RunCapacity
 }
 
 /** Runs of workflows and tests of nodes. */
-export function runsQueue({ db, relayId: id, taskQueue, log, capacity }: QueueDeps): Queue<ClaimedRun> {
-  const startWorkflow = workflowStarter(taskQueue, log)
+export function runsQueue({
+  db,
+  relayId: id,
+  taskQueue,
+  attributes,
+  capacity,
+}: Omit<QueueDeps, 'log'>): Queue<ClaimedRun> {
+  const startWorkflow = workflowStarter(taskQueue, attributes)
   const relay = () => ({ id, starts: STARTS, active: capacity.active })
   let beats = 0
   return {

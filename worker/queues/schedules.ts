@@ -15,9 +15,9 @@ import {
 import type { fire } from '../../workflows/bundle/index.ts'
 import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
+import type { Select } from '../namespace-attributes.ts'
 import { type Queue, Refused } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
-import { attributesFallback } from './attributes-fallback.ts'
 import type { QueueDeps } from './runs.ts'
 
 /** The note of a Schedule whose workflow is inactive. A pause with another note is an operator's, and stays. */
@@ -33,18 +33,17 @@ const CATCH_UP = '1 day'
 export function schedulesQueue({
   db,
   taskQueue,
-  log,
-}: Pick<QueueDeps, 'db' | 'taskQueue' | 'log'>): Queue<ScheduleKey> {
-  const withFallback = attributesFallback(log)
+  attributes,
+}: Pick<QueueDeps, 'db' | 'taskQueue' | 'attributes'>): Queue<ScheduleKey> {
   const told = new Map<ScheduleKey, DesiredSchedule>()
 
   const tell = (client: Client, desired: DesiredSchedule): Promise<void> =>
-    withFallback((omitAttributes) => tellTemporal(client, desired, { taskQueue, omitAttributes })).catch(
-      (error: unknown) => {
+    attributes
+      .apply(client, (select) => tellTemporal(client, desired, { taskQueue, select }))
+      .catch((error: unknown) => {
         // The SDK makes a TypeError of an invalid cron expression or time zone.
         throw error instanceof TypeError ? new Refused(error.message) : error
-      },
-    )
+      })
 
   return {
     name: 'schedules',
@@ -69,7 +68,7 @@ export function schedulesQueue({
 
 interface Options {
   taskQueue: string
-  omitAttributes: boolean
+  select: Select
 }
 
 /** Creates, updates, pauses or deletes the Schedule. Telling it again changes nothing. */
@@ -97,18 +96,14 @@ function create(client: Client, desired: DesiredSchedule, options: Options) {
   })
 }
 
-function contentOf(desired: DesiredSchedule, { taskQueue, omitAttributes }: Options) {
+function contentOf(desired: DesiredSchedule, { taskQueue, select }: Options) {
   const { organization_id, workflow_id, revision } = desired
-  const attributes = omitAttributes
-    ? {}
-    : {
-        typedSearchAttributes: [
-          { key: searchAttributes.organization, value: organization_id },
-          { key: searchAttributes.workflow, value: workflow_id },
-          { key: searchAttributes.workflowName, value: desired.workflow_name },
-          { key: searchAttributes.trigger, value: 'schedule' },
-        ],
-      }
+  const typedSearchAttributes = select([
+    { key: searchAttributes.organization, value: organization_id },
+    { key: searchAttributes.workflow, value: workflow_id },
+    { key: searchAttributes.workflowName, value: desired.workflow_name },
+    { key: searchAttributes.trigger, value: 'schedule' },
+  ])
   return {
     spec: { cronExpressions: [desired.cron ?? ''], timezone: desired.timezone ?? 'UTC' },
     policies: { overlap: ScheduleOverlapPolicy.BUFFER_ONE, catchupWindow: CATCH_UP } as const,
@@ -120,9 +115,9 @@ function contentOf(desired: DesiredSchedule, { taskQueue, omitAttributes }: Opti
       args: [{ organization_id, workflow_id, revision }] as Parameters<typeof fire>,
       staticSummary: summaryOf(`Schedule of ${desired.workflow_name}`),
       memo: { organization_id, workflow_id, workflow_version: desired.version },
-      ...attributes,
+      typedSearchAttributes,
     },
-    ...attributes,
+    typedSearchAttributes,
   }
 }
 

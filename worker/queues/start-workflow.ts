@@ -1,9 +1,8 @@
 import { type Client, type Workflow, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
 import type { SearchAttributePair } from '@temporalio/common'
 import type { Duration } from '@temporalio/common/lib/time.js'
-import type { Logger } from '../../db/process/log.ts'
+import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import { searchAttributes } from '../search-attributes.ts'
-import { attributesFallback } from './attributes-fallback.ts'
 
 /** The workflow start of a claimed row. */
 export interface Start<T extends Workflow> {
@@ -27,11 +26,9 @@ export type StartWorkflow = <T extends Workflow>(client: Client, start: Start<T>
 
 /**
  * Starts the workflows of a queue: eagerly if this process has a free slot, fairly among organizations; "already
- * started" counts as success. If the namespace lacks our search attributes, later starts omit them.
+ * started" counts as success.
  */
-export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
-  const withFallback = attributesFallback(log)
-
+export function workflowStarter(taskQueue: string, known: NamespaceAttributes): StartWorkflow {
   return async (client, options) => {
     const {
       workflow,
@@ -44,7 +41,8 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
       again = false,
       args,
     } = options
-    const start = (omitAttributes: boolean) =>
+    const all = [{ key: searchAttributes.organization, value: organizationId }, ...attributes]
+    const start = (typedSearchAttributes: SearchAttributePair[]) =>
       client.workflow.start<Workflow>(workflow, {
         taskQueue,
         workflowId,
@@ -56,15 +54,10 @@ export function workflowStarter(taskQueue: string, log: Logger): StartWorkflow {
         staticSummary: summary,
         priority: { fairnessKey: organizationId },
         ...(taskTimeout && { workflowTaskTimeout: taskTimeout }),
-        ...(!omitAttributes && {
-          typedSearchAttributes: [
-            { key: searchAttributes.organization, value: organizationId },
-            ...attributes,
-          ],
-        }),
+        typedSearchAttributes,
       })
     try {
-      await withFallback(start)
+      await known.apply(client, (select) => start(select(all)))
       return true
     } catch (error) {
       if (error instanceof WorkflowExecutionAlreadyStartedError) return false

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createImport } from '../../../db/imports/imports.ts'
+import { NamespaceAttributes } from '../../../worker/namespace-attributes.ts'
 import { FILE_SORTS, filesQueue } from '../../../worker/queues/files.ts'
 import {
   createOrganization,
@@ -17,7 +18,10 @@ describe('the queue of imports', () => {
   after(() => db?.drop())
 
   it('gives each organization two slots, oldest import first, and each import to one relay', async () => {
-    const queue = filesQueue(FILE_SORTS[0]!, { taskQueue: 'test', log: testLog })
+    const queue = filesQueue(FILE_SORTS[0]!, {
+      taskQueue: 'test',
+      attributes: new NamespaceAttributes(testLog),
+    })
     const ids: string[][] = []
     for (let organization = 0; organization < 2; organization++) {
       const organizationId = await createOrganization(db)
@@ -55,7 +59,10 @@ describe('the queue of imports', () => {
 
   it('claims an import again when its lease expires', async () => {
     await db.system('imports').update({ lease_until: db.system.raw("now() - interval '1 second'") })
-    const queue = filesQueue(FILE_SORTS[0]!, { taskQueue: 'test', log: testLog })
+    const queue = filesQueue(FILE_SORTS[0]!, {
+      taskQueue: 'test',
+      attributes: new NamespaceAttributes(testLog),
+    })
     assert.equal((await queue.claim(db.system, 1)).length, 1)
   })
 })
