@@ -47,6 +47,7 @@ export function createAdvance(deps: AdvanceDeps) {
     try {
       const answer = await answerOf(call, { ...deps, log, failedBefore })
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
+      if (isTerminatedByRow(answer)) await requestTermination(log)
       if (deps.showsState?.() === false) delete answer.state
       return answer
     } catch (error) {
@@ -126,6 +127,20 @@ async function requestCancellation(log: Logger): Promise<void> {
   const { client, info } = Context.current()
   const workflow = client.workflow.getHandle(info.workflowExecution?.workflowId ?? '')
   await workflow.cancel().catch((err) => log.warn({ err }, 'the workflow could not be cancelled in Temporal'))
+}
+
+/** Whether the run was terminated before this segment, or another Temporal run has taken it over. */
+const isTerminatedByRow = ({ commands }: SegmentAnswer) =>
+  commands.some((command) => command.type === 'end' && command.status === 'terminated' && !command.error)
+
+/** The relay found no workflow to terminate if the run was terminated while it was starting. */
+async function requestTermination(log: Logger): Promise<void> {
+  const { client, info } = Context.current()
+  const { workflowId, runId } = info.workflowExecution ?? { workflowId: '' }
+  await client.workflow
+    .getHandle(workflowId, runId)
+    .terminate('The run was terminated, or another execution continues it.')
+    .catch((err) => log.warn({ err }, 'the workflow could not be terminated in Temporal'))
 }
 
 /** Ends the run as failed, without anything that the segment did. */

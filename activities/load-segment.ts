@@ -59,7 +59,7 @@ export async function loadSegment(
   if (engine > ENGINE) throw new NeedsNewerWorker()
   if (owner === null || owner === temporalRunId) {
     if (status === 'paused') return endedAs(status, 'The run is paused.')
-    if (status !== 'queued' && status !== 'running') return endedAs(status, 'The run had ended.')
+    if (status !== 'queued' && status !== 'running') return hasEnded(status)
     return { state, reissue }
   }
   if (!newest) return undefined
@@ -80,5 +80,14 @@ export const endedAs = (
   nodes: [],
   details,
 })
+
+/** The answer for a run that has ended without this workflow; Temporal shows the same end. */
+const hasEnded = (status: EndStatus): SegmentAnswer =>
+  endedAs(
+    status,
+    'The run had ended.',
+    // `advance` terminates the workflow.
+    status === 'terminated' ? null : { code: status, message: `The run had ended as ${status}.` },
+  )
 
 const SUPERSEDED = endedAs('terminated', 'Another Temporal execution has taken over this run.')

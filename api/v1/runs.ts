@@ -244,7 +244,7 @@ export const runRoutes: Route[] = [
   ),
   change(
     'terminate',
-    'The run ends at once as `terminated`: nothing more of it is run or recorded, and its workflow in Temporal is terminated. A run that has ended is returned unchanged.',
+    'The run ends at once as `terminated`: nothing more of it is run or recorded, and its workflow in Temporal is terminated. Like `cancel`, it raises no event and starts no error workflow. A run that has ended is returned unchanged.',
     terminateRun,
   ),
   change(

@@ -8,7 +8,7 @@ import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
 import { createRun } from './runs.ts'
 
-/** A run that ends without success: failed, terminated or lost. */
+/** A run that ends without success and unwanted: failed or lost. */
 type FailedRun = RunState['run']
 
 /**

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
+import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
@@ -189,14 +190,23 @@ describe('runs that are paused', function () {
 describe('runs that are terminated', function () {
   this.timeout(30_000)
   let db: TestDatabase
+  const workers: TestWorker[] = []
+  const start = async (taskQueue?: string) => {
+    const worker = await startWorker(db, {}, taskQueue)
+    workers.push(worker)
+    return worker
+  }
   before(async () => {
     db = await createTestDatabase()
   })
-  after(() => db?.drop())
+  after(async () => {
+    for (const worker of workers) await worker.stop()
+    await db?.drop()
+  })
 
   it('end at once; their workflow ends as soon as a relay is there', async () => {
     const organizationId = await createOrganization(db)
-    const worker = await startWorker(db)
+    const worker = await start()
     const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
     for (let n = 0; (await db.system('runs').where({ id }).first()).sleeps_until === null && n < 500; n++)
       await new Promise((resolve) => setTimeout(resolve, 20))
@@ -205,13 +215,32 @@ describe('runs that are terminated', function () {
     const run = await db.system('runs').where({ id }).first()
     assert.deepEqual([run.status, run.error.code], ['terminated', 'terminated'])
     assert.equal(await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id)), false)
-    const again = await startWorker(db, {}, worker.taskQueue)
+    const again = await start(worker.taskQueue)
     const handle = again.client.workflow.getHandle(`run:${id}`)
     for (let n = 0; (await handle.describe()).status.name !== 'TERMINATED'; n++) {
       assert.ok(n < 500, 'the workflow still runs')
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     assert.equal((await db.system('runs').where({ id }).first()).status, 'terminated')
-    await again.stop()
+  })
+
+  it('are Terminated in Temporal too if their workflow starts only afterwards', async () => {
+    const organizationId = await createOrganization(db, { limits: { max_running: 0 } })
+    const worker = await start()
+    const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
+    await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id))
+    // Simulates a relay that had claimed the run.
+    const input = {
+      engine: RUN_WORKFLOW_VERSION,
+      organization_id: organizationId,
+      run_id: id,
+      starts_with: 'long',
+    }
+    const { client, taskQueue } = worker
+    const handle = await client.workflow.start('run', { taskQueue, workflowId: `run:${id}`, args: [input] })
+    await handle.result().catch(() => {})
+    assert.equal((await handle.describe()).status.name, 'TERMINATED')
+    const events = await db.system('events').where({ organization_id: organizationId })
+    assert.deepEqual(events, [])
   })
 })

@@ -231,7 +231,7 @@ describe('runs that wait', () => {
     assert.equal((await untilRun(db, id)).status, 'terminated')
     assert.deepEqual(await nodes(id), { long: 'cancelled' })
     const raised = await db.system('events').where({ subject_id: id, name: 'workflow.failed' })
-    assert.equal(raised.length, 1)
+    assert.deepEqual(raised, [])
   })
 
   it('hold runs above the concurrency limit of their workflow', async () => {

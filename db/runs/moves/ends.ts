@@ -125,19 +125,22 @@ async function endRun(
   )
   const run = rows[0]?.run
   if (!run) return false
-  const error = status === 'cancelled' ? move.error : await startErrorWorkflow(tx, run, move)
+  const error = isWanted(status) ? move.error : await startErrorWorkflow(tx, run, move)
   if (error !== move.error)
     await tx
       .trx('runs')
       .where({ organization_id, id })
       .update({ error: JSON.stringify(error) })
-  if (run.kind === 'run' && status !== 'cancelled')
+  if (run.kind === 'run' && !isWanted(status))
     await insertEvents(belowRun(tx, run), [runEvent(run, status, { error })])
   await afterEnd(tx, run, status)
   // A slot is free.
   tx.wake('agx_runs')
   return true
 }
+
+/** Whether somebody ended the run on purpose: that is no failure, so no event tells of it and no error workflow starts. */
+const isWanted = (status: EndStatus) => status === 'cancelled' || status === 'terminated'
 
 /** The effects of the end of a run outside of a segment. */
 async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promise<void> {
