@@ -4,7 +4,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
-import { belowRun, traceRun } from '../db/process/traces/runs.ts'
+import { belowRun, reportRunEnd } from '../db/process/traces/runs.ts'
 import { endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { recordFailure } from '../db/runs/state.ts'
@@ -156,7 +156,7 @@ async function endReduced(
   const { state } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`, error)
   const end = await withErrorWorkflow(tx, state.run, { status: 'failed' as const, outputs: undefined, error })
-  traceRun(tx, state.run, 'failed')
+  reportRunEnd(tx, state.run, 'failed')
   await recordSegment(belowRun(tx, state.run), input.run_id, {
     temporal_run_id: temporalRun.id,
     segment: input.segment,

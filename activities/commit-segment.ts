@@ -6,7 +6,7 @@ import { gathering, type Tenant } from '../db/postgres/tenancy.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
-import { belowNode, belowRun, traceNode, traceRun } from '../db/process/traces/runs.ts'
+import { belowNode, belowRun, reportRunEnd, traceNode } from '../db/process/traces/runs.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
@@ -208,7 +208,8 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   const requested = await beginNewWaits(work, withoutCancelled(result.waits, cancelled))
   const endsFamily = end !== undefined && (run.parent_run_id !== null || hasWaits)
   const cancelsWaits = !end && cancelled.length > 0
-  if (tx.spans) traceSegment(work, result.nodes, end)
+  if (tx.spans) traceSegment(work, result.nodes)
+  if (end) reportRunEnd(tx, run, end.status)
   await recordSegment(belowRun(tx, run), run.id, {
     temporal_run_id: work.temporalRun.id,
     segment: input.segment,
@@ -254,12 +255,8 @@ function endEvents(run: RunState['run'], end: SegmentResult['end']): NewEvent[] 
   return end && end.status !== 'cancelled' ? [runEvent(run, end.status, end)] : []
 }
 
-/** Records the spans of the light nodes that ended in a segment, and of the run if it ended. */
-function traceSegment(
-  { tx, state: { run }, program }: Work,
-  nodes: RunNode[],
-  end: SegmentResult['end'],
-): void {
+/** Records the spans of the light nodes that ended in a segment. */
+function traceSegment({ tx, state: { run }, program }: Work, nodes: RunNode[]): void {
   for (const node of nodes)
     if (node.ended_at !== null && program.nodes[node.node_id]?.effect !== 'external')
       traceNode(tx, run, node, {
@@ -268,5 +265,4 @@ function traceSegment(
         failed: node.status === 'failed',
         calls: false,
       })
-  if (end) traceRun(tx, run, end.status)
 }

@@ -3,13 +3,9 @@ import type { ActivityInterceptorsFactory } from '@temporalio/worker'
 import type { Metrics } from '../db/process/metrics.ts'
 
 /**
- * Counts every activity; also the ends of runs and the attempts of deliveries, from the results of their activities.
+ * Counts every activity; also the attempts of deliveries, from the results of their activities.
  */
-export function countActivities({
-  activities,
-  runsEnded,
-  deliveryAttempts,
-}: Metrics): ActivityInterceptorsFactory {
+export function countActivities({ activities, deliveryAttempts }: Metrics): ActivityInterceptorsFactory {
   return ({ info: { activityType: type } }) => {
     const delivers = type === 'deliverOnce' || type === 'deliverUntilDone'
     return {
@@ -21,7 +17,6 @@ export function countActivities({
           try {
             const result = await next(input)
             count('completed')
-            if (type === 'advance') for (const status of endsOf(result)) runsEnded.inc({ status })
             if (delivers) deliveryAttempts.inc({ outcome: outcomeOf(result) })
             return result
           } catch (error) {
@@ -35,12 +30,6 @@ export function countActivities({
       },
     }
   }
-}
-
-/** The end status in the answer of a segment, if it ended its run. */
-function endsOf(answer: unknown): string[] {
-  const { commands } = answer as { commands: { type: string; status?: string }[] }
-  return commands.flatMap(({ type, status }) => (type === 'end' && status ? [status] : []))
 }
 
 function outcomeOf(answer: unknown): string {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import type { Actor } from '../model/actor.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
@@ -37,6 +38,8 @@ export interface Database {
   readonly notifier: Notifier
   readonly url: string
   poolUse(): { tenant: PoolUse; system: PoolUse }
+  /** Calls `listener` for each run that this process has ended, after the commit. */
+  onRunEnd(listener: (status: EndStatus) => void): void
   tenant<T>(
     organizationId: string,
     actor: Actor,
@@ -78,26 +81,30 @@ export function connect(options: ConnectOptions): Database {
   const app = pool(options, 'agx_app', size, watchdog)
   const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), watchdog)
   const notifier = new Notifier(system)
+  const runEndListeners: ((status: EndStatus) => void)[] = []
   const poolUse = () => ({ tenant: useOf(app), system: useOf(system) })
   return {
     system,
     notifier,
     url: options.url,
     poolUse,
+    onRunEnd: (listener) => void runEndListeners.push(listener),
     async tenant(organizationId, actor, work, trace, tenantOptions) {
-      const { result, wakes, spans } = await retryOnDeadlock(async () => {
+      const { result, wakes, runEnds, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const spans = options.traces && new PendingSpans(trace && parentIn(trace))
         const traced = spans && { spans }
+        const runEnds: EndStatus[] = []
         const result = await transaction(
           app,
           organizationId,
-          (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), ...traced }),
+          (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), runEnds, ...traced }),
           { traceId: trace?.traceId, ...tenantOptions },
         )
-        return { result, wakes, spans }
+        return { result, wakes, runEnds, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
+      for (const status of runEnds) for (const listener of runEndListeners) listener(status)
       for (const [channel, payload] of wakes.all()) notifier.send(channel, payload)
       return result
     },

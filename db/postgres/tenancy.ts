@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import type { Actor } from '../model/actor.ts'
 import type { PendingSpans } from '../model/spans.ts'
 import type { RowsStatement } from './gather.ts'
@@ -47,6 +48,8 @@ export interface Tenant {
   later(statement: RowsStatement): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
+  /** The end statuses of the runs that end in this transaction; counted once it has committed. */
+  readonly runEnds: EndStatus[]
   /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
   readonly spans?: PendingSpans
 }
@@ -61,6 +64,7 @@ export const tenantOf = (
   organizationId,
   actor,
   gathers: false,
+  runEnds: [],
   wake: (channel, payload) => wakes.add(channel, payload),
 })
 
@@ -100,15 +104,16 @@ export const gathering = (tx: Tenant): Tenant => ({ ...tx, gathers: true })
 
 /** Runs `work` in a savepoint: if it throws, its writes are rolled back and the transaction continues. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  const { trx, spans } = tx
-  const before = spans?.length ?? 0
+  const { trx, spans, runEnds } = tx
+  const before = { spans: spans?.length ?? 0, runEnds: runEnds.length }
   await trx.raw('savepoint agx')
   try {
     const result = await work({ ...tx, last() {}, gathers: false })
     await trx.raw('release savepoint agx')
     return result
   } catch (error) {
-    spans?.truncate(before)
+    spans?.truncate(before.spans)
+    runEnds.length = before.runEnds
     await trx.raw('rollback to savepoint agx; release savepoint agx')
     throw error
   }

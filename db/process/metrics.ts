@@ -41,6 +41,13 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
       this.inc(deps.log.dropped)
     },
   })
+  const runsEnded = new Counter({
+    name: 'agx_runs_ended_total',
+    help: 'Runs that ended, by end status.',
+    registers,
+    labelNames: ['status'] as const,
+  })
+  deps.db.onRunEnd((status) => runsEnded.inc({ status }))
   if (deps.queues) registerQueues(deps.db, registers)
 
   return {
@@ -50,12 +57,6 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
       registers,
       labelNames: ['method', 'route', 'status'] as const,
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    }),
-    runsEnded: new Counter({
-      name: 'agx_runs_ended_total',
-      help: 'Runs that ended, by end status.',
-      registers,
-      labelNames: ['status'] as const,
     }),
     deliveryAttempts: new Counter({
       name: 'agx_delivery_attempts_total',

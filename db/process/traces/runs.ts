@@ -28,8 +28,9 @@ export const belowNode = (
 const below = (tx: Tenant, { id, trace_id }: Pick<Run, 'id' | 'trace_id'>, parent: string): Tenant =>
   tx.spans && trace_id ? { ...tx, spans: tx.spans.below(id, { traceId: trace_id, parent }) } : tx
 
-/** Records the span of a run that ends in this transaction. */
-export function traceRun(tx: Tenant, run: Run, status: EndStatus): void {
+/** Reports a run that ends in this transaction: for the metric `agx_runs_ended_total`, and its span. */
+export function reportRunEnd(tx: Tenant, run: Run, status: EndStatus): void {
+  if (run.trigger.type !== 'node_test') tx.runEnds.push(status)
   if (!tx.spans || !run.trace_id || run.trigger.type === 'node_test') return
   tx.spans.add(
     {

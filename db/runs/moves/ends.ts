@@ -4,7 +4,7 @@ import { insertEvents } from '../../events/outbox.ts'
 import { runEvent } from '../../model/runs/run-event.ts'
 import { isOpenRun } from '../../model/runs/statuses.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
-import { belowRun, traceRun } from '../../process/traces/runs.ts'
+import { belowRun, reportRunEnd } from '../../process/traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
@@ -144,7 +144,7 @@ const isWanted = (status: EndStatus) => status === 'cancelled' || status === 'te
 
 /** The effects of the end of a run outside of a segment. */
 async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promise<void> {
-  traceRun(tx, run, status)
+  reportRunEnd(tx, run, status)
   await tx
     .trx('run_nodes')
     .where({ organization_id: tx.organizationId, run_id: run.id })
