@@ -122,10 +122,7 @@ response only shows what would change.`,
     params,
     body: replayBody,
     example: { since: '2026-01-01T00:00:00.000Z' },
-    response: {
-      status: 201,
-      schema: z.union([previewSchema, replaySchema]).meta({ id: 'IncomingReplayResult' }),
-    },
+    response: { status: 201, schema: replaySchema, preview: previewSchema },
     handler: (request) => (request.body.log_id === undefined ? replayPeriod(request) : replayEntry(request)),
   }),
   ...replayRoutes<Replay>({
@@ -148,7 +145,7 @@ response only shows what would change.`,
 ]
 
 async function replayPeriod(request: Request) {
-  const { body, params, tenant, doNotStore } = request
+  const { body, params, tenant, asPreview } = request
   const { webhook_id } = params
   const draft = body.field_mapping ?? null
   await webhookWith(request, draft)
@@ -157,7 +154,7 @@ async function replayPeriod(request: Request) {
     return tenant(async (tx) =>
       present(await getReplay(tx, webhook_id, await createReplay(tx, webhook_id, period, draft))),
     )
-  doNotStore()
+  asPreview()
   const { ids, ...counts } = await tenant(async (tx) => ({
     total: await previewReplay(tx, webhook_id, period),
     ...(await countIneffective(tx, webhook_id, period)),
@@ -167,10 +164,10 @@ async function replayPeriod(request: Request) {
 }
 
 async function replayEntry(request: Request) {
-  const { body, params, tenant, doNotStore, caller } = request
+  const { body, params, tenant, asPreview, caller } = request
   const { log_id: logId, field_mapping: draft = null, dry_run } = body
   if (dry_run) {
-    doNotStore()
+    asPreview()
     const entry = { log_id: logId!, include: [], since: null, until: null, total: 1, incomplete: 0 }
     const shown = await preview(request, entry, [logId!])
     return { ...shown, skipped: shown.examples.filter(({ outcome }) => outcome === 'skipped').length }

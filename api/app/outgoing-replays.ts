@@ -79,13 +79,13 @@ webhook at a time. With \`dry_run\` the response only has the number of events.`
     params,
     body: replayBody,
     example: { since: '2026-01-01T00:00:00.000Z' },
-    response: { status: 201, schema: z.union([previewSchema, replaySchema]).meta({ id: 'ReplayResult' }) },
-    handler: ({ params: { webhook_id }, body, tenant, doNotStore }) =>
+    response: { status: 201, schema: replaySchema, preview: previewSchema },
+    handler: ({ params: { webhook_id }, body, tenant, asPreview }) =>
       tenant(async (tx) => {
         const period: Period = { include: body.include, ...periodOf(body) }
         if (!body.dry_run)
           return present(await getReplay(tx, webhook_id, await createReplay(tx, webhook_id, period)))
-        doNotStore()
+        asPreview()
         const total = await previewReplay(tx, webhook_id, period)
         return { object: 'replay_preview', dry_run: true, webhook_id, ...period, total }
       }),

@@ -23,7 +23,7 @@ export class Exchange implements RouteRequest {
   commitEarly: ((answer: unknown) => Promise<void>) | undefined
   /** Set by `runOnce`: a retry needs the response, so a disconnect does not abort keyed requests. */
   keyed = false
-  stored = true
+  isPreview = false
   /** The headers that the handler set. */
   readonly handlerHeaders: Record<string, string> = {}
   private readonly ctx: Koa.Context
@@ -121,7 +121,7 @@ export class Exchange implements RouteRequest {
     this.ctx.res.setHeader(name, value)
   }
 
-  doNotStore = (): void => {
-    this.stored = false
+  asPreview = (): void => {
+    this.isPreview = true
   }
 }

@@ -128,7 +128,7 @@ async function respond(
   const { status, body } = key
     ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
     : { status: response.status, body: JSON.stringify(await execute()) }
-  ctx.status = status
+  ctx.status = request.isPreview ? 200 : status
   ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
   ctx.body = body
 }

@@ -119,7 +119,8 @@ function claimAndExecute(
     request.transaction = { ...tx, last() {} }
     const handling = execute()
     const { answer, provisional } = await Promise.race([early.answer.promise, handling.then(asFinal)])
-    if (request.stored) await storeAnswer(tx, identity, answerOf(request, status, answer), { provisional })
+    if (!request.isPreview)
+      await storeAnswer(tx, identity, answerOf(request, status, answer), { provisional })
     return { handling }
   })
 }
@@ -158,7 +159,7 @@ async function finish(
   }, RENEW_MS)
   try {
     const answer = answerOf(request, status, await handling)
-    if (early.answer.settled && request.stored)
+    if (early.answer.settled && !request.isPreview)
       await inTransaction(request, (tx) => storeAnswer(tx, identity, answer))
     return answer
   } finally {

@@ -129,6 +129,20 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
                   },
                 },
       },
+      ...('preview' in response && response.preview
+        ? {
+            200: {
+              description: 'A preview: nothing has happened.',
+              headers: headersOf(route),
+              content: {
+                'application/json': {
+                  schema: shapes.answer(response.preview, `${name}Preview`),
+                  ...examples.of(`${exampled}Preview`),
+                },
+              },
+            },
+          }
+        : {}),
       ...Object.fromEntries(errorsOf(route).map((status) => [status, errorResponse(status)])),
     },
   }

@@ -42,7 +42,13 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   bodyLimit?: number
   /** `file`: the handler returns a `FileAnswer` of this type instead of JSON. */
   response:
-    | { status: 200 | 201; schema: z.ZodType; description?: string }
+    | {
+        status: 200 | 201
+        schema: z.ZodType
+        description?: string
+        /** With status 201: the schema of a preview, which is answered with 200. */
+        preview?: z.ZodType
+      }
     | { status: 200; file: 'text/csv'; description?: string }
     /** The handler returns an `EventStream`. */
     | { status: 200; stream: 'text/event-stream'; description?: string }
@@ -139,8 +145,8 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   /** The client's address, behind TRUSTED_PROXIES. */
   clientIp: string
   setHeader(name: string, value: string): void
-  /** Excludes this response, such as a preview, from storage under the Idempotency-Key. */
-  doNotStore(): void
+  /** Declares the response a preview: status 200, and not stored under the Idempotency-Key. */
+  asPreview(): void
 }
 
 /** Infers the types of `handler` from the schemas; the route table has the type `Route`. */

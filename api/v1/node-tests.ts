@@ -104,7 +104,7 @@ export const nodeTestRoutes: Route[] = [
 
 type TestRequest = Pick<
   RouteRequest,
-  'caller' | 'requireScopes' | 'deps' | 'signal' | 'tenant' | 'commit' | 'doNotStore'
+  'caller' | 'requireScopes' | 'deps' | 'signal' | 'tenant' | 'commit' | 'asPreview'
 >
 
 export interface WantedTest {
@@ -117,7 +117,7 @@ export interface WantedTest {
 
 /** Tests a node, or previews its test. */
 export async function testNode(
-  { caller, requireScopes, deps, signal, tenant, commit, doNotStore }: TestRequest,
+  { caller, requireScopes, deps, signal, tenant, commit, asPreview }: TestRequest,
   { node_type, config, inputs, confirm }: WantedTest,
 ) {
   const type = requireNodeType(node_type)
@@ -131,7 +131,7 @@ export async function testNode(
     .check(config, catalogue)
     .map(({ path, message }) => `${['config', ...path].join('.')}: ${message}.`)
   if (!confirm) {
-    doNotStore()
+    asPreview()
     const { env, secrets } = await tenant(getWorkflowSettings)
     const node = { type: node_type, title: type.title, effect, config }
     const warnings = [

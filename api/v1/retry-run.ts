@@ -99,7 +99,7 @@ for runs.`,
       })
       request.setHeader('ETag', `"${prepared.workflow.version}"`)
       if (runId !== undefined) return answerStarted(request, runId, prepared.workflow, seconds)
-      request.doNotStore()
+      request.asPreview()
       return previewOf(prepared, request.deps.config)
     },
   }),

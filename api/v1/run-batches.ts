@@ -85,12 +85,12 @@ export const runBatchRoutes: Route[] = [
 happens: the response is a preview with their number. A confirmed batch contains the runs that match at that moment; it is processed in
 the background, each run once. \`from_start\` and \`version\` are those of a retry.`,
     body: request,
-    response: { status: 201, schema: z.union([preview.schema, batch]).meta({ id: 'RunBatchResult' }) },
+    response: { status: 201, schema: batch, preview: preview.schema },
     example: { action: 'retry', filter: { status: ['failed'], q: 'connection refused' }, confirm: true },
-    handler: async ({ body, tenant, doNotStore }) => {
+    handler: async ({ body, tenant, asPreview }) => {
       const wanted = batchOf(body)
       if (!body.confirm) {
-        doNotStore()
+        asPreview()
         const { count, run_ids } = await tenant((tx) => previewBatch(tx, wanted))
         return preview.answer({ action: body.action, count, run_ids })
       }

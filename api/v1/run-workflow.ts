@@ -120,7 +120,7 @@ async function run(
     (confirm && wanted.current && (await startKnown(request, inputs, wanted.current))) ||
     (await startRead(request, inputs, confirm, wanted))
   request.setHeader('ETag', `"${workflow.version}"`)
-  if (preview) request.doNotStore()
+  if (preview) request.asPreview()
   return preview ?? answerStarted(request, runId!, workflow, seconds)
 }
 

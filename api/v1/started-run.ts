@@ -46,7 +46,7 @@ export function warningsOf(program: Program, ids: string[], config: ApiConfig): 
 
 export type StartRequest = Pick<
   RouteRequest,
-  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'oneStatement' | 'setHeader' | 'commit' | 'doNotStore'
+  'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'oneStatement' | 'setHeader' | 'commit' | 'asPreview'
 >
 
 /** Responds with a queued run: at once, or after its end, at most `seconds` later. */

@@ -33,7 +33,12 @@ interface Call {
   /** Default: the example of the document. */
   body?: unknown
   headers?: Record<string, string>
+  /** The response is a preview: 200 where the operation answers 201. */
+  preview?: true
 }
+
+/** The start of a replay's period. */
+const SINCE = '2026-01-01T00:00:00.000Z'
 
 const document: OpenApi = openApi(routes, appRoutes, '/')
 const operations = new Map<string, { method: string; path: string; operation: Operation }>(
@@ -69,7 +74,10 @@ describe('the example responses of the document', function () {
   })
 
   /** Calls an operation with the example of its request. */
-  async function call(id: string, { params = {}, query = '', body, headers = {} }: Call = {}): Promise<Json> {
+  async function call(
+    id: string,
+    { params = {}, query = '', body, headers = {}, preview }: Call = {},
+  ): Promise<Json> {
     const { method, path, operation } = operations.get(id)!
     const [type, media] =
       Object.entries((operation.requestBody?.content ?? {}) as Record<string, Json>)[0] ?? []
@@ -84,7 +92,8 @@ describe('the example responses of the document', function () {
         headers: { ...(type ? { 'Content-Type': type } : {}), ...(isSession ? session : {}), ...headers },
       },
     )
-    const expected = Object.keys(operation.responses).find((status) => status.startsWith('2'))
+    const declared = Object.keys(operation.responses).filter((status) => status.startsWith('2'))
+    const expected = preview ? '200' : declared.at(-1)
     assert.equal(String(answer.status), expected, `${id}: ${JSON.stringify(answer.body)}`)
     // A new session, or a new cookie of the session.
     if (isSession && answer.body.csrf_token && answer.headers.has('set-cookie'))
@@ -98,8 +107,9 @@ describe('the example responses of the document', function () {
   /** Like `call`, and records the response as the example. */
   async function example(id: string, options: Call = {}): Promise<Json> {
     const answer = await call(id, options)
-    assert.ok(!(id in answers), `${id} is called twice`)
-    answers[id] = normalize(shortened(answer))
+    const name = options.preview ? `${id}Preview` : id
+    assert.ok(!(name in answers), `${id} is called twice`)
+    answers[name] = normalize(shortened(answer))
     return answer
   }
 
@@ -135,10 +145,11 @@ describe('the example responses of the document', function () {
     await signUps()
     await knowledge()
 
+    const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
     assert.deepEqual(
       [...Object.keys(answers), ...twins].sort(),
-      [...operations.keys()].sort(),
+      [...operations.keys(), ...previews].sort(),
       'every operation was called, or has the handler of one that was',
     )
     const { [RECEIVER]: received, ...recorded } = answers
@@ -344,6 +355,7 @@ describe('the example responses of the document', function () {
     await example('proposeIncomingMapping', { params })
     await example('previewIncomingMapping', { params })
     await example('captureIncomingWebhookSample', { params })
+    await example('createIncomingReplay', { params, preview: true, body: { since: SINCE, dry_run: true } })
     const { id: replay_id } = await example('createIncomingReplay', { params })
     for (const verb of ['pause', 'resume', 'get', 'stop'])
       await example(`${verb}IncomingReplay`, { params: { ...params, replay_id } })
@@ -373,6 +385,7 @@ describe('the example responses of the document', function () {
     await example('rotateOutgoingWebhookSecret', { params })
     const test = await example('testOutgoingWebhook', { params })
     await example('cancelDelivery', { params: { delivery_id: test.id } })
+    await example('createReplay', { params, preview: true, body: { since: SINCE, dry_run: true } })
     const { id: replay_id } = await example('createReplay', { params })
     for (const operation of ['pauseReplay', 'resumeReplay', 'getReplay', 'stopReplay'])
       await example(operation, { params: { ...params, replay_id } })
@@ -414,6 +427,7 @@ describe('the example responses of the document', function () {
     await example('listRuns', { query: '?limit=1' })
     await example('retryRun', { params: { run_id }, headers })
     await example('streamRun', { params: { run_id } })
+    await example('createRunBatch', { preview: true, body: { action: 'retry' } })
     const { batch_id } = await example('createRunBatch')
     await example('getRunBatch', { params: { batch_id } })
     await waits()

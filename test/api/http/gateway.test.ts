@@ -48,13 +48,13 @@ describe('the gateway', () => {
         secret: z.string().max(3).optional(),
       }),
       response: { status: 201, schema: thing },
-      async handler({ body, query, tenant, commit, doNotStore }) {
+      async handler({ body, query, tenant, commit, asPreview }) {
         const [id] = await tenant((tx) =>
           insertEvents(tx, [{ name: 'thing.created', data: { id: '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10' } }]),
         )
         if (query.mode === 'conflict') throw conflict('taken')
         if (query.mode === 'broken') throw new Error('a secret of the inside')
-        if (query.mode === 'preview') doNotStore()
+        if (query.mode === 'preview') asPreview()
         if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' })
         if (query.mode === 'slow' || query.mode === 'early')
           await new Promise<void>((resolve) => {

@@ -114,7 +114,7 @@ describe('changes of runs', () => {
     await end(runs[0]!, 'failed')
     await end(runs[1]!, 'completed')
     const wanted = { action: 'retry', filter: { workflow_id: workflowId } }
-    const { preview } = await call('POST', '/v1/run-batches', wanted, 201)
+    const { preview } = await call('POST', '/v1/run-batches', wanted, 200)
     assert.deepEqual(preview, { action: 'retry', count: 1, run_ids: [runs[0]] })
     assert.deepEqual(await suite.db.system('run_batches'), [])
     const batch = await call('POST', '/v1/run-batches', { ...wanted, confirm: true }, 201)
