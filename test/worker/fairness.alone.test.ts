@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-
+import { createLogger } from '../../db/process/log.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, type TestDatabase, testActor } from '../support/database.ts'
@@ -45,7 +45,9 @@ const countOf = async (db: TestDatabase, organizationId: string, statuses: strin
 
 describe('a backlog of one organization', function () {
   this.timeout(60_000 + BACKLOG * 200)
+  const warnings: string[] = []
   const suite = withWorker({
+    log: createLogger('worker', 'warn', { write: (line: string) => void warnings.push(line) }),
     http: async () => {
       await new Promise((resolve) => setTimeout(resolve, CALL_MS))
       return httpResponse({ status: 200 })
@@ -89,7 +91,7 @@ describe('a backlog of one organization', function () {
       )
       if (now > ended) [ended, since] = [now, Date.now()]
     }
-    const failed = await suite.db.system('run_claims').where('attempts', '>', 1)
-    assert.deepEqual(failed, [])
+    // The relay warns of each start that fails.
+    assert.deepEqual(warnings, [])
   })
 })
