@@ -1,6 +1,6 @@
 import type Koa from 'koa'
 import { AppError } from '../db/model/errors.ts'
-import { METRICS_TYPE, mayReadMetrics } from '../db/process/metrics.ts'
+import { isFromOperator, METRICS_TYPE } from '../db/process/metrics.ts'
 import { answersLink } from './app/link-page.ts'
 import { appRealm } from './app/realm.ts'
 import { appRoutes } from './app/route-table.ts'
@@ -40,7 +40,7 @@ export function createApp(deps: AppDeps): Koa {
       ctx.body = readiness
     },
     '/metrics': async (ctx) => {
-      if (!mayReadMetrics(ctx.req, deps.config.METRICS_TOKEN))
+      if (!isFromOperator(ctx.req, deps.config.METRICS_TOKEN))
         throw new AppError(
           'unauthorized',
           'the metrics need METRICS_TOKEN as bearer token, or a request from this machine',

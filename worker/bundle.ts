@@ -5,20 +5,31 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { DataConverter } from '@temporalio/common'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
 const SOURCES = fileURLToPath(new URL('../workflows/', import.meta.url))
 
 /**
  * The path of the workflow bundle, which is built if the sources or the SDK have changed. A child process builds it:
- * webpack would keep some 100 MB of the worker's memory.
+ * webpack would keep some 100 MB of the worker's memory. Another failure converter makes another bundle.
  */
-export async function workflowBundle(dataDir: string): Promise<string> {
+export async function workflowBundle(
+  dataDir: string,
+  { failureConverterPath }: Pick<DataConverter, 'failureConverterPath'> = {},
+): Promise<string> {
   const folder = join(dataDir, 'bundles')
-  const path = join(folder, `${await fingerprint()}.js`)
+  const kind = failureConverterPath === undefined ? '' : '-encoded'
+  const path = join(folder, `${await fingerprint()}${kind}.js`)
   if (await exists(path)) return path
   await mkdir(folder, { recursive: true })
-  await promisify(execFile)(process.execPath, ['--import', 'tsx', fileURLToPath(import.meta.url), path])
+  await promisify(execFile)(process.execPath, [
+    '--import',
+    'tsx',
+    fileURLToPath(import.meta.url),
+    path,
+    ...(failureConverterPath ? [failureConverterPath] : []),
+  ])
   return path
 }
 
@@ -39,11 +50,14 @@ const exists = (path: string) =>
   )
 
 /** Runs in the child process. Writes to a temporary file and renames it: a partial bundle is never visible. */
-async function build(path: string): Promise<void> {
-  const { code } = await bundleWorkflowCode({ workflowsPath: join(SOURCES, 'bundle/index.ts') })
+async function build(path: string, failureConverterPath: string | undefined): Promise<void> {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(SOURCES, 'bundle/index.ts'),
+    ...(failureConverterPath !== undefined && { failureConverterPath }),
+  })
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, code)
   await rename(temporary, path)
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await build(process.argv[2]!)
+if (process.argv[1] === fileURLToPath(import.meta.url)) await build(process.argv[2]!, process.argv[3])

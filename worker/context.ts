@@ -8,7 +8,7 @@ import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { connect } from '../db/postgres/connect.ts'
-import { databaseUrls, secretsKey } from '../db/process/config.ts'
+import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -16,7 +16,9 @@ import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import type { WorkerConfig } from './config.ts'
+import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
+import { EncryptionCodec } from './payload-codec.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
 import { MOST_RUNS } from './workers.ts'
@@ -42,7 +44,9 @@ export async function createContext(config: WorkerConfig) {
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const effects = createEffects({ db, http: http.call, code, mailer, rates })
   const capacity = new RunCapacity(MOST_RUNS)
-  const attributes = new NamespaceAttributes(log)
+  const keys = payloadKeys(config)
+  const dataConverter = dataConverterOf(keys)
+  const attributes = new NamespaceAttributes(log, { hidesNames: keys.encrypt !== undefined })
   const relayId = randomUUID()
   return {
     config,
@@ -56,6 +60,9 @@ export async function createContext(config: WorkerConfig) {
     mailer,
     capacity,
     attributes,
+    dataConverter,
+    codec:
+      config.PAYLOAD_KEY || config.PAYLOAD_KEYS_TO_OPEN.length > 0 ? new EncryptionCodec(keys) : undefined,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
     connectionOptions: temporalProfile().connectionOptions,

@@ -4,11 +4,13 @@ import { isMigrated } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { type Database, ping } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
-import { METRICS_TYPE, mayReadMetrics } from '../db/process/metrics.ts'
+import { isFromOperator, METRICS_TYPE } from '../db/process/metrics.ts'
 import { requireTemporalAnswers } from '../db/process/temporal-answers.ts'
 import { bounded } from './bounded.ts'
+import { answerCodec, type CodecEndpoint } from './codec-endpoint.ts'
 
 const TIMEOUT_MS = 2_000
+const CODEC = '/codec/'
 const CACHE_MS = 2_000
 /** temporal.api.enums.v1.TaskQueueType. */
 const WORKFLOW_QUEUE = 1
@@ -43,6 +45,8 @@ export async function serveHealth(options: {
   /** In Prometheus' text format. */
   metrics: () => Promise<string>
   metricsToken: string | undefined
+  /** Absent: nothing in Temporal is encrypted. */
+  codec?: CodecEndpoint | undefined
 }): Promise<Health> {
   let watched: Watched | undefined
   const confirmed: Confirmed = new WeakSet()
@@ -58,6 +62,8 @@ export async function serveHealth(options: {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     if (path === '/healthz') return answer(200, { status: 'alive' })
     if (path === '/metrics') return answerMetrics(request, response, options)
+    if (options.codec && path?.startsWith(CODEC))
+      return answerCodec(request, response, path.slice(CODEC.length), options.codec)
     if (path !== '/readyz') return answer(404, { error: { type: 'not_found', message: 'not found' } })
     const checks = await cachedChecks()
     if (options.stopping.aborted) return answer(503, { status: 'stopping', checks })
@@ -88,7 +94,7 @@ async function answerMetrics(
   response: ServerResponse,
   { metrics, metricsToken }: { metrics: () => Promise<string>; metricsToken: string | undefined },
 ): Promise<void> {
-  if (!mayReadMetrics(request, metricsToken)) {
+  if (!isFromOperator(request, metricsToken)) {
     response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
     return
   }

@@ -20,6 +20,12 @@ async function main(): Promise<void> {
     stopping: stopping.signal,
     metrics: context.metricsText,
     metricsToken: config.METRICS_TOKEN,
+    codec: context.codec && {
+      codec: context.codec,
+      token: config.CODEC_TOKEN,
+      uiOrigin: config.TEMPORAL_UI_URL && new URL(config.TEMPORAL_UI_URL).origin,
+      log: context.log,
+    },
   })
   stopOnSignals(context, stopping)
   await serve(context, health, stopping.signal)

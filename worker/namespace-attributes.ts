@@ -18,12 +18,16 @@ export type Select = (pairs: SearchAttributePair[]) => SearchAttributePair[]
 export class NamespaceAttributes {
   private lacking: string[] = []
   private readonly log: Logger
+  /** Search attributes are never encrypted: where payloads are, the names of workflows stay out of them. */
+  private readonly hidesNames: boolean
 
-  constructor(log: Logger) {
+  constructor(log: Logger, { hidesNames = false } = {}) {
     this.log = log
+    this.hidesNames = hidesNames
   }
 
   has(name: string): boolean {
+    if (this.hidesNames && name === searchAttributes.workflowName.name) return false
     return !this.lacking.includes(name)
   }
 

@@ -40,7 +40,7 @@ interface Connected {
  * the process keeps running, is not ready on /readyz, and reconnects with backoff. Throws ConfigError.
  */
 export async function serve(context: WorkerContext, health: Health, stopping: AbortSignal): Promise<void> {
-  const bundle = await workflowBundle(context.config.DATA_DIR)
+  const bundle = await workflowBundle(context.config.DATA_DIR, context.dataConverter)
   for (let delay = MIN_DELAY_MS; !stopping.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
     try {
       const connected = await connectWorkers(context, bundle)
@@ -76,6 +76,7 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
     connection,
     namespace,
     taskQueue: config.TEMPORAL_TASK_QUEUE,
+    dataConverter: context.dataConverter,
     bundle,
     activities: context.activities,
     deliveries: context.deliveries,
@@ -94,10 +95,10 @@ async function serveConnected(
   health: Health,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { db, log, config } = context
+  const { db, log, config, dataConverter } = context
   const namespace = config.TEMPORAL_NAMESPACE
   const taskQueue = config.TEMPORAL_TASK_QUEUE
-  const client = new Client({ connection, namespace })
+  const client = new Client({ connection, namespace, dataConverter })
   const relay = new Relay({ db, client, log, queues: queuesOf(context) })
   const sweep = new Sweep({ db, client, log })
   const running = Promise.all(workers.map((worker) => worker.run()))

@@ -1,3 +1,4 @@
+import type { DataConverter } from '@temporalio/common'
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
@@ -21,6 +22,8 @@ export interface WorkersOptions {
   interceptors: NonNullable<WorkerOptions['interceptors']>
   /** Measures the segments of the first worker. */
   capacity: RunCapacity
+  /** How payloads and failures are stored; default: in plain text. */
+  dataConverter?: DataConverter
   /** Records the stacks that the query `__stack_trace` ("Call Stack" in the Temporal UI) returns. */
   stackTraces?: boolean
 }
@@ -86,11 +89,12 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
 const POLLS = 16
 
 function createAll(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, taskQueue } = options
+  const { connection, namespace, taskQueue, dataConverter = {} } = options
   const shared = {
     ...ACTIVATION,
     connection,
     namespace,
+    dataConverter,
     workflowBundle: { codePath: options.bundle },
     workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5, maximum: POLLS },
     activityTaskPollerBehavior: { type: 'autoscaling', initial: 5, maximum: POLLS },
@@ -132,6 +136,7 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
       ...ACTIVATION,
       connection,
       namespace,
+      dataConverter,
       interceptors: shared.interceptors,
       shutdownGraceTime: shared.shutdownGraceTime,
       shutdownForceTime: shared.shutdownForceTime,

@@ -34,11 +34,19 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const
 
-const SECRETS_KEY_RULE = '32 bytes in base64: `openssl rand -base64 32`'
-const isSecretsKey = (key: string) => Buffer.from(key, 'base64').length === 32
+const KEY_RULE = '32 bytes in base64: `openssl rand -base64 32`'
+const has32Bytes = (key: string) => Buffer.from(key, 'base64').length === 32
 
 const isOrigin = (text: string) =>
   text === '*' || (/^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text)
+
+const key = () => z.string().refine(has32Bytes, `must be ${KEY_RULE}`)
+const keys = () =>
+  z
+    .string()
+    .default('')
+    .transform((list) => list.split(/[\s,]+/).filter(Boolean))
+    .refine((list) => list.every(has32Bytes), `must be a comma-separated list, each of ${KEY_RULE}`)
 
 /**
  * What docs/configuration.md says of a variable; `npm run docs` writes its tables. `unset` says what holds without the
@@ -100,9 +108,7 @@ export const sharedVariables = z.object({
         'connections per process for tenant transactions; a second pool for other queries has half as many',
       ),
     ),
-  SECRETS_KEY: z
-    .string()
-    .refine(isSecretsKey, `must be ${SECRETS_KEY_RULE}`)
+  SECRETS_KEY: key()
     .optional()
     .meta(
       about(
@@ -110,17 +116,12 @@ export const sharedVariables = z.object({
         'generated, in `DATA_DIR`',
       ),
     ),
-  SECRETS_KEYS_TO_OPEN: z
-    .string()
-    .default('')
-    .transform((list) => list.split(/[\s,]+/).filter(Boolean))
-    .refine((keys) => keys.every(isSecretsKey), `must be a comma-separated list, each of ${SECRETS_KEY_RULE}`)
-    .meta(
-      about(
-        'comma-separated further keys, which open what they sealed and seal nothing ' +
-          '([Another SECRETS_KEY](people-and-keys.md#another-secrets_key))',
-      ),
+  SECRETS_KEYS_TO_OPEN: keys().meta(
+    about(
+      'comma-separated further keys, which open what they sealed and seal nothing ' +
+        '([Another SECRETS_KEY](people-and-keys.md#another-secrets_key))',
     ),
+  ),
   PUBLIC_URL: httpUrl
     .optional()
     .meta(
@@ -320,6 +321,28 @@ export const workerVariables = z.object({
           '"2026-01-05", "rates": {"USD": 1.2}}`; it is read when a node needs it, at most once an hour',
       ),
     ),
+  PAYLOAD_KEY: key()
+    .optional()
+    .meta(
+      about(
+        'key that encrypts what workflows, activities and their errors leave in Temporal: 32 bytes in base64 ' +
+          '([Encrypted histories](operations.md#encrypted-histories))',
+        'it is stored in plain text; it holds ids, titles and error messages',
+      ),
+    ),
+  PAYLOAD_KEYS_TO_OPEN: keys().meta(
+    about('comma-separated further keys, which open what they encrypted and encrypt nothing'),
+  ),
+  CODEC_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .optional()
+    .meta(
+      about(
+        'bearer token of `/codec` of the worker, which decrypts payloads for the UI and the CLI of Temporal',
+        'only direct requests from this machine are answered',
+      ),
+    ),
   WORKFLOW_STACK_TRACES: flag
     .default(false)
     .meta(
@@ -418,6 +441,22 @@ export function secretsKey(
   const further = settings.SECRETS_KEYS_TO_OPEN.map((key) => Buffer.from(key, 'base64'))
   return [sealingKey(settings), ...further]
 }
+
+/** The keys of payloads in Temporal, each of 32 bytes. */
+export interface PayloadKeys {
+  /** Absent: payloads are stored in plain text. */
+  encrypt?: Buffer
+  /** Further keys, which only decrypt. */
+  open: Buffer[]
+}
+
+export const payloadKeys = ({
+  PAYLOAD_KEY,
+  PAYLOAD_KEYS_TO_OPEN,
+}: Pick<z.output<typeof workerVariables>, 'PAYLOAD_KEY' | 'PAYLOAD_KEYS_TO_OPEN'>): PayloadKeys => ({
+  ...(PAYLOAD_KEY !== undefined && { encrypt: Buffer.from(PAYLOAD_KEY, 'base64') }),
+  open: PAYLOAD_KEYS_TO_OPEN.map((text) => Buffer.from(text, 'base64')),
+})
 
 /**
  * `SECRETS_KEY`. Outside production it defaults to a key that is generated on first use and kept in the data folder.

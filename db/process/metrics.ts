@@ -115,10 +115,9 @@ loopback.addAddress('::1', 'ipv6')
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']
 
 /**
- * Whether a request may read the metrics: with METRICS_TOKEN as its bearer token. Without METRICS_TOKEN, from this
- * machine.
+ * Whether an operator's request is allowed: with the given token as its bearer token; without one, from this machine.
  */
-export function mayReadMetrics({ headers, socket }: IncomingMessage, token: string | undefined): boolean {
+export function isFromOperator({ headers, socket }: IncomingMessage, token: string | undefined): boolean {
   if (token !== undefined) return isEqual(headers.authorization ?? '', `Bearer ${token}`)
   const address = socket.remoteAddress ?? ''
   const local = loopback.check(address, address.includes(':') ? 'ipv6' : 'ipv4')

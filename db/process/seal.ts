@@ -18,13 +18,31 @@ export const allKeys = (keys: SecretsKey): readonly [Buffer, ...Buffer[]] =>
  * @returns `v1.<key id>.<base64url of iv, tag and ciphertext>`; equal texts give different results.
  */
 export function seal(keys: SecretsKey, plaintext: string, owner = ''): string {
-  const [key] = allKeys(keys)
   const header = headerOf(keys)
+  const sealed = sealBytes(allKeys(keys)[0], Buffer.from(plaintext), boundTo(header, owner))
+  return `${header}.${sealed.toString('base64url')}`
+}
+
+/**
+ * Encrypts bytes (AES-256-GCM). @param boundTo what `openBytes` must be given, too. @returns iv, tag and ciphertext.
+ */
+export function sealBytes(key: Buffer, bytes: Uint8Array, boundTo: Buffer): Buffer {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
-  cipher.setAAD(boundTo(header, owner))
-  const text = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
-  return `${header}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')}`
+  cipher.setAAD(boundTo)
+  const ciphertext = Buffer.concat([cipher.update(bytes), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), ciphertext])
+}
+
+/** Decrypts the output of `sealBytes`. Throws if it was altered, or sealed with another key or for something else. */
+export function openBytes(key: Buffer, sealed: Uint8Array, boundTo: Buffer): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+  decipher.setAAD(boundTo)
+  decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+  const bytes = decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES))
+  return Buffer.concat([bytes, decipher.final()])
 }
 
 /** The prefix of all envelopes sealed with these keys. */
@@ -39,18 +57,11 @@ export function open(keys: SecretsKey, sealed: string, owner = ''): string {
   if (version !== VERSION || !id || !payload) throw new Error('this is not a sealed secret')
   const key = allKeys(keys).find((candidate) => keyId(candidate) === id)
   if (!key) throw new Error(`the secret was sealed with another SECRETS_KEY (${id})`)
-  const bytes = Buffer.from(payload, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
-    authTagLength: TAG_BYTES,
-  })
-  decipher.setAAD(boundTo(`${version}.${id}`, owner))
-  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
-  const text = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES))
-  return Buffer.concat([text, decipher.final()]).toString('utf8')
+  return openBytes(key, Buffer.from(payload, 'base64url'), boundTo(`${version}.${id}`, owner)).toString()
 }
 
 const boundTo = (header: string, owner: string) => Buffer.from(owner === '' ? header : `${header}.${owner}`)
 
 /** Identifies a key without revealing it. */
-const keyId = (key: Buffer) =>
+export const keyId = (key: Buffer) =>
   createHash('sha256').update('agx seal key id').update(key).digest('hex').slice(0, 8)

@@ -11,9 +11,11 @@ import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
+import type { PayloadKeys } from '../../db/process/config.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
+import { dataConverterOf } from '../../worker/data-converter.ts'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { allQueues } from '../../worker/queues/index.ts'
 import { Relay } from '../../worker/relay.ts'
@@ -64,6 +66,7 @@ export async function startWorker(
     pollMs?: number
     log?: Logger
     namespace?: string
+    payloadKeys?: PayloadKeys
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
@@ -71,7 +74,8 @@ export async function startWorker(
   if (!address) throw new Error('TEST_TEMPORAL_ADDRESS is not set')
   const connection = await NativeConnection.connect({ address })
   const { namespace = 'default' } = effects
-  const client = new Client({ connection, namespace })
+  const dataConverter = dataConverterOf(effects.payloadKeys ?? { open: [] })
+  const client = new Client({ connection, namespace, dataConverter })
   const unused = () => {
     throw new Error('not part of this test')
   }
@@ -79,7 +83,7 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
-  const attributes = new NamespaceAttributes(log)
+  const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
   await attributes.check(client.workflowService, namespace)
   const activities = createActivities({
     db,
@@ -109,7 +113,8 @@ export async function startWorker(
     shutdownGraceMs: 10_000,
     interceptors: {},
     stackTraces: effects.stackTraces ?? false,
-    bundle: await testBundle(),
+    dataConverter,
+    bundle: await testBundle(dataConverter),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, PUBLIC_URL, approval)
