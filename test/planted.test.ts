@@ -14,10 +14,19 @@ import {
   searchFolder,
   searchText,
 } from './support/planted.ts'
+import './support/worker.ts'
 
 /** The search that fails every test file whose secrets leak must itself be able to fail. */
 describe('planted secrets', () => {
   const foundIn = (place: RegExp) => assert.throws(assertNoLeaks, place)
+
+  it('are asked for by the hook after each file, also where a file starts workers', function () {
+    const { _afterAll: hooks } = this.test!.parent!.parent as unknown as { _afterAll: { fn: unknown }[] }
+    assert.ok(
+      hooks.some(({ fn }) => fn === assertNoLeaks),
+      'the hook has another copy of planted.ts',
+    )
+  })
 
   it('are found in texts as they are, in base64 and in hexadecimal, and in keys', () => {
     const secret = planted('abc')
