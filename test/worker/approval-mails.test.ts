@@ -120,7 +120,10 @@ describe('the mails of an approval', function () {
     equal((await answer(pathIn(escalated!))).status, 200)
     await untilRun(db, id)
     const { length } = await rows(id)
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    // The first reminder of a later one.
+    const other = await ask({ assignees: ['other@example.com'], remind_every: '1s' })
+    await received('other@example.com', 2)
+    await decide(other)
     equal((await rows(id)).length, length)
     equal(smtp.received.filter((mail) => mail.to.includes('head@example.com')).length, 1)
   })

@@ -20,14 +20,21 @@ describe('control requests that meet', function () {
   let gate: (input: SegmentInput) => Promise<void>
   let held: Promise<void>
   let calls: number
+  /** Segments in progress. */
+  let advancing = 0
 
   const start = (taskQueue?: string) =>
     startWorker(
       db,
       {
         advance: (advance) => async (input) => {
-          await gate(input)
-          return advance(input)
+          advancing += 1
+          try {
+            await gate(input)
+            return await advance(input)
+          } finally {
+            advancing -= 1
+          }
         },
         http: async () => {
           calls += 1
@@ -100,7 +107,7 @@ describe('control requests that meet', function () {
     await until(async () => (await workflow(id).describe()).status.name !== 'RUNNING')
     // The segment goes on in the worker after Temporal has ended the workflow.
     await until(async () => (await row(id)).workflow_command === null)
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await until(() => advancing === 0)
     assert.equal((await row(id)).status, 'terminated')
     assert.equal(calls, 0)
     assert.deepEqual(await nodeStatuses(db, id), { pause: 'cancelled' })

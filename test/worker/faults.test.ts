@@ -127,7 +127,7 @@ describe('runs while something is broken', () => {
     this.timeout(40_000)
     answer = async () => {
       await outage.begin()
-      setTimeout(() => outage.end(), 4_000)
+      setTimeout(() => outage.end(), 1_000)
       return ok
     }
     const id = await queueRun(db, organizationId, {

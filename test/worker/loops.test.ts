@@ -68,6 +68,13 @@ describe('loops', function () {
   })
   const count = async (table: string, where: object) =>
     Number((await db.system(table).where(where).count())[0]!.count)
+  function hold() {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    return { held, release: () => release() }
+  }
   async function until(what: () => Promise<boolean> | boolean): Promise<void> {
     for (const end = Date.now() + 15_000; !(await what()); ) {
       assert.ok(Date.now() < end, 'it took too long')
@@ -236,9 +243,10 @@ describe('loops', function () {
 
   it('stop at an item that fails, cancel the calls in progress, and fail the run', async () => {
     let cancelled = false
+    const { held, release } = hold()
     answer = async (url) => {
       if (url.endsWith('/1')) throw new NodeError('connection_refused', 'Nobody there.')
-      await sleep(url.endsWith('/0') ? 3_000 : 0)
+      if (url.endsWith('/0')) await held
     }
     around = (advance) => async (input) => {
       const result = await advance(input)
@@ -259,6 +267,7 @@ describe('loops', function () {
     const run = await untilRun(db, id)
     assert.equal((run.outputs!.error as { code: string }).code, 'connection_refused')
     assert.ok(cancelled)
+    release()
     assert.deepEqual(
       await db.system('run_iterations').where({ run_id: id }).orderBy('index').pluck('status'),
       ['cancelled', 'failed'],
@@ -317,7 +326,8 @@ describe('loops', function () {
   })
 
   it('are cancelled in the middle', async () => {
-    answer = () => sleep(5_000)
+    const { held, release } = hold()
+    answer = () => held
     const id = await queueRun(
       db,
       organizationId,
@@ -338,13 +348,11 @@ describe('loops', function () {
     )
     assert.equal(await count('run_iterations', { run_id: id, status: 'cancelled' }), 2)
     assert.equal(await count('run_loops', { run_id: id, open: true }), 0)
+    release()
   })
 
   it('go on where they were if Temporal has lost them', async () => {
-    let release = () => {}
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const { held, release } = hold()
     answer = (url) => (url.endsWith('/2') ? held : Promise.resolve())
     const id = await queueRun(
       db,

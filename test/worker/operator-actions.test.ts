@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import proto from '@temporalio/proto'
 import { createMany } from '../../db/records/create.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
@@ -200,8 +200,17 @@ describe('an operator in Temporal', function () {
     on.receiver.behave(500)
     const id = await on.raise(await on.createWebhook({ retry_schedule: [3_600] }))
     const { next_attempt_at } = await on.waiting(id)
+    const activity = async () => {
+      const { raw } = await worker.client.workflow.getHandle(`delivery:${id}`).describe()
+      return raw.pendingActivities?.[0]
+    }
+    await until(async () => (await activity())?.scheduledTime)
+    const startedAt = async () => JSON.stringify((await activity())?.lastStartedTime)
+    const before = await startedAt()
     await until(() => quiet(resetActivity(`delivery:${id}`, 'deliverUntilDone')))
-    await sleep(2_000)
+    await until(async () => (await startedAt()) !== before)
+    const { PENDING_ACTIVITY_STATE_SCHEDULED: waits } = proto.temporal.api.enums.v1.PendingActivityState
+    await until(async () => (await activity())?.state === waits)
     const after = await on.get(id)
     assert.deepEqual([after.next_attempt_at, after.attempt_count], [next_attempt_at, 1])
     assert.equal((await on.app('POST', `/deliveries/${id}/retry`)).status, 200)

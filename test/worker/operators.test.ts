@@ -6,6 +6,7 @@ import { Sweep } from '../../worker/sweep.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, testActor } from '../support/database.ts'
+import { untilHeartbeats } from '../support/heartbeats.ts'
 import { until } from '../support/journey.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { historyOf, queueRun, testLog, untilRun } from '../support/worker.ts'
@@ -172,10 +173,13 @@ describe('an operator in Temporal', function () {
 
   it('pauses an activity during its attempt, which still counts', async () => {
     let calls = 0
-    answer = async (signal) => {
+    let release = () => {}
+    answer = (signal) => {
       calls++
-      await sleep(6_000, undefined, { signal })
-      return ok
+      return new Promise((resolve, reject) => {
+        release = () => resolve(ok)
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
     }
     const id = await queueRun(suite.db, suite.organizationId, { nodes: [call] })
     while (calls === 0) await sleep(50)
@@ -185,6 +189,8 @@ describe('an operator in Temporal', function () {
       type: 'api_request',
       identity: 'test',
     })
+    await untilHeartbeats(suite.worker.client, `run:${id}`)
+    release()
     assert.deepEqual([(await untilRun(suite.db, id, undefined, 20_000)).status, calls], ['completed', 1])
   })
 })

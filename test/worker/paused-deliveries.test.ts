@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Sweep } from '../../worker/sweep.ts'
 import { until } from '../support/deliveries.ts'
+import { untilHeartbeats } from '../support/heartbeats.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 import { testLog } from '../support/worker.ts'
 
@@ -19,10 +19,6 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
   /** The row is written before Temporal knows the activity of the retries. */
   const pause = (id: string) =>
     until(() => on.worker.client.workflowService.pauseActivity(target(id)).catch(() => false as const))
-  const heartbeat = async (id: string) => {
-    const { raw } = await on.worker.client.workflow.getHandle(`delivery:${id}`).describe()
-    return JSON.stringify(raw.pendingActivities?.[0]?.lastHeartbeatTime)
-  }
   const unpause = (id: string) => on.worker.client.workflowService.unpauseActivity(target(id))
 
   it('says so, is not woken, leaves its slot to others, and continues when unpaused', async () => {
@@ -37,7 +33,8 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
     })
     on.receiver.behave()
     for (let n = 0; n < 3; n++) assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
-    await sleep(3_000)
+    const { next_attempt_at } = await on.get(id)
+    await until(async () => Date.now() > Date.parse(next_attempt_at))
     assert.equal((await on.ended(await on.raise(webhook))).status, 'succeeded')
     const paused = await on.get(id)
     assert.deepEqual([paused.status, paused.held_for, paused.attempt_count], ['delivering', 'operator', 1])
@@ -53,15 +50,13 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
     const release = on.receiver.hold()
     await until(async () => (await on.get(id)).attempt_count === 2)
     await pause(id)
-    // By the answer to a heartbeat the worker learns of the pause.
-    for (const _ of [1, 2]) {
-      const last = await heartbeat(id)
-      await until(async () => (await heartbeat(id)) !== last)
-    }
+    await untilHeartbeats(on.worker.client, `delivery:${id}`)
     release()
     await until(async () => (await on.get(id)).held_for === 'operator')
-    on.receiver.behave()
-    await sleep(2_000)
+    // The retry of another, which failed later, has been made.
+    on.receiver.behave(500)
+    const other = await on.raise(await on.createWebhook({ retry_schedule: [1] }))
+    assert.equal((await on.ended(other)).attempt_count, 2)
     assert.equal((await on.get(id)).attempt_count, 2)
     await unpause(id)
     assert.equal((await on.ended(id)).status, 'succeeded')

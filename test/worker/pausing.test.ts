@@ -56,10 +56,11 @@ describe('runs that are paused', function () {
       edges: [edge('pause', 'next')],
     })
     await asleep(id)
+    const { sleeps_until: wakesAt } = await row(id)
     await move(pauseRun, id)
     await untilRun(db, id, ['paused'])
     await until(async () => (await statusInTemporal(id)) === 'COMPLETED')
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await until(() => Date.now() > wakesAt.getTime())
     assert.deepEqual(await nodes(id), { pause: 'waiting' })
     await move(unpauseRun, id)
     assert.equal((await untilRun(db, id)).status, 'completed')

@@ -380,7 +380,13 @@ describe('the gateway', () => {
     it('keeps the key in progress for as long as the process waits', async () => {
       const headers = { 'Idempotency-Key': 'early and long' }
       const first = post({ name: 'abc' }, headers, 'early')
-      await new Promise((resolve) => setTimeout(resolve, 3_500))
+      const leases = new Set<number>()
+      // The first lease and two renewals.
+      while (leases.size < 3) {
+        const row = await db.system('idempotency_keys').where({ key: 'early and long' }).first()
+        if (row) leases.add(row.locked_until.getTime())
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
       assert.equal(
         (await post({ name: 'abc' }, headers, 'early')).body.error?.type,
         'idempotency_in_progress',
