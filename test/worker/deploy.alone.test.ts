@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import type { temporal } from '@temporalio/proto'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
@@ -18,6 +19,8 @@ import { startProcess, type TestProcess } from '../support/process.ts'
 import { historyOf, queueRun, untilRun } from '../support/worker.ts'
 
 const delay = (time: string): NodeSpec => ({ id: 'pause', type: 'delay', config: { for: time } })
+/** Waits for the signal `go`. */
+const HOLD: NodeSpec = { id: 'hold', type: 'wait_for_signal', config: { name: 'go' } }
 const save = (id: string): NodeSpec => ({
   id,
   type: 'crm_manager',
@@ -68,18 +71,25 @@ describe('a deploy of the next version of the worker', function () {
     return worker
   }
 
-  /** Two effects on own data around a wait and a call. @param pause a duration. */
-  const shape = (pause: string, more: NodeSpec[] = []): Pick<Definition, 'nodes' | 'edges'> => {
+  /** Two effects on own data around a wait and a call. */
+  const shape = (pause: NodeSpec, more: NodeSpec[] = []): Pick<Definition, 'nodes' | 'edges'> => {
     const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: on.receiver.url } }
-    const nodes = [save('before'), delay(pause), call, ...more, save('after')]
-    return { nodes, edges: nodes.slice(1).map(({ id }, n) => edge(nodes[n]!.id, id)) }
+    const nodes = [save('before'), pause, call, ...more, save('after')]
+    const edges = nodes.slice(1).map(({ id }, n) => edge(nodes[n]!.id, id))
+    edges[1]!.handle = pause === HOLD ? 'received' : 'success'
+    return { nodes, edges }
   }
-  const queue = (pause: string) => queueRun(on.db, on.api.organizationId, shape(pause))
+  const queue = (pause: NodeSpec) => queueRun(on.db, on.api.organizationId, shape(pause))
+  const release = (id: string) =>
+    on.db.tenant(on.api.organizationId, testActor, (tx) => sendSignal(tx, id, { name: 'go', payload: null }))
+  /** How many of these runs have ended. */
+  const endedOf = async (ids: string[]) =>
+    (await on.db.system('runs').whereIn('id', ids).whereNotNull('ended_at')).length
 
   /**
    * Saves and runs a workflow as the api of the next version does: with its node type, and its engine in the program.
    */
-  const queueNext = (pause: string): Promise<string> =>
+  const queueNext = (pause: NodeSpec): Promise<string> =>
     on.db.tenant(on.api.organizationId, testActor, async (tx) => {
       const set: NodeSpec = { id: 'set', type: 'set_fields', config: { fields: { value: 1 } } }
       const definition: Definition = {
@@ -135,23 +145,28 @@ describe('a deploy of the next version of the worker', function () {
 
   it('ends every run and delivery of a stream that goes on throughout', async () => {
     const older = await start()
-    // Their waits end after the older worker has stopped.
-    const ids = [await queue('20s'), await queue('25s')]
+    // They wait until the older worker has stopped.
+    const held = [await queue(HOLD), await queue(HOLD)]
+    const ids = [...held]
     const needNext: string[] = []
     let open = true
     const stream = (async () => {
       for (let n = 0; open; n++, await sleep(300)) {
-        ids.push(await queue(`${[10, 1_000, 5_000][n % 3]}ms`))
-        if (n % 5 === 0) needNext.push(await queueNext('500ms'))
+        ids.push(await queue(delay(`${[10, 1_000, 5_000][n % 3]}ms`)))
+        if (n % 5 === 0) needNext.push(await queueNext(delay('500ms')))
       }
     })()
-    await sleep(2_000)
+    await until('runs that the older worker has ended', async () => (await endedOf(ids)) >= 3 || undefined)
+    for (const id of held)
+      await until('its wait', () => on.db.system('run_waits').where({ run_id: id }).first())
     for (const id of needNext) assert.equal((await run(id)).status, 'queued', 'it needs the next version')
     const newer = await start(next)
-    await sleep(4_000)
+    await until('a run of the next version', async () => (await endedOf(needNext)) >= 1 || undefined)
     const { code } = await older.stop()
     assert.equal(code, 0, older.output())
-    await sleep(2_000)
+    for (const id of held) await release(id)
+    const after = ids.length
+    await until('runs that began without the older worker', () => ids.length >= after + 3 || undefined)
     open = false
     await stream
 
@@ -167,11 +182,11 @@ describe('a deploy of the next version of the worker', function () {
 
   it('can be rolled back: what the next version has started waits until it is back', async () => {
     const newer = await start(next)
-    const ids = [await queue('3s'), await queueNext('3s')]
+    const ids = [await queue(delay('3s')), await queueNext(delay('3s'))]
     for (const id of ids) await until('the wait', async () => (await run(id)).sleeps_until ?? undefined)
     await newer.stop('SIGKILL')
     const older = await start()
-    await assertComplete(await queue('10ms'))
+    await assertComplete(await queue(delay('10ms')))
     ids.push(await startAsNext())
     for (const id of ids)
       await until(
@@ -192,7 +207,7 @@ describe('a deploy of the next version of the worker', function () {
     // With this limit no relay claims it.
     const limits = JSON.stringify({ max_running: 0 })
     await on.db.system('organizations').where({ id: on.api.organizationId }).update({ limits })
-    const id = await queue('10ms')
+    const id = await queue(delay('10ms'))
     await client.workflow.start('run', {
       taskQueue,
       workflowId: `run:${id}`,

@@ -121,8 +121,8 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     const schedule = temporal.schedule.getHandle(scheduleIdOf(workflows.schedule!))
     await until('the schedule', () => schedule.describe())
     await schedule.trigger()
-    const second = () => Math.floor(Date.now() / 1_000)
-    const triggeredIn = second()
+    const currentSecond = () => Math.floor(Date.now() / 1_000)
+    const triggeredIn = currentSecond()
     const open = [
       'parallel/a',
       'parallel/b',
@@ -169,7 +169,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     stack.kill('api')
     killedAt = Date.now()
     // Temporal fires the schedule while there is no worker. Runs of a schedule are unique by their time, in seconds.
-    await until('the next second', () => (second() > triggeredIn ? true : undefined))
+    await until('the next second', () => (currentSecond() > triggeredIn ? true : undefined))
     await schedule.trigger()
     service.release()
 
