@@ -12,7 +12,7 @@ import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
 import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
-import { until } from '../support/journey.ts'
+import { until as untilWithin } from '../support/journey.ts'
 import { edge } from '../support/nodes.ts'
 import { NEXT, writeNextVersion } from '../support/other-version.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
@@ -21,6 +21,9 @@ import { historyOf, queueRun, untilRun } from '../support/worker.ts'
 const delay = (time: string): NodeSpec => ({ id: 'pause', type: 'delay', config: { for: time } })
 /** Waits for the signal `go`. */
 const HOLD: NodeSpec = { id: 'hold', type: 'wait_for_signal', config: { name: 'go' } }
+/** Processes start while the machine is busy. */
+const until = <T>(what: string, read: () => Promise<T | undefined> | T | undefined) =>
+  untilWithin(what, read, 90)
 const save = (id: string): NodeSpec => ({
   id,
   type: 'crm_manager',
@@ -36,6 +39,8 @@ describe('a deploy of the next version of the worker', function () {
   let client: Client
   let taskQueue: string
   const workers: TestProcess[] = []
+  /** Whether the stream of runs goes on. */
+  let open = false
 
   before(async () => {
     on = await startDeliveries()
@@ -49,6 +54,7 @@ describe('a deploy of the next version of the worker', function () {
     on.receiver.behave()
   })
   afterEach(async () => {
+    open = false
     await Promise.all(workers.splice(0).map((worker) => worker.stop('SIGKILL')))
   })
   after(async () => {
@@ -149,7 +155,7 @@ describe('a deploy of the next version of the worker', function () {
     const held = [await queue(HOLD), await queue(HOLD)]
     const ids = [...held]
     const needNext: string[] = []
-    let open = true
+    open = true
     const stream = (async () => {
       for (let n = 0; open; n++, await sleep(300)) {
         ids.push(await queue(delay(`${[10, 1_000, 5_000][n % 3]}ms`)))
