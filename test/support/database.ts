@@ -19,9 +19,10 @@ export interface TestDatabase extends Database {
 }
 
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const template = await ensureTemplate()
+  template ??= ensureTemplate()
   const name = `agx_test_${randomBytes(6).toString('hex')}`
-  await admin((client) => client.query(`create database ${name} template ${template}`))
+  const source = await template
+  await admin((client) => client.query(`create database ${name} template ${source}`))
   const db = connect({ url: urlOf(name), poolSize: 8, applicationName: 'agx test' })
   return {
     ...db,
@@ -93,6 +94,9 @@ async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>
     await client.end()
   }
 }
+
+/** The template of this process's databases. */
+let template: Promise<string> | undefined
 
 /** Created once per state of the migrations, so that an edited migration never uses an old template. */
 async function ensureTemplate(): Promise<string> {
