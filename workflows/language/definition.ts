@@ -25,7 +25,38 @@ export type Trigger =
   | { type: 'manual' }
   | { type: 'event'; events: string[]; when?: string }
   | { type: 'webhook' }
-  | { type: 'schedule'; cron: string; timezone: string }
+  | ({ type: 'schedule' } & ScheduleSpec)
+
+/** What happens at a time of a schedule while an earlier run of it is still open: the names of Temporal Schedules. */
+export const OVERLAP_POLICIES = [
+  'skip',
+  'buffer_one',
+  'buffer_all',
+  'cancel_other',
+  'terminate_other',
+  'allow_all',
+] as const
+export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]
+
+/** The times of a schedule, and what it does at them. Has either `cron` or `every`. Durations are texts such as `15m`. */
+export interface ScheduleSpec {
+  cron?: string
+  /** The interval, counted from 1970 on. */
+  every?: string
+  /** Shifts the times of an interval. */
+  offset?: string
+  /** Of `cron`. */
+  timezone: string
+  /** Absent: runs may overlap, and of the times that an outage missed two are started at most. */
+  overlap?: OverlapPolicy
+  /** How long after its time a missed run is still started. */
+  catchup_window?: string
+  /** Each run starts up to so much after its time. */
+  jitter?: string
+}
+
+/** The default of `catchup_window`. */
+export const CATCHUP_WINDOW = '1d'
 
 export interface InputSpec {
   type: 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
@@ -73,7 +104,12 @@ export interface Definition {
   /** The outputs of the run; values are placeholders. */
   outputs: Record<string, unknown>
   /** `error_workflow`: the name or id of the workflow that a failed run starts. */
-  settings: { concurrency?: number | ConcurrencySpec; timeout?: string; error_workflow?: string }
+  settings: {
+    concurrency?: number | ConcurrencySpec
+    timeout?: string
+    expected_within?: string
+    error_workflow?: string
+  }
 }
 
 /** What one loop does after an item failed. */
@@ -133,6 +169,8 @@ export interface Program {
     /** What happens to a run above the limit; absent: it waits. */
     on_limit?: 'skip' | 'cancel_running'
     timeout_ms?: number
+    /** A run that is open for longer is late. */
+    expected_ms?: number
     error_workflow?: string
   }
 }

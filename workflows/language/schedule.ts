@@ -12,7 +12,7 @@ interface Field {
   words?: string[]
 }
 
-const FIELDS: Field[] = [
+export const FIELDS: readonly Field[] = [
   { name: 'minute', least: 0, most: 59 },
   { name: 'hour', least: 0, most: 23 },
   { name: 'day of the month', least: 1, most: 31 },
@@ -45,7 +45,7 @@ export function neverFires(cron: string): boolean {
 }
 
 /** The values that a valid field names, in the order of its list. */
-function valuesOf(part: string, field: Field): number[] {
+export function valuesOf(part: string, field: Field): number[] {
   return part.split(',').flatMap((item) => {
     const [range = '', step] = item.split('/')
     const [from, to] = range === '*' ? [field.least, field.most] : rangeOf(range, step !== undefined, field)
