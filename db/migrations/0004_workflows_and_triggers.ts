@@ -39,6 +39,7 @@ export async function up(knex: Knex): Promise<void> {
       engine integer generated always as (cast(program ->> 'engine' as integer)) stored,
       concurrency integer generated always as (cast(program #>> '{settings,concurrency}' as integer)) stored,
       on_limit text generated always as (program #>> '{settings,on_limit}') stored,
+      expected_ms bigint generated always as (cast(program #>> '{settings,expected_ms}' as bigint)) stored,
       starts_with text generated always as (program -> 'nodes' -> (program ->> 'start') ->> 'title') stored,
       primary key (organization_id, workflow_id, version),
       foreign key (organization_id, workflow_id) references workflows on delete cascade
@@ -56,9 +57,8 @@ export async function up(knex: Knex): Promise<void> {
       -- of type event: names, and a placeholder that must render true
       events text[],
       "when" text,
-      -- of type schedule
-      cron text,
-      timezone text,
+      -- of type schedule: its times and policies, as in the definition
+      schedule jsonb,
       -- the last activation from an inactive state: earlier events start nothing, though they are matched later
       active_since timestamptz(3) not null default now(),
       -- the inputs of the runs that it starts: the defaults of the version
@@ -69,7 +69,7 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, workflow_id, position),
       foreign key (organization_id, workflow_id, version) references workflow_versions on delete cascade,
       check ((type = 'event') = (events is not null)),
-      check ((type = 'schedule') = (cron is not null and timezone is not null))
+      check ((type = 'schedule') = (coalesce(schedule -> 'cron', schedule -> 'every') is not null))
     );
     -- finds the workflows of an organization that an event's name triggers: events @> array[name]
     create index workflow_triggers_events on workflow_triggers using gin (organization_id, events)
@@ -90,10 +90,46 @@ export async function up(knex: Knex): Promise<void> {
       lease_until timestamptz(3),
       -- when the sweep last compared it with Temporal
       checked_at timestamptz(3) not null default now(),
+      -- paused through the API, without deactivating the workflow
+      paused_at timestamptz(3),
+      paused_by jsonb,
+      pause_reason text,
       primary key (organization_id, workflow_id),
-      foreign key (organization_id, workflow_id) references workflows on delete cascade
+      foreign key (organization_id, workflow_id) references workflows on delete cascade,
+      check ((paused_at is null) = (paused_by is null))
     );
     create index workflow_schedules_queue on workflow_schedules (lease_until) where synced is distinct from revision;
+
+    -- What became of each time of a schedule: it fires at most once. The run has no foreign key: it may be purged before.
+    create table schedule_fires (
+      organization_id uuid not null,
+      workflow_id uuid not null,
+      -- the time by the schedule, without jitter
+      scheduled_at timestamptz(3) not null,
+      source text not null check (source in ('schedule', 'backfill')),
+      -- 'waiting': for the end of an open run, or for a worker
+      status text not null check (status in ('waiting', 'started', 'skipped')),
+      -- whether a waiting one starts while other runs are open
+      parallel boolean not null default false,
+      -- why it was skipped, and the run that was open then
+      reason text check (reason in ('overlap', 'superseded', 'buffer_full', 'catchup_window', 'paused', 'inactive')),
+      open_run_id uuid,
+      run_id uuid,
+      -- of a backfill
+      requested_by jsonb,
+      created_at timestamptz(3) not null default now(),
+      decided_at timestamptz(3),
+      primary key (organization_id, workflow_id, scheduled_at),
+      foreign key (organization_id, workflow_id) references workflows on delete cascade,
+      check ((status = 'waiting') = (decided_at is null)),
+      check ((status = 'skipped') = (reason is not null)),
+      check ((status = 'started') = (run_id is not null)),
+      check ((source = 'backfill') = (requested_by is not null))
+    );
+    create index schedule_fires_waiting on schedule_fires (organization_id, workflow_id, parallel, scheduled_at)
+      where status = 'waiting';
+    create index schedule_fires_age on schedule_fires (decided_at) where decided_at is not null;
+
     -- Sample outputs of nodes, by which others are tested: kept until they are replaced or the workflow is deleted.
     create table workflow_samples (
       organization_id uuid not null,
@@ -115,6 +151,7 @@ export async function up(knex: Knex): Promise<void> {
     'workflow_versions',
     'workflow_triggers',
     'workflow_schedules',
+    'schedule_fires',
     'workflow_samples',
   ])
     await protect(knex, table)

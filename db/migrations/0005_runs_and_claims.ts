@@ -19,6 +19,8 @@ export async function up(knex: Knex): Promise<void> {
       trigger jsonb not null,
       -- What makes the start by a trigger happen once: the event's id, a schedule's nominal time. Null: not deduplicated.
       trigger_key text,
+      -- the time of the schedule that started it; null for its retries, too
+      scheduled_at timestamptz(3),
       -- How many runs led to this one through events or as parents, and the last of them. 0 and null: started by the
       -- API, a webhook or a schedule. Ids of other runs have no foreign key: those may be purged earlier.
       depth integer not null default 0,
@@ -49,6 +51,9 @@ export async function up(knex: Knex): Promise<void> {
       on_limit text check (on_limit in ('skip', 'cancel_running')),
       -- 0: a client may wait for the run; 1: started by a trigger or a webhook. Lower ones are claimed first.
       priority smallint not null default 0,
+      -- from the settings of the version: a run that is open after it is late; and when workflow.late was raised
+      expected_by timestamptz(3),
+      late_at timestamptz(3),
       -- the title of the first node, for the Temporal UI
       starts_with text,
       -- the Temporal run that owns the row; after a reset the newest one
@@ -106,6 +111,13 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
     create index runs_commands on runs (workflow_command_at) where workflow_command is not null;
+    create index runs_scheduled on runs (organization_id, workflow_id, scheduled_at)
+      where scheduled_at is not null and ended_at is null;
+    -- those to become late, also those that ended late while no worker lived
+    create index runs_expected on runs (expected_by)
+      where expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by);
+    create index runs_late on runs (organization_id, id desc) where late_at is not null;
+    create index runs_late_open on runs (late_at) where late_at is not null and ended_at is null;
     create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and on_limit is not null;
     create index runs_errors on runs using gin (organization_id, (error ->> 'message') gin_trgm_ops)
       where error is not null;

@@ -35,6 +35,16 @@ export const runPurges = [
     order: 'ended_at',
   }),
   byAge({
+    name: 'fires of schedules',
+    tables: ['schedule_fires'],
+    keeps: '30 days',
+    index: 'schedule_fires_age',
+    rows: 500,
+    table: 'schedule_fires',
+    expired: "decided_at < now() - interval '30 days'",
+    order: 'decided_at',
+  }),
+  byAge({
     name: 'node tests',
     tables: ['runs', ...PARTS],
     keeps: '7 days',

@@ -129,9 +129,14 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
 export const insertRuns = (source: string): string => `
   with source as materialized (${source})
   insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
-                    record_id, depth, cause, trace_id, parent_run_id, engine, concurrency, on_limit, starts_with, priority, status, error, ended_at)
+                    record_id, depth, cause, trace_id, parent_run_id, engine, concurrency, on_limit, starts_with, scheduled_at,
+                    expected_by, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
     s.record_id, s.depth, s.cause, coalesce(s.trace_id, ${traceBelow('s.organization_id', 's.cause')}), s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.starts_with,
+    -- a retry has no trigger_key
+    case when s.trigger_key is not null and s.trigger ->> 'type' = 'schedule'
+      then cast(s.trigger ->> 'scheduled_at' as timestamptz) end,
+    now() + make_interval(secs => v.expected_ms / 1000.0),
     case when s.trigger ->> 'type' = 'api' then 0 else coalesce((
       select p.priority from runs p where p.organization_id = s.organization_id and p.id = s.parent_run_id), 1) end,
     case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end

@@ -1,3 +1,5 @@
+import type { ScheduleSpec } from '../../workflows/language/definition.ts'
+import type { Actor } from '../model/actor.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { defineQueue } from '../queue/queue.ts'
 
@@ -17,13 +19,12 @@ export interface DesiredSchedule extends ScheduleKey {
   revision: number
   workflow_name: string
   /**
-   * `active`: it fires. `paused`: the workflow is inactive. `deleted`: the workflow is deleted, or its active version has
-   * no schedule.
+   * `active`: it fires. `paused`: through the API. `inactive`: as its workflow. `deleted`: the workflow is deleted, or its
+   * active version has no schedule.
    */
-  state: 'active' | 'paused' | 'deleted'
-  /** The cron expression of an active schedule. */
-  cron: string | null
-  timezone: string | null
+  state: 'active' | 'paused' | 'inactive' | 'deleted'
+  /** Its times and policies; null if the workflow is not active. */
+  schedule: ScheduleSpec | null
   version: number | null
 }
 
@@ -53,9 +54,9 @@ export async function readSchedule(
   { organization_id, workflow_id }: ScheduleKey,
 ): Promise<DesiredSchedule | undefined> {
   const { rows } = await system.raw<{ rows: DesiredSchedule[] }>(
-    `select s.organization_id, s.workflow_id, s.revision, w.name as workflow_name, t.cron, t.timezone, t.version,
-       case when t.workflow_id is not null then 'active'
-         when w.status = 'inactive' and w.deleted_at is null then 'paused' else 'deleted' end as state
+    `select s.organization_id, s.workflow_id, s.revision, w.name as workflow_name, t.schedule, t.version,
+       case when t.workflow_id is not null then case when s.paused_at is null then 'active' else 'paused' end
+         when w.status = 'inactive' and w.deleted_at is null then 'inactive' else 'deleted' end as state
      from workflow_schedules s
      join workflows w on w.organization_id = s.organization_id and w.id = s.workflow_id
      left join lateral (
@@ -119,11 +120,70 @@ export async function markChecked(
   )
 }
 
-/** Whether Temporal should have a Schedule for the workflow, paused or not. */
-export async function hasSchedule(tx: Tenant, workflowId: string): Promise<boolean> {
-  const row = await tx
-    .trx('workflow_schedules')
-    .where({ organization_id: tx.organizationId, workflow_id: workflowId })
-    .first('workflow_id')
-  return row !== undefined
+/**
+ * Locks the schedule of a workflow, so that two of its times are not decided at once. A statement after the lock sees
+ * what was committed before it. @returns undefined if Temporal should have no Schedule.
+ */
+export async function lockSchedule(
+  tx: Tenant,
+  workflowId: string,
+): Promise<{ schedule: ScheduleSpec | null; paused: boolean } | undefined> {
+  const row = await rowOf(tx, workflowId)
+    .forNoKeyUpdate()
+    .first<{ paused_at: Date | null } | undefined>('paused_at')
+  if (!row) return undefined
+  const trigger = await tx
+    .trx('workflow_triggers')
+    .where({ organization_id: tx.organizationId, workflow_id: workflowId, type: 'schedule' })
+    .orderBy('position')
+    .first<{ schedule: ScheduleSpec } | undefined>('schedule')
+  return { schedule: trigger?.schedule ?? null, paused: row.paused_at !== null }
 }
+
+/** A pause through the API. */
+export interface SchedulePause {
+  reason: string | null
+  by: Actor
+  at: Date
+}
+
+/** The pause of a workflow's schedule, if it is paused. */
+export async function getPause(tx: Tenant, workflowId: string): Promise<SchedulePause | null> {
+  const row = await rowOf(tx, workflowId).first<
+    { paused_at: Date | null; paused_by: Actor; pause_reason: string | null } | undefined
+  >('paused_at', 'paused_by', 'pause_reason')
+  return row?.paused_at ? { reason: row.pause_reason, by: row.paused_by, at: row.paused_at } : null
+}
+
+/**
+ * Pauses the schedule of a workflow: its times start nothing, also after later activations. One that is paused keeps the
+ * first pause. @returns false if the workflow was never activated with a schedule.
+ */
+export async function pauseSchedule(tx: Tenant, workflowId: string, reason: string | null): Promise<boolean> {
+  if (!(await lockSchedule(tx, workflowId))) return false
+  if (await getPause(tx, workflowId)) return true
+  await setPause(tx, workflowId, {
+    paused_at: tx.trx.fn.now(),
+    paused_by: JSON.stringify(tx.actor),
+    pause_reason: reason,
+  })
+  return true
+}
+
+/** Ends the pause. Times that passed meanwhile are not made up for. @returns false as `pauseSchedule`. */
+export async function resumeSchedule(tx: Tenant, workflowId: string): Promise<boolean> {
+  if (!(await lockSchedule(tx, workflowId))) return false
+  if (!(await getPause(tx, workflowId))) return true
+  await setPause(tx, workflowId, { paused_at: null, paused_by: null, pause_reason: null })
+  // Times that waited when it was paused can start.
+  tx.wake('agx_runs')
+  return true
+}
+
+async function setPause(tx: Tenant, workflowId: string, pause: Record<string, unknown>): Promise<void> {
+  await rowOf(tx, workflowId).update(pause)
+  await touchSchedule(tx, workflowId, false)
+}
+
+const rowOf = (tx: Tenant, workflowId: string) =>
+  tx.trx('workflow_schedules').where({ organization_id: tx.organizationId, workflow_id: workflowId })

@@ -1,4 +1,4 @@
-import type { InputSpec, Trigger } from '../../workflows/language/definition.ts'
+import type { InputSpec, ScheduleSpec, Trigger } from '../../workflows/language/definition.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { touchSchedule } from './schedules.ts'
@@ -38,10 +38,12 @@ export async function replaceTriggers(
       ...(replaced ? { active_since: replaced.active_since } : {}),
       type: trigger.type,
       ...(trigger.type === 'event' ? { events: trigger.events, when: trigger.when ?? null } : {}),
-      ...(trigger.type === 'schedule' ? { cron: trigger.cron, timezone: trigger.timezone } : {}),
+      ...(trigger.type === 'schedule' ? { schedule: JSON.stringify(scheduleOf(trigger)) } : {}),
     })),
   )
 }
+
+const scheduleOf = ({ type: _, ...schedule }: Trigger & { type: 'schedule' }): ScheduleSpec => schedule
 
 /** The error with which a trigger failed to start a run, as its row stores it. `at` is ISO 8601. */
 export interface TriggerProblem {

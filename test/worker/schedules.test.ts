@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Client, type ScheduleDescription, ScheduleOverlapPolicy } from '@temporalio/client'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { createScheduledRun } from '../../db/runs/scheduled.ts'
+import { fireSchedule } from '../../db/runs/fires.ts'
 import {
   activate,
   deactivate,
@@ -123,8 +123,9 @@ describe('runs that schedules start', function () {
       runs.map((run) => [run.trigger_key, run.priority, run.depth]),
       expected.map((key) => [key, 1, 0]),
     )
-    const again = await tenant((tx) => createScheduledRun(tx, id, expected[0]!))
-    assert.deepEqual([again, (await runsOf(id)).length], [runs[0].id, 2])
+    const time = { scheduledAt: expected[0]!, startedAt: new Date().toISOString() }
+    const again = await tenant((tx) => fireSchedule(tx, id, time))
+    assert.deepEqual([again?.run_id, (await runsOf(id)).length], [runs[0].id, 2])
     for (const run of runs) assert.equal((await untilRun(suite.db, run.id)).status, 'completed')
   })
 

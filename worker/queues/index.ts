@@ -18,6 +18,7 @@ import { runCommandsQueue } from './run-commands.ts'
 import { type QueueDeps, runsQueue } from './runs.ts'
 import { schedulesQueue } from './schedules.ts'
 import { surplusRunsQueue } from './surplus-runs.ts'
+import { waitingFiresQueue } from './waiting-fires.ts'
 import { waitsQueue } from './waits.ts'
 
 /** Every queue of the relay. `Queue` in `relay.ts` explains how to add one. */
@@ -50,6 +51,7 @@ export function allQueues({
     outgoingReplaysQueue(db),
     incomingReplaysQueue(db),
     schedulesQueue({ db, taskQueue, attributes }),
+    waitingFiresQueue(db),
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, attributes })),
   ]
 }

@@ -15,19 +15,32 @@ import {
 import type { fire } from '../../workflows/bundle/index.ts'
 import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
+import { CATCHUP_WINDOW, type ScheduleSpec } from '../../workflows/language/definition.ts'
+import { parseDuration } from '../../workflows/language/duration.ts'
 import type { Select } from '../namespace-attributes.ts'
 import { type Queue, Refused } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
 import type { QueueDeps } from './runs.ts'
 
-/** The note of a Schedule whose workflow is inactive. A pause with another note is an operator's, and stays. */
-export const INACTIVE = 'The workflow is inactive.'
+/** The notes of our pauses. A pause with another note is an operator's, and stays. */
+const NOTES = { paused: 'The schedule is paused through the API.', inactive: 'The workflow is inactive.' }
+
+/** Whether the service itself has paused the Schedule. */
+export const isPausedByUs = ({ state }: Pick<ScheduleDescription, 'state'>): boolean =>
+  state.paused && Object.values(NOTES).some((note) => note === state.note)
 
 /**
- * How long after its time a missed run is still started, after an outage of Temporal. Several missed times of a schedule
- * start two runs at most (`BUFFER_ONE`), not one for each.
+ * What Temporal does at a time while earlier `fire` workflows are open, which is after an outage only: the policy of the
+ * workflow is about runs, whose rows decide it (`db/runs/fires.ts`). Of several missed times two are fired at most, as the
+ * other policies would skip the rest; these two want all.
  */
-const CATCH_UP = '1 day'
+const overlapOf = ({ overlap }: ScheduleSpec) =>
+  overlap === 'allow_all' || overlap === 'buffer_all'
+    ? ScheduleOverlapPolicy.ALLOW_ALL
+    : ScheduleOverlapPolicy.BUFFER_ONE
+
+/** Of an inactive workflow, whose Schedule keeps its times. */
+const NO_SCHEDULE: ScheduleSpec = { cron: '', timezone: 'UTC' }
 
 /** Workflows whose Schedule in Temporal is not up to date. The start makes it equal to the workflow. */
 export function schedulesQueue({
@@ -76,14 +89,11 @@ async function tellTemporal(client: Client, desired: DesiredSchedule, options: O
   const handle = client.schedule.getHandle(scheduleIdOf(desired.workflow_id))
   try {
     if (desired.state === 'deleted') await handle.delete()
-    else
-      await handle.update<typeof fire>((found) =>
-        desired.state === 'paused' ? pausedOf(found, desired, options) : updateOf(found, desired, options),
-      )
+    else await handle.update<typeof fire>((found) => updateOf(found, desired, options))
   } catch (error) {
     if (!(error instanceof ScheduleNotFoundError)) throw error
     // A workflow that was deactivated before Temporal was told has none to pause.
-    if (desired.state === 'active') await create(client, desired, options)
+    if (desired.schedule) await create(client, desired, options)
   }
 }
 
@@ -92,12 +102,14 @@ function create(client: Client, desired: DesiredSchedule, options: Options) {
   return client.schedule.create<typeof fire>({
     scheduleId: scheduleIdOf(workflow_id),
     ...contentOf(desired, options),
+    ...(desired.state === 'paused' && { state: { paused: true, note: NOTES.paused } }),
     memo: { organization_id, workflow_id },
   })
 }
 
 function contentOf(desired: DesiredSchedule, { taskQueue, select }: Options) {
   const { organization_id, workflow_id, revision } = desired
+  const schedule = desired.schedule ?? NO_SCHEDULE
   const typedSearchAttributes = select([
     { key: searchAttributes.organization, value: organization_id },
     { key: searchAttributes.workflow, value: workflow_id },
@@ -105,8 +117,11 @@ function contentOf(desired: DesiredSchedule, { taskQueue, select }: Options) {
     { key: searchAttributes.trigger, value: 'schedule' },
   ])
   return {
-    spec: { cronExpressions: [desired.cron ?? ''], timezone: desired.timezone ?? 'UTC' },
-    policies: { overlap: ScheduleOverlapPolicy.BUFFER_ONE, catchupWindow: CATCH_UP } as const,
+    spec: specOf(schedule),
+    policies: {
+      overlap: overlapOf(schedule),
+      catchupWindow: parseDuration(schedule.catchup_window ?? CATCHUP_WINDOW)!,
+    },
     action: {
       type: 'startWorkflow' as const,
       workflowType: 'fire',
@@ -121,13 +136,21 @@ function contentOf(desired: DesiredSchedule, { taskQueue, select }: Options) {
   }
 }
 
-function updateOf({ state }: ScheduleDescription, desired: DesiredSchedule, options: Options) {
-  const pausedByOperator = state.paused && state.note !== INACTIVE
-  return { ...contentOf(desired, options), state: pausedByOperator ? state : { paused: false } }
-}
+const specOf = ({ cron, every, offset, timezone, jitter }: ScheduleSpec) => ({
+  ...(every === undefined
+    ? { cronExpressions: [cron ?? ''], timezone }
+    : { intervals: [{ every: parseDuration(every)!, offset: parseDuration(offset ?? '0s')! }] }),
+  ...(jitter !== undefined && { jitter: parseDuration(jitter)! }),
+})
 
-/** The times of an inactive workflow stay as they were. */
-function pausedOf({ spec, state }: ScheduleDescription, desired: DesiredSchedule, options: Options) {
-  const paused = state.paused ? state : { paused: true, note: INACTIVE }
-  return { ...contentOf(desired, options), spec, state: paused }
+function updateOf(found: ScheduleDescription, desired: DesiredSchedule, options: Options) {
+  const { spec, state } = found
+  const pausedByOperator = state.paused && !isPausedByUs(found)
+  const note = desired.state === 'active' ? undefined : NOTES[desired.state as 'paused' | 'inactive']
+  return {
+    ...contentOf(desired, options),
+    // The times of an inactive workflow stay as they were.
+    ...(desired.schedule ? {} : { spec }),
+    state: pausedByOperator ? state : note === undefined ? { paused: false } : { paused: true, note },
+  }
 }

@@ -2,7 +2,7 @@ import { type ScheduleDescription, ScheduleNotFoundError } from '@temporalio/cli
 import { listUnchecked, markChecked, readSchedule, type ScheduleKey } from '../../db/workflows/schedules.ts'
 import type { FireInput } from '../../workflows/bundle/fire.ts'
 import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
-import { INACTIVE } from '../queues/schedules.ts'
+import { isPausedByUs } from '../queues/schedules.ts'
 import { BATCH, type SweepDeps } from './deps.ts'
 import { withTimeout } from './describe.ts'
 
@@ -40,10 +40,10 @@ async function isUpToDate(
   // The relay has not applied the newest change yet.
   if (!desired || desired.revision !== row.revision) return true
   const found = await describe(client, row.workflow_id)
-  if (!found) return desired.state !== 'active'
+  if (!found) return desired.schedule === null
   if (desired.state === 'deleted') return false
-  const pausedByUs = found.state.paused && found.state.note === INACTIVE
-  return revisionOf(found) === row.revision && (desired.state === 'paused' ? found.state.paused : !pausedByUs)
+  const pausedAsDesired = desired.state === 'active' ? !isPausedByUs(found) : found.state.paused
+  return revisionOf(found) === row.revision && pausedAsDesired
 }
 
 async function describe(

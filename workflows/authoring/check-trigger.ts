@@ -1,9 +1,11 @@
 import { alwaysHolds, checkEventNames } from '../language/check-events.ts'
-import type { Definition, Trigger } from '../language/definition.ts'
+import type { Definition, ScheduleSpec, Trigger } from '../language/definition.ts'
+import { parseDuration } from '../language/duration.ts'
 import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { nearestName, type Problem, pointer, writeInstead } from '../language/problems.ts'
 import { cronProblems, neverFires } from '../language/schedule.ts'
+import { shortestGap } from '../language/schedule-times.ts'
 import { isTimezone } from '../shared/timezone.ts'
 import { EVENT_MEMBERS } from './trigger-members.ts'
 
@@ -57,30 +59,106 @@ function whenProblems(when: string): Problem[] {
   }
 }
 
-const scheduleProblems = ({ cron, timezone }: ScheduleTrigger): Problem[] => {
-  const syntax = cronProblems(cron)
-  return [
-    ...syntax.map(
-      (message): Problem => ({ code: 'cron_syntax', message: `cron ${message}`, path: '/trigger/cron' }),
-    ),
-    ...(syntax.length === 0 && neverFires(cron)
-      ? [
-          {
-            code: 'cron_never_fires' as const,
-            message: 'cron names only days that do not exist, such as 30 February: it would never fire',
-            path: '/trigger/cron',
-          },
-        ]
-      : []),
-    ...(isTimezone(timezone)
-      ? []
+const scheduleProblems = (trigger: ScheduleTrigger): Problem[] => {
+  const { cron, every, offset, timezone } = trigger
+  const timing =
+    cron === undefined
+      ? intervalProblems({ every, offset, timezone })
       : [
-          {
-            code: 'unknown_timezone' as const,
-            message: `${timezone.slice(0, 100)} is not a time zone: use an IANA name, such as Europe/Zurich`,
-            path: '/trigger/timezone',
-          },
-        ]),
+          ...cronFindings(cron),
+          ...timezoneProblems(timezone),
+          ...beside('every', every),
+          ...beside('offset', offset),
+        ]
+  return timing.length > 0 ? timing : jitterProblems(trigger)
+}
+
+/** A member of an interval beside `cron`. */
+const beside = (name: string, value: string | undefined): Problem[] =>
+  value === undefined
+    ? []
+    : [
+        {
+          code: 'conflicting_times',
+          message: `${name} and cron exclude each other: a schedule has either an interval or a cron expression`,
+          path: `/trigger/${name}`,
+          atKey: true,
+          hint: `remove ${name}, or cron`,
+        },
+      ]
+
+function cronFindings(cron: string): Problem[] {
+  const syntax = cronProblems(cron)
+  if (syntax.length > 0)
+    return syntax.map((message) => ({
+      code: 'cron_syntax',
+      message: `cron ${message}`,
+      path: '/trigger/cron',
+    }))
+  if (!neverFires(cron)) return []
+  return [
+    {
+      code: 'cron_never_fires',
+      message: 'cron names only days that do not exist, such as 30 February: it would never fire',
+      path: '/trigger/cron',
+    },
+  ]
+}
+
+const timezoneProblems = (timezone: string): Problem[] =>
+  isTimezone(timezone)
+    ? []
+    : [
+        {
+          code: 'unknown_timezone',
+          message: `${timezone.slice(0, 100)} is not a time zone: use an IANA name, such as Europe/Zurich`,
+          path: '/trigger/timezone',
+        },
+      ]
+
+function intervalProblems({
+  every,
+  offset,
+  timezone,
+}: { [K in 'every' | 'offset']: string | undefined } & { timezone: string }): Problem[] {
+  if (every === undefined)
+    return [
+      {
+        code: 'missing_key',
+        message: 'a schedule needs cron or every',
+        path: '/trigger',
+        hint: 'add `cron: "0 8 * * *"`, or `every: 15m`',
+      },
+    ]
+  const problems: Problem[] = []
+  if (offset !== undefined && parseDuration(offset)! >= parseDuration(every)!)
+    problems.push({
+      code: 'conflicting_times',
+      message: `offset must be shorter than the interval, ${every}`,
+      path: '/trigger/offset',
+    })
+  if (timezone !== 'UTC')
+    problems.push({
+      code: 'conflicting_times',
+      message: 'timezone has no effect on an interval, which is counted in UTC from 1970 on',
+      path: '/trigger/timezone',
+      hint: 'remove timezone, or write cron instead of every',
+    })
+  return problems
+}
+
+function jitterProblems(schedule: ScheduleSpec): Problem[] {
+  const { jitter } = schedule
+  if (jitter === undefined) return []
+  const gap = shortestGap(schedule)
+  if (parseDuration(jitter)! <= gap) return []
+  return [
+    {
+      code: 'conflicting_times',
+      message: `jitter is longer than the time between two runs, ${gap / 1_000}s`,
+      path: '/trigger/jitter',
+      hint: `write at most ${gap / 1_000}s`,
+    },
   ]
 }
 

@@ -39,7 +39,7 @@ export function compile(definition: Definition): Program {
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
-  const { concurrency, timeout, error_workflow } = definition.settings
+  const { concurrency, timeout, expected_within, error_workflow } = definition.settings
   return {
     engine: Math.max(LANGUAGE_ENGINE, ...definition.nodes.map(engineOf)),
     start: start.id,
@@ -49,6 +49,7 @@ export function compile(definition: Definition): Program {
     settings: {
       ...concurrencyOf(concurrency),
       ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
+      ...(expected_within === undefined ? {} : { expected_ms: milliseconds(expected_within) }),
       ...(error_workflow === undefined ? {} : { error_workflow }),
     },
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CONCURRENCY_POLICIES } from '../language/definition.ts'
+import { CONCURRENCY_POLICIES, OVERLAP_POLICIES } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
 import { SPEC } from '../shared/limits.ts'
 
@@ -19,6 +19,16 @@ const positive = z
   .meta({ examples: ['30s'] })
 const upTo = (most: string) =>
   positive.refine((text) => (parseDuration(text) ?? 0) <= parseDuration(most)!, `must be at most ${most}`)
+
+/** The durations that Temporal's Schedules take. */
+const wholeSeconds = (least: string, most: string) =>
+  z
+    .string()
+    .refine((text) => {
+      const ms = parseDuration(text) ?? -1
+      return ms >= parseDuration(least)! && ms <= parseDuration(most)! && ms % 1_000 === 0
+    }, `must be a duration of whole seconds from ${least} to ${most}, such as 15m`)
+    .meta({ examples: ['15m'] })
 
 const retry = z
   .strictObject({
@@ -47,8 +57,13 @@ export const trigger = z.union([
     }),
     z.strictObject({
       type: z.literal('schedule'),
-      cron: z.string().min(1),
+      cron: z.string().min(1).optional(),
+      every: wholeSeconds('1m', '365d').optional(),
+      offset: wholeSeconds('0s', '365d').optional(),
       timezone: z.string().default('UTC'),
+      overlap: z.enum(OVERLAP_POLICIES).optional(),
+      catchup_window: wholeSeconds('10s', '365d').optional(),
+      jitter: wholeSeconds('1s', '1d').optional(),
     }),
   ]),
 ])
@@ -154,6 +169,9 @@ const common = {
     .strictObject({
       concurrency: concurrency.optional(),
       timeout: upTo('365d').optional().describe('The time limit of a run, such as `1h`.'),
+      expected_within: upTo('365d')
+        .optional()
+        .describe('A run that is open for longer raises `workflow.late`.'),
       error_workflow: name
         .optional()
         .describe(

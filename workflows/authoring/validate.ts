@@ -25,6 +25,7 @@ import {
   correctTypes,
 } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
+import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTypes } from './check-types.ts'
 import { defaultHandle } from './flow.ts'
@@ -102,6 +103,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   return [
     ...checkTrigger(lowered.definition),
     ...checkErrorWorkflow(lowered.definition),
+    ...checkExpected(lowered.definition),
     ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),

@@ -272,6 +272,14 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 28 2 *"}\n${STOP}`,
     ),
   ),
+  conflicting_times: error(
+    'Two times contradict each other: `cron` beside `every`, a `jitter` longer than the interval, an `expected_within` that the `timeout` does not allow.',
+    'Remove one of the two, or write the shorter duration that the message names.',
+    both(
+      `trigger: {type: schedule, every: 15m, jitter: 30m}\n${STOP}`,
+      `trigger: {type: schedule, every: 15m, jitter: 5m}\n${STOP}`,
+    ),
+  ),
   input_without_default: error(
     'An event or a schedule starts the workflow and gives no inputs, but an input is required.',
     'Give the input a default instead of `required`.',

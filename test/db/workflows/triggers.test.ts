@@ -30,8 +30,7 @@ describe('the triggers of workflows', () => {
   const none = {
     events: null,
     when: null,
-    cron: null,
-    timezone: null,
+    schedule: null,
     inputs: {},
     problem: null,
     problems: 0,
@@ -84,13 +83,19 @@ describe('the triggers of workflows', () => {
     assert.deepEqual(await rows(id), [
       { ...none, position: 0, version: 1, type: 'event', events, when: '{{ trigger.data.email }}' },
       { ...none, position: 1, version: 1, type: 'event', events: ['task.completed'] },
-      { ...none, position: 2, version: 1, type: 'schedule', cron: '0 9 * * 1', timezone: 'Europe/Zurich' },
+      {
+        ...none,
+        position: 2,
+        version: 1,
+        type: 'schedule',
+        schedule: { cron: '0 9 * * 1', timezone: 'Europe/Zurich' },
+      },
     ])
   })
 
   it('are refused without what their type needs', async () => {
     const { id } = await saved()
-    for (const trigger of [{ type: 'event' }, { type: 'schedule', cron: '0 9 * * 1' }])
+    for (const trigger of [{ type: 'event' }, { type: 'schedule', timezone: 'UTC' }])
       await assert.rejects(
         tenant((tx) => replaceTriggers(tx, id, { version: 1, inputs: {}, triggers: [trigger as Trigger] })),
         /workflow_triggers_check/,

@@ -1,0 +1,112 @@
+import type { ScheduleSpec } from '../../workflows/language/definition.ts'
+import { countTimes, listTimes } from '../../workflows/language/schedule-times.ts'
+import { conflict, invalid } from '../model/errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { lockSchedule } from '../workflows/schedules.ts'
+import { getWorkflow } from '../workflows/workflows.ts'
+
+/** Backfills: the runs of past times of a schedule, at each time once. */
+
+/** Times of one backfill at most. */
+export const MAX_BACKFILL = 10_000
+/** How far back it may reach, in years: more cannot be counted in a request. */
+const MAX_YEARS = 10
+
+/** `allow_all`: all at once, as far as slots are free. `buffer_all`: one after the other, the oldest first. */
+export const BACKFILL_OVERLAPS = ['buffer_all', 'allow_all'] as const
+
+export interface BackfillRequest {
+  /** Both inclusive. */
+  from: Date
+  to: Date
+  overlap: (typeof BACKFILL_OVERLAPS)[number]
+}
+
+export interface Backfill {
+  /** The times of the schedule in the period. */
+  times: Date[]
+  /** How many of them have not fired and do not wait. */
+  open: number
+}
+
+/** Throws `not_found`, `conflict` without an active schedule or above MAX_BACKFILL, `validation_error`. */
+export async function previewBackfill(
+  tx: Tenant,
+  workflowId: string,
+  request: BackfillRequest,
+): Promise<Backfill> {
+  const times = await timesOf(tx, workflowId, request)
+  const { rows } = await tx.trx.raw<{ rows: { count: number }[] }>(
+    `select cast(count(*) as integer) as count from ${TIMES}`,
+    bindings(tx, workflowId, times),
+  )
+  return { times, open: rows[0]!.count }
+}
+
+/** Queues the times of the period that have not fired; workers start them. Throws as `previewBackfill`. */
+export async function createBackfill(
+  tx: Tenant,
+  workflowId: string,
+  request: BackfillRequest,
+): Promise<Backfill> {
+  const times = await timesOf(tx, workflowId, request)
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    `insert into schedule_fires as f (organization_id, workflow_id, scheduled_at, source, status, parallel, requested_by)
+     select :organizationId, :workflowId, t.at, 'backfill', 'waiting', :parallel, cast(:actor as jsonb) from ${TIMES}
+     on conflict (organization_id, workflow_id, scheduled_at) do update set
+       source = 'backfill', status = 'waiting', parallel = excluded.parallel, requested_by = excluded.requested_by,
+       reason = null, open_run_id = null, created_at = now(), decided_at = null
+     where f.status = 'skipped'`,
+    {
+      ...bindings(tx, workflowId, times),
+      parallel: request.overlap === 'allow_all',
+      actor: JSON.stringify(tx.actor),
+    },
+  )
+  tx.wake('agx_runs')
+  return { times, open: rowCount }
+}
+
+/** SQL: the times \`t.at\` among \`:times\` that neither fired nor wait; a run may be kept longer than its fire. */
+const TIMES = `unnest(cast(:times as timestamptz[])) as t(at)
+  where not exists (select from schedule_fires f where f.organization_id = :organizationId
+      and f.workflow_id = :workflowId and f.scheduled_at = t.at and f.status <> 'skipped')
+    and not exists (select from runs r where r.organization_id = :organizationId and r.workflow_id = :workflowId
+      and r.trigger_key = to_char(t.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
+
+const bindings = ({ organizationId }: Tenant, workflowId: string, times: Date[]) => ({
+  organizationId,
+  workflowId,
+  times: times.map((time) => time.toISOString()),
+})
+
+async function timesOf(tx: Tenant, workflowId: string, { from, to }: BackfillRequest): Promise<Date[]> {
+  const schedule = await activeSchedule(tx, workflowId)
+  const refuse = (name: string, msg: string, hint: string) =>
+    invalid([{ loc: ['body', name], msg, type: 'value_error', hint }])
+  const now = new Date()
+  if (to > now) throw refuse('to', 'must not be in the future', 'the schedule itself fires the times to come')
+  if (from > to) throw refuse('from', 'must not be after to', 'exchange from and to')
+  const earliest = new Date(now)
+  earliest.setUTCFullYear(now.getUTCFullYear() - MAX_YEARS)
+  earliest.setUTCDate(earliest.getUTCDate() - 1)
+  if (from < earliest)
+    throw refuse('from', `must be within the last ${MAX_YEARS} years`, 'choose a later time')
+  const count = countTimes(schedule, from, to)
+  if (count > MAX_BACKFILL)
+    throw conflict(`the period has ${count} times of the schedule; a backfill has at most ${MAX_BACKFILL}`, {
+      param: 'from',
+      hint: 'choose a shorter period, and repeat it for the next one',
+    })
+  return listTimes(schedule, from, to)
+}
+
+async function activeSchedule(tx: Tenant, workflowId: string): Promise<ScheduleSpec> {
+  await getWorkflow(tx, workflowId)
+  const locked = await lockSchedule(tx, workflowId)
+  if (locked?.schedule) return locked.schedule
+  throw conflict('the workflow has no active schedule', {
+    param: 'workflow_id',
+    hint: 'give it a trigger of the type schedule, and activate it',
+  })
+}
