@@ -22,6 +22,7 @@ import { runStreamRoutes } from './run-stream.ts'
 import { runWorkflowRoutes } from './run-workflow.ts'
 import { runRoutes } from './runs.ts'
 import { sampleRoutes } from './samples.ts'
+import { scheduleRoutes } from './schedules.ts'
 import { templateRoutes } from './templates.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
@@ -41,6 +42,7 @@ export const routes: Route[] = [
   ...exportRoutes,
   ...workflowRoutes,
   ...runWorkflowRoutes,
+  ...scheduleRoutes,
   ...nodeTestRoutes,
   ...sampleRoutes,
   ...runRoutes,

@@ -46,6 +46,21 @@ export const summaryShape = z
   })
   .meta({ id: 'WorkflowSummary' })
 
+/** Why the trigger last failed to start a run. */
+export const triggerProblem = z
+  .object({
+    message: z.string(),
+    event: z.string().optional(),
+    event_id: z.uuid().optional(),
+    at: time,
+    count: z.int().meta({ description: 'The problems since the activation.' }),
+  })
+  .nullable()
+  .meta({
+    description:
+      'The last error with which the trigger of the active version failed to start a run: its `when` could not be rendered for an event, or Temporal refused its schedule. null if it has not failed since the activation.',
+  })
+
 export const workflowShape = summaryShape
   .extend({
     spec: z
@@ -53,19 +68,7 @@ export const workflowShape = summaryShape
       .nullable()
       .meta({ description: 'The YAML; null if the version was saved as a raw definition.' }),
     definition: z.record(z.string(), z.unknown()),
-    trigger_problem: z
-      .object({
-        message: z.string(),
-        event: z.string().optional(),
-        event_id: z.uuid().optional(),
-        at: time,
-        count: z.int().meta({ description: 'The problems since the activation.' }),
-      })
-      .nullable()
-      .meta({
-        description:
-          'The last error with which the trigger of the active version failed to start a run: its `when` could not be rendered for an event, or Temporal refused its schedule. null if it has not failed since the activation.',
-      }),
+    trigger_problem: triggerProblem,
   })
   .meta({ id: 'Workflow' })
 

@@ -50,6 +50,9 @@ export const AUDIT_ACTIONS = [
   'workflow.deleted',
   'workflow.activated',
   'workflow.deactivated',
+  'workflow.schedule_paused',
+  'workflow.schedule_resumed',
+  'workflow.backfilled',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

@@ -1,5 +1,6 @@
 import type { ScheduleSpec } from '../../workflows/language/definition.ts'
 import { countTimes, listTimes } from '../../workflows/language/schedule-times.ts'
+import { recordChange } from '../access/audit-log.ts'
 import { conflict, invalid } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockSchedule } from '../workflows/schedules.ts'
@@ -35,7 +36,7 @@ export async function previewBackfill(
   workflowId: string,
   request: BackfillRequest,
 ): Promise<Backfill> {
-  const times = await timesOf(tx, workflowId, request)
+  const { times } = await timesOf(tx, workflowId, request)
   const { rows } = await tx.trx.raw<{ rows: { count: number }[] }>(
     `select cast(count(*) as integer) as count from ${TIMES}`,
     bindings(tx, workflowId, times),
@@ -49,7 +50,7 @@ export async function createBackfill(
   workflowId: string,
   request: BackfillRequest,
 ): Promise<Backfill> {
-  const times = await timesOf(tx, workflowId, request)
+  const { times, name } = await timesOf(tx, workflowId, request)
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `insert into schedule_fires as f (organization_id, workflow_id, scheduled_at, source, status, parallel, requested_by)
      select :organizationId, :workflowId, t.at, 'backfill', 'waiting', :parallel, cast(:actor as jsonb) from ${TIMES}
@@ -64,6 +65,12 @@ export async function createBackfill(
     },
   )
   tx.wake('agx_runs')
+  const [from, to] = [request.from.toISOString(), request.to.toISOString()]
+  await recordChange(tx, 'workflow.backfilled', {
+    id: workflowId,
+    name,
+    details: { from, to, queued: rowCount },
+  })
   return { times, open: rowCount }
 }
 
@@ -80,8 +87,12 @@ const bindings = ({ organizationId }: Tenant, workflowId: string, times: Date[])
   times: times.map((time) => time.toISOString()),
 })
 
-async function timesOf(tx: Tenant, workflowId: string, { from, to }: BackfillRequest): Promise<Date[]> {
-  const schedule = await activeSchedule(tx, workflowId)
+async function timesOf(
+  tx: Tenant,
+  workflowId: string,
+  { from, to }: BackfillRequest,
+): Promise<{ times: Date[]; name: string }> {
+  const { schedule, name } = await activeSchedule(tx, workflowId)
   const refuse = (name: string, msg: string, hint: string) =>
     invalid([{ loc: ['body', name], msg, type: 'value_error', hint }])
   const now = new Date()
@@ -98,13 +109,16 @@ async function timesOf(tx: Tenant, workflowId: string, { from, to }: BackfillReq
       param: 'from',
       hint: 'choose a shorter period, and repeat it for the next one',
     })
-  return listTimes(schedule, from, to)
+  return { times: listTimes(schedule, from, to), name }
 }
 
-async function activeSchedule(tx: Tenant, workflowId: string): Promise<ScheduleSpec> {
-  await getWorkflow(tx, workflowId)
+async function activeSchedule(
+  tx: Tenant,
+  workflowId: string,
+): Promise<{ schedule: ScheduleSpec; name: string }> {
+  const { name } = await getWorkflow(tx, workflowId)
   const locked = await lockSchedule(tx, workflowId)
-  if (locked?.schedule) return locked.schedule
+  if (locked?.schedule) return { schedule: locked.schedule, name }
   throw conflict('the workflow has no active schedule', {
     param: 'workflow_id',
     hint: 'give it a trigger of the type schedule, and activate it',

@@ -1,5 +1,7 @@
 import type { ScheduleSpec } from '../../workflows/language/definition.ts'
+import { recordChange } from '../access/audit-log.ts'
 import type { Actor } from '../model/actor.ts'
+import { conflict, notFound } from '../model/errors.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { defineQueue } from '../queue/queue.ts'
 
@@ -132,13 +134,20 @@ export async function lockSchedule(
     .forNoKeyUpdate()
     .first<{ paused_at: Date | null } | undefined>('paused_at')
   if (!row) return undefined
-  const trigger = await tx
+  const trigger = await getTriggerSchedule(tx, workflowId)
+  return { schedule: trigger?.schedule ?? null, paused: row.paused_at !== null }
+}
+
+/** The schedule of the active version, if it has one. */
+export const getTriggerSchedule = (
+  tx: Tenant,
+  workflowId: string,
+): Promise<{ schedule: ScheduleSpec; version: number } | undefined> =>
+  tx
     .trx('workflow_triggers')
     .where({ organization_id: tx.organizationId, workflow_id: workflowId, type: 'schedule' })
     .orderBy('position')
-    .first<{ schedule: ScheduleSpec } | undefined>('schedule')
-  return { schedule: trigger?.schedule ?? null, paused: row.paused_at !== null }
-}
+    .first('schedule', 'version')
 
 /** A pause through the API. */
 export interface SchedulePause {
@@ -157,27 +166,42 @@ export async function getPause(tx: Tenant, workflowId: string): Promise<Schedule
 
 /**
  * Pauses the schedule of a workflow: its times start nothing, also after later activations. One that is paused keeps the
- * first pause. @returns false if the workflow was never activated with a schedule.
+ * first pause. Throws `not_found`; `conflict` if the workflow was never activated with a schedule.
  */
-export async function pauseSchedule(tx: Tenant, workflowId: string, reason: string | null): Promise<boolean> {
-  if (!(await lockSchedule(tx, workflowId))) return false
-  if (await getPause(tx, workflowId)) return true
+export async function pauseSchedule(tx: Tenant, workflowId: string, reason: string | null): Promise<void> {
+  const name = await lockForChange(tx, workflowId)
+  if (await getPause(tx, workflowId)) return
   await setPause(tx, workflowId, {
     paused_at: tx.trx.fn.now(),
     paused_by: JSON.stringify(tx.actor),
     pause_reason: reason,
   })
-  return true
+  await recordChange(tx, 'workflow.schedule_paused', { id: workflowId, name, details: { reason } })
 }
 
-/** Ends the pause. Times that passed meanwhile are not made up for. @returns false as `pauseSchedule`. */
-export async function resumeSchedule(tx: Tenant, workflowId: string): Promise<boolean> {
-  if (!(await lockSchedule(tx, workflowId))) return false
-  if (!(await getPause(tx, workflowId))) return true
+/** Ends the pause. Times that passed meanwhile are not made up for. Throws as `pauseSchedule`. */
+export async function resumeSchedule(tx: Tenant, workflowId: string): Promise<void> {
+  const name = await lockForChange(tx, workflowId)
+  if (!(await getPause(tx, workflowId))) return
   await setPause(tx, workflowId, { paused_at: null, paused_by: null, pause_reason: null })
   // Times that waited when it was paused can start.
   tx.wake('agx_runs')
-  return true
+  await recordChange(tx, 'workflow.schedule_resumed', { id: workflowId, name })
+}
+
+/** @returns the name of the workflow. */
+async function lockForChange(tx: Tenant, workflowId: string): Promise<string> {
+  const workflow = await tx
+    .trx('workflows')
+    .where({ organization_id: tx.organizationId, id: workflowId, deleted_at: null })
+    .first<{ name: string } | undefined>('name')
+  if (!workflow) throw notFound('workflow')
+  if (!(await lockSchedule(tx, workflowId)))
+    throw conflict('the workflow has no active schedule', {
+      param: 'workflow_id',
+      hint: 'give it a trigger of the type schedule, and activate it',
+    })
+  return workflow.name
 }
 
 async function setPause(tx: Tenant, workflowId: string, pause: Record<string, unknown>): Promise<void> {

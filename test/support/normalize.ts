@@ -48,5 +48,6 @@ const MEMBERS: Record<string, string | number> = {
   token: 'Lr5cNn0bY2QpXo7mTq9sVw4eHk8uJd1fGz6aBi3xRtE',
   trace_id: '4bf92f3577b34da6a3ce929d0e0e4736',
   next_cursor: 'eyJzIjoiMDE4OTBhNWQifQ',
+  local: '2026-01-31T18:30:00+09:00',
   date: 'Sat, 31 Jan 2026 09:30:00 GMT',
 }

@@ -22,6 +22,10 @@ nodes:
   each: { type: for_each, config: { items: [Ada, Bob] } }
   greet: { type: set_fields, config: { fields: { text: "Hello {{ item }}" } } }
 `
+const NIGHTLY = `name: Nightly
+trigger: { type: schedule, cron: "0 3 * * *", timezone: Asia/Tokyo, overlap: skip }
+nodes: { say: { type: set_fields, config: { fields: { text: Hello } } } }
+`
 const RECEIVER = 'receiveWebhook'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -331,6 +335,8 @@ describe('the example responses of the document', function () {
     await example('listWorkflows')
     await example('updateWorkflow', { params })
     await example('activateWorkflow', { params })
+    const nightly = await call('createWorkflow', { body: { spec: NIGHTLY } })
+    await schedules({ workflow_id: nightly.workflow_id })
     await example('deactivateWorkflow', { params })
     await example('deleteWorkflow', { params })
     const welcome = await call('createWorkflow', { body: { name: 'Welcome', spec } })
@@ -339,6 +345,17 @@ describe('the example responses of the document', function () {
     const other = await call('runWorkflow', { params: { workflow_id: welcome.workflow_id } })
     await example('terminateRun', { params: { run_id: other.run_id } })
     return welcome.workflow_id
+  }
+
+  async function schedules(params: { workflow_id: string }) {
+    await call('activateWorkflow', { params })
+    await example('pauseSchedule', { params })
+    const [from, to] = [new Date(Date.now() - 86_399_999), new Date()]
+    // A paused schedule keeps the time waiting: no worker changes it meanwhile.
+    await example('backfillWorkflow', { params, body: { from, to, confirm: true } })
+    await example('getSchedule', { params })
+    await example('resumeSchedule', { params })
+    await call('deleteWorkflow', { params })
   }
 
   async function incoming(workflow_id: string) {
