@@ -11,6 +11,13 @@ export const searchAttributes = {
   record: keyword('AgxRecord'),
   endpoint: keyword('AgxEndpoint'),
   trigger: keyword('AgxTrigger'),
+  /** The time after which an open run is late: set at the start, so a query finds late runs, and nothing changes it. */
+  expectedBy: defineSearchAttributeKey('AgxExpectedBy', SearchAttributeType.DATETIME),
   /** Set on runs that wait for a person. */
   state: keyword(STATE_ATTRIBUTE),
 }
+
+/** The attributes as `temporal` registers them: `AgxWorkflow=Keyword`. */
+export const attributeDefinitions = Object.values(searchAttributes).map(
+  ({ name, type }) => `${name}=${type === SearchAttributeType.DATETIME ? 'Datetime' : 'Keyword'}`,
+)

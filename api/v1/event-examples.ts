@@ -111,7 +111,8 @@ function kindEventOf(event: CatalogueEvent): KindEvent | undefined {
 }
 
 function runExample(event: CatalogueEvent) {
-  const status = event.name === 'workflow.started' ? 'running' : event.name.split('.')[1]!
+  const action = event.name.split('.')[1]!
+  const status = action === 'started' || action === 'late' ? 'running' : action
   return {
     id: ID,
     object: 'run',

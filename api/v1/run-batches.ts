@@ -14,7 +14,7 @@ import { OPEN_RUN_STATUSES, RUN_END_STATUSES, type RunStatus } from '../../workf
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { retryOptions } from './retry-run.ts'
-import { runFilter, runStatus } from './run-filter.ts'
+import { LATE, runFilter, runStatus } from './run-filter.ts'
 
 /** The statuses that an action applies to, and those it applies to by default if the filter has no `status`. */
 const STATUSES: Record<BatchAction, { possible: readonly RunStatus[]; default: readonly RunStatus[] }> = {
@@ -24,6 +24,7 @@ const STATUSES: Record<BatchAction, { possible: readonly RunStatus[]; default: r
 
 const filter = z.strictObject({
   ...runFilter,
+  late: z.boolean().optional().describe(LATE),
   status: z
     .array(runStatus)
     .min(1)

@@ -22,6 +22,9 @@ export const runFilter = {
     ),
 }
 
+export const LATE =
+  'Whether the run was open for longer than the `expected_within` of its workflow; it may have ended.'
+
 export const runStatus = z.enum(RUN_STATUSES)
 
 const parts = (text: string) => text.split(',').map((part) => part.trim())

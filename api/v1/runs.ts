@@ -16,7 +16,7 @@ import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows
 import type { AppDeps } from '../deps.ts'
 import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { runFilter, statusList } from './run-filter.ts'
+import { LATE, runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
 import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
@@ -37,6 +37,11 @@ const summary = z
       description: 'For a retry: the first run. Calls of external nodes keep its idempotency keys.',
     }),
     stuck_reason: z.string().nullable().meta({ description: 'The reason why the run makes no progress.' }),
+    expected_by: time.nullable().meta({
+      description:
+        'The creation time and the `expected_within` of its version: if it is open then, it is late.',
+    }),
+    late_at: time.nullable().meta({ description: 'The time of the event `workflow.late`; null: not late.' }),
     created_at: time,
     started_at: time.nullable(),
     ended_at: time.nullable(),
@@ -150,6 +155,11 @@ const query = z.strictObject({
   count,
   ...runFilter,
   status: statusList.optional(),
+  late: z
+    .stringbool({ truthy: ['true'], falsy: ['false'] })
+    .optional()
+    .describe(LATE)
+    .meta({ type: 'boolean' }),
 })
 
 const byId = z.object({ run_id: z.uuid() })

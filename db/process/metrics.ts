@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../postgres/connect.ts'
-import { listQueues } from '../queue/depth.ts'
+import { countLateRuns, listQueues } from '../queue/depth.ts'
 import type { LogOutput } from './log-output.ts'
 
 /** Lifetime of the cached figures that are read from PostgreSQL, so that frequent scrapes do not query more often. */
@@ -92,6 +92,18 @@ function registerQueues(db: Database, registers: Registry[]): void {
     async collect() {
       this.reset()
       for (const { queue, status, count } of await rows()) this.set({ queue, status }, count)
+    },
+  })
+  let late: { at: number; count: Promise<number | undefined> } | undefined
+  new Gauge({
+    name: 'agx_runs_late',
+    help: 'Open runs that are late by the expected_within of their workflow; counted up to 100,000.',
+    registers,
+    async collect() {
+      if (!late || Date.now() - late.at > QUEUES_CACHED_MS)
+        late = { at: Date.now(), count: countLateRuns(db.system).catch(() => undefined) }
+      const count = await late.count
+      if (count !== undefined) this.set(count)
     },
   })
   new Gauge({

@@ -52,3 +52,12 @@ export async function listQueues(system: System): Promise<QueueStatus[]> {
   const { rows } = await system.raw<{ rows: QueueStatus[] }>(STATEMENT)
   return rows
 }
+
+/** The number of open runs that are late. */
+export async function countLateRuns(system: System): Promise<number> {
+  const { rows } = await system.raw<{ rows: { count: number }[] }>(
+    `select count(*) as count from (
+       select from runs where late_at is not null and ended_at is null limit ${LIMIT}) r`,
+  )
+  return Number(rows[0]!.count)
+}

@@ -12,6 +12,7 @@ export interface RunFilter {
   record_id?: string | undefined
   parent_run_id?: string | undefined
   retry_of?: string | undefined
+  late?: boolean | undefined
   from?: Date | undefined
   to?: Date | undefined
   /** A part of the workflow's name or of the error message. */
@@ -27,7 +28,7 @@ const MAX_FOUND = 1_000
  * an object, because a promise of it would run it.
  */
 export async function filteredRuns(tx: Tenant, filter: RunFilter): Promise<{ query: Knex.QueryBuilder }> {
-  const { status, trigger, from, to, q, ...equal } = filter
+  const { status, trigger, late, from, to, q, ...equal } = filter
   const defined = Object.entries(equal).filter(([, value]) => value !== undefined)
   const query = tx
     .trx('runs')
@@ -35,6 +36,8 @@ export async function filteredRuns(tx: Tenant, filter: RunFilter): Promise<{ que
   if (status?.length === 1) query.where({ status: status[0] })
   else if (status) query.whereIn('status', status)
   if (trigger) query.whereRaw("trigger ->> 'type' = ?", [trigger])
+  if (late === true) query.whereNotNull('late_at')
+  if (late === false) query.whereNull('late_at')
   if (from) query.where('id', '>=', idAt(from.getTime() - CLOCKS_MS)).where('created_at', '>=', from)
   if (to) query.where('id', '<', idAt(to.getTime() + CLOCKS_MS)).where('created_at', '<=', to)
   if (q !== undefined) {

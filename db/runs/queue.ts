@@ -14,6 +14,8 @@ export interface ClaimedRun {
   workflow_version: number | null
   trigger_type: RunTrigger['type']
   record_id: string | null
+  /** An open run is late after it. */
+  expected_by: Date | null
   starts_with: string | null
   organization_name: string
   /** The Temporal run that owned it, if it was resumed. */

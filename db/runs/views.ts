@@ -24,6 +24,8 @@ export interface RunSummary {
   parent_run_id: string | null
   retry_of: string | null
   stuck_reason: string | null
+  expected_by: Date | null
+  late_at: Date | null
   created_at: Date
   started_at: Date | null
   ended_at: Date | null
@@ -106,6 +108,8 @@ const SUMMARY = [
   'parent_run_id',
   'retry_of',
   'stuck_reason',
+  'expected_by',
+  'late_at',
   'created_at',
   'started_at',
   'ended_at',

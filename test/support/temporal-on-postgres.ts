@@ -29,7 +29,7 @@ const PLUGIN = 'postgres12_pgx'
 const NAMESPACE = 'default'
 const START_MS = 60_000
 /** temporal.api.enums.v1.IndexedValueType. */
-const KEYWORD = 2
+const VALUE_TYPES: Record<string, number> = { KEYWORD: 2, DATETIME: 6 }
 const SERVICES = ['frontend', 'matching', 'history', 'worker'] as const
 /** The databases, with the names of their schemas in Temporal's schema tool. */
 const DATABASES = { temporal: 'temporal', temporal_visibility: 'visibility' }
@@ -198,7 +198,7 @@ async function create({ workflowService, operatorService }: Connection): Promise
     .catch((error: Error) => {
       if (!/already exists/.test(error.message)) throw error
     })
-  const names = Object.values(searchAttributes).map(({ name }) => [name, KEYWORD])
+  const names = Object.values(searchAttributes).map(({ name, type }) => [name, VALUE_TYPES[type]])
   await operatorService.addSearchAttributes({
     namespace: NAMESPACE,
     searchAttributes: Object.fromEntries(names),

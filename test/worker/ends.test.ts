@@ -29,6 +29,7 @@ describe('ends of runs', () => {
     workflow_version: 1,
     trigger_type: 'api',
     record_id: null,
+    expected_by: null,
     starts_with: 'First',
     organization_name: 'Test',
     temporal_run_id: null,

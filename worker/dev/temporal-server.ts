@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
 import { msToTs } from '@temporalio/common/lib/time.js'
-import { searchAttributes } from '../search-attributes.ts'
+import { attributeDefinitions, searchAttributes } from '../search-attributes.ts'
 
 /**
  * The defaults of the development server cost 50 ms per hop and stalls of seconds; with these a hop takes under 10 ms.
@@ -59,7 +59,7 @@ export function serverArguments({ dbFile, port, uiPort, namespace }: ServerOptio
       '--dynamic-config-value',
       `${key}=${JSON.stringify(value)}`,
     ]),
-    ...Object.values(searchAttributes).flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
+    ...attributeDefinitions.flatMap((definition) => ['--search-attribute', definition]),
   ]
 }
 

@@ -11,6 +11,7 @@ import { dueWaitsQueue } from './due-waits.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { incomingReplaysQueue } from './incoming-replays.ts'
+import { lateRunsQueue } from './late-runs.ts'
 import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
 import { runBatchesQueue } from './run-batches.ts'
@@ -38,6 +39,7 @@ export function allQueues({
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
     surplusRunsQueue({ db, log }),
+    lateRunsQueue({ db, log }),
     cancelsQueue(db),
     runCommandsQueue(db),
     runBatchesQueue(db),

@@ -83,7 +83,7 @@ export function runsQueue({
 }
 
 function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun): Promise<boolean> {
-  const { organization_id, id, workflow_id, record_id } = row
+  const { organization_id, id, workflow_id, record_id, expected_by } = row
   const shared = {
     workflowId: workflowIdOf(row),
     organizationId: organization_id,
@@ -100,6 +100,7 @@ function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun)
           ]
         : []),
       ...(record_id ? [{ key: searchAttributes.record, value: record_id }] : []),
+      ...(expected_by ? [{ key: searchAttributes.expectedBy, value: expected_by }] : []),
     ],
   }
   if (row.kind === 'node_test')

@@ -38,6 +38,7 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'workflow.started', title: 'A run started', subject: 'run' },
   { name: 'workflow.completed', title: 'A run completed', subject: 'run' },
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },
+  { name: 'workflow.late', title: 'A run is open for longer than expected', subject: 'run' },
   { name: 'approval.requested', title: 'A run asks for a decision', subject: 'approval' },
   { name: 'approval.reminder', title: 'A run still waits for a decision', subject: 'approval' },
   { name: 'approval.escalated', title: 'A run has waited too long for a decision', subject: 'approval' },

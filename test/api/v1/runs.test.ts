@@ -49,6 +49,22 @@ describe('the list of runs', () => {
     assert.deepEqual(idsOf(await list('limit=2&offset=1&order=asc')), ids.slice(1, 3))
   })
 
+  it('has only late runs, or only others, with `late`', async () => {
+    const late = ids[2]!
+    await db
+      .system('runs')
+      .where({ id: late })
+      .update({ expected_by: db.system.fn.now(), late_at: db.system.fn.now() })
+    const found = await list('late=true')
+    assert.deepEqual(idsOf(found), [late])
+    assert.ok(found.data[0].late_at && found.data[0].expected_by)
+    assert.deepEqual(idsOf(await list('late=false&order=asc')), ids.toSpliced(2, 1))
+    assert.match((await list('late=maybe', 422)).error.message, /^late: /)
+    const batch = { action: 'cancel', filter: { late: true } }
+    const { body } = await api.request('POST', '/v1/run-batches', { body: batch })
+    assert.deepEqual(body.preview.run_ids, [late])
+  })
+
   it('counts as `count` requests', async () => {
     const totals = await Promise.all(['exact', 'estimated', 'none'].map((count) => list(`count=${count}`)))
     assert.deepEqual(

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { countLateRuns } from '../../db/queue/depth.ts'
+import { listRuns } from '../../db/runs/views.ts'
+import type { Definition } from '../../workflows/language/definition.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { until } from '../support/schedules.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, startWorker, untilRun } from '../support/worker.ts'
+
+const sleeping = (time: string, settings: Definition['settings'] = {}) => ({
+  nodes: [{ id: 'sleep', type: 'delay', config: { for: time } }],
+  settings,
+})
+const eventsOf = (db: TestDatabase, id: string) =>
+  db.system('events').where({ subject_id: id, name: 'workflow.late' })
+
+describe('a run that is open for longer than expected', function () {
+  this.timeout(60_000)
+  const suite = withWorker()
+  const queue = (definition: Parameters<typeof queueRun>[2]) =>
+    queueRun(suite.db, suite.organizationId, definition)
+  const tenant = <T>(work: (tx: Tenant) => Promise<T>) =>
+    suite.db.tenant(suite.organizationId, testActor, work)
+
+  it('raises workflow.late once, is listed as late and counted, and can be found in Temporal', async () => {
+    const run = await queue(sleeping('1d', { expected_within: '300ms' }))
+    const others = [
+      await queue(sleeping('1d', { expected_within: '1h' })),
+      await queue(sleeping('1d')),
+      await queue(sleeping('1ms', { expected_within: '10m' })),
+    ]
+    const [event] = await until('the event', async () => {
+      const found = await eventsOf(suite.db, run)
+      return found.length > 0 && found
+    })
+    assert.deepEqual(
+      [event.data.id, event.data.object, event.data.status, event.data.error, event.data.workflow_name],
+      [run, 'run', 'running', null, 'Test'],
+    )
+    for (const other of others) await untilRun(suite.db, other, ['running', 'completed'])
+    // Two further looks of the relay.
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    assert.equal((await eventsOf(suite.db, run)).length, 1)
+    for (const other of others) assert.deepEqual(await eventsOf(suite.db, other), [])
+
+    const options = { order: 'desc', count: 'exact' } as const
+    const list = (late: boolean) => tenant((tx) => listRuns(tx, { late }, { limit: 50, offset: 0 }, options))
+    const ids = async (late: boolean) => (await list(late)).data.map(({ id }) => id).sort()
+    assert.deepEqual([await ids(true), await ids(false)], [[run], others.sort()])
+    assert.equal(await countLateRuns(suite.db.system), 1)
+
+    const now = new Date().toISOString()
+    const query = `ExecutionStatus = 'Running' and AgxExpectedBy < '${now}' and AgxOrganization = '${suite.organizationId}'`
+    const found = await until('Temporal to list it', async () => {
+      const ids: string[] = []
+      for await (const { workflowId } of suite.worker.client.workflow.list({ query })) ids.push(workflowId)
+      return ids.length > 0 && ids
+    })
+    assert.deepEqual(found, [`run:${run}`])
+  })
+})
+
+describe('a run that became late while no worker lived', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  let organizationId: string
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+  })
+  after(() => db.drop())
+
+  it('raises workflow.late when one does, also if the run ends first', async () => {
+    const late = await queueRun(db, organizationId, sleeping('1ms', { expected_within: '1ms' }))
+    const inTime = await queueRun(db, organizationId, sleeping('1ms', { expected_within: '1h' }))
+    // As if the workers had been away, and the run had ended before the relay looked.
+    await db
+      .system('runs')
+      .where({ id: late })
+      .update({ status: 'completed', started_at: db.system.fn.now(), ended_at: db.system.fn.now() })
+    const worker = await startWorker(db)
+    try {
+      await until('the event', async () => (await eventsOf(db, late)).length === 1)
+      await untilRun(db, inTime)
+      assert.deepEqual(await eventsOf(db, inTime), [])
+      const { late_at } = await db.system('runs').where({ id: inTime }).first()
+      assert.equal(late_at, null)
+    } finally {
+      await worker.stop()
+    }
+  })
+})
