@@ -15,12 +15,15 @@ import {
 import { outgoingReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { countLateRuns } from '../../db/queue/depth.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { purgeBatch } from '../../db/retention/run.ts'
 import { approvalMails } from '../../db/runs/approval-mails.ts'
 import { runBatches } from '../../db/runs/batches.ts'
 import { claimRuns, repairClaims } from '../../db/runs/claims.ts'
 import { runCommands } from '../../db/runs/commands.ts'
+import { claimWaiting, listFires } from '../../db/runs/fires.ts'
+import { listLate } from '../../db/runs/late.ts'
 import { listSurplus } from '../../db/runs/on-limit.ts'
 import { cancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
 import { listRuns } from '../../db/runs/views.ts'
@@ -55,6 +58,8 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: batches': ({ system }) => runBatches.claim(system, 4),
     'claim: commands': ({ system }) => runCommands.claim(system, 100),
     'claim: surplus runs': ({ system }) => listSurplus(system),
+    'claim: waiting fires': ({ system }) => claimWaiting(system, 100),
+    'claim: late runs': ({ system }) => listLate(system, 100),
     'claim: replays': ({ system }) => outgoingReplays.claim(system, 4),
     'claim: incoming replays': ({ system }) => incomingReplays.claim(system, 4),
     'claim: events': ({ system }) => matchEvents(system),
@@ -75,6 +80,11 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'list: all deliveries': tenant(async (tx) => listDeliveries(tx, undefined, {}, page)),
     'list: deliveries': tenant(async (tx) => listDeliveries(tx, await endpoint(tx), {}, page)),
     'list: runs': tenant((tx) => listRuns(tx, {}, page, { order: 'desc', count: 'estimated' })),
+    'count: late runs': ({ system }) => countLateRuns(system),
+    'list: fires': tenant(async (tx) => listFires(tx, (await tx.trx('workflows').first('id')).id, 10)),
+    'list: late runs': tenant((tx) =>
+      listRuns(tx, { late: true }, page, { order: 'desc', count: 'estimated' }),
+    ),
     'list: failed runs': tenant((tx) =>
       listRuns(tx, { status: ['failed'] }, page, { order: 'desc', count: 'estimated' }),
     ),

@@ -32,6 +32,7 @@ export const VOLUME_TABLES = [
   'run_iterations',
   'approval_mails',
   'run_batch_items',
+  'schedule_fires',
   'audit_log',
   'key_values',
   'contacts',
@@ -90,6 +91,12 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
     `${ID}, case when i % 20 = 7 then 'node_test' else 'run' end, case when i % 20 <> 7 then ${parent} end,
      case when i % 20 <> 7 then 1 end, 'W', ${statusOf('running', 'completed')}, '{"type": "api"}', '{}', ${AGE}, ${AGE}, ${ended}`,
   )
+  await run(`update runs set expected_by = created_at + interval '1 hour',
+    late_at = case when random() < 0.1 then created_at + interval '1 hour' end where kind = 'run'`)
+  await run(`insert into schedule_fires (organization_id, workflow_id, scheduled_at, source, status, reason, created_at, decided_at)
+    select (organizations)[1], (parents)[1], to_timestamp(i * 60), 'schedule', case when i % 100 = 1 then 'waiting' else 'skipped' end,
+      case when i % 100 <> 1 then 'overlap' end, ${AGE}, case when i % 100 <> 1 then ${AGE} end
+    from volume_ids, generate_series(1, :rows) i`)
   await run(`
     insert into run_nodes (organization_id, run_id, node_id, node_type, title, status, segment, position, started_at)
       select organization_id, id, 'a', 'set_fields', 'A', 'completed', 0, 0, created_at from runs;

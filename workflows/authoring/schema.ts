@@ -174,9 +174,7 @@ const common = {
         .describe('A run that is open for longer raises `workflow.late`.'),
       error_workflow: name
         .optional()
-        .describe(
-          'The name or id of the workflow that each failed run starts, once. Its `trigger` has the failed `run`, the `node` and the `error`.',
-        ),
+        .describe('The name or id of the workflow that each failed run starts, once.'),
     })
     .default({}),
 }
