@@ -74,10 +74,10 @@ const schedule = z
   })
   .meta({ id: 'Schedule' })
 
-const period = {
-  from: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
-  to: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
-}
+const instant = z.iso
+  .datetime({ offset: true, error: 'must be a time with its offset, such as 2026-01-31T09:00:00Z' })
+  .transform((text) => new Date(text))
+const period = { from: instant, to: instant }
 
 const counts = {
   from: time,

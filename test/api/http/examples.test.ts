@@ -148,6 +148,7 @@ describe('the example responses of the document', function () {
     await example('signOut')
     await signUps()
     await knowledge()
+    await schedules()
 
     const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
@@ -335,8 +336,6 @@ describe('the example responses of the document', function () {
     await example('listWorkflows')
     await example('updateWorkflow', { params })
     await example('activateWorkflow', { params })
-    const nightly = await call('createWorkflow', { body: { spec: NIGHTLY } })
-    await schedules({ workflow_id: nightly.workflow_id })
     await example('deactivateWorkflow', { params })
     await example('deleteWorkflow', { params })
     const welcome = await call('createWorkflow', { body: { name: 'Welcome', spec } })
@@ -347,7 +346,9 @@ describe('the example responses of the document', function () {
     return welcome.workflow_id
   }
 
-  async function schedules(params: { workflow_id: string }) {
+  async function schedules() {
+    const { workflow_id } = await call('createWorkflow', { body: { spec: NIGHTLY } })
+    const params = { workflow_id }
     await call('activateWorkflow', { params })
     await example('pauseSchedule', { params })
     const [from, to] = [new Date(Date.now() - 86_399_999), new Date()]
