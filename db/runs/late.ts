@@ -10,7 +10,7 @@ import { belowRun } from '../process/traces/runs.ts'
  */
 
 /** SQL: whether the run is late and nobody was told. Has the condition of a partial index. */
-const UNTOLD = `expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by)`
+const UNTOLD = `expected_by < now() and late_at is null and (ended_at is null or ended_at > expected_by)`
 
 /** Up to `limit` runs that became late, by organization. */
 export async function listLate(
@@ -19,7 +19,7 @@ export async function listLate(
 ): Promise<{ organization_id: string; ids: string[] }[]> {
   const { rows } = await system.raw<{ rows: { organization_id: string; ids: string[] }[] }>(
     `select organization_id, array_agg(id) as ids from (
-       select organization_id, id from runs where ${UNTOLD} and expected_by < now() order by expected_by limit ?) r
+       select organization_id, id from runs where ${UNTOLD} order by expected_by limit ?) r
      group by organization_id`,
     [limit],
   )

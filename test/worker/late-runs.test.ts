@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countLateRuns } from '../../db/queue/depth.ts'
+import { listLate, raiseLate } from '../../db/runs/late.ts'
 import { listRuns } from '../../db/runs/views.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -39,9 +40,9 @@ describe('a run that is open for longer than expected', function () {
       [run, 'run', 'running', null, 'Test'],
     )
     for (const other of others) await untilRun(suite.db, other, ['running', 'completed'])
-    // Two further looks of the relay.
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    // A relay that found it at the same time.
+    await tenant((tx) => raiseLate(tx, [run, ...others]))
+    assert.deepEqual(await listLate(suite.db.system, 10), [])
     assert.equal((await eventsOf(suite.db, run)).length, 1)
     for (const other of others) assert.deepEqual(await eventsOf(suite.db, other), [])
 
