@@ -17,6 +17,8 @@ export type Select = (pairs: SearchAttributePair[]) => SearchAttributePair[]
  */
 export class NamespaceAttributes {
   private lacking: string[] = []
+  /** The last refusal, which is logged once: an attribute of another type is refused with each call. */
+  private refused: string | undefined
   private readonly log: Logger
   /** Search attributes are never encrypted: where payloads are, the names of workflows stay out of them. */
   private readonly hidesNames: boolean
@@ -54,7 +56,10 @@ export class NamespaceAttributes {
     try {
       return await call((pairs) => pairs.filter(({ key }) => this.has(key.name)))
     } catch (error) {
-      if (!/search attribute/i.test(refusal(error) ?? '')) throw error
+      const reason = refusal(error) ?? ''
+      if (!/search attribute/i.test(reason)) throw error
+      if (reason !== this.refused) this.log.warn({ reason }, 'Temporal refused a search attribute')
+      this.refused = reason
       await this.check(client.workflowService, client.options.namespace).catch((err) =>
         this.log.warn({ err }, 'Temporal does not tell which search attributes the namespace has'),
       )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Connection } from '@temporalio/client'
+import { SearchAttributeType } from '@temporalio/common'
 import proto from '@temporalio/proto'
 import { createLogger } from '../../db/process/log.ts'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
@@ -53,10 +54,14 @@ describe('a namespace that lacks one search attribute', () => {
       namespace,
       workflowExecutionRetentionPeriod: { seconds: 86_400 as unknown as never },
     })
-    const { INDEXED_VALUE_TYPE_KEYWORD } = proto.temporal.api.enums.v1.IndexedValueType
+    const { INDEXED_VALUE_TYPE_DATETIME, INDEXED_VALUE_TYPE_KEYWORD } =
+      proto.temporal.api.enums.v1.IndexedValueType
     const created = Object.entries(searchAttributes)
       .filter(([key]) => !(lacking as string[]).includes(key))
-      .map(([, { name }]) => [name, INDEXED_VALUE_TYPE_KEYWORD] as const)
+      .map(([, { name, type }]) => {
+        const isDate = type === SearchAttributeType.DATETIME
+        return [name, isDate ? INDEXED_VALUE_TYPE_DATETIME : INDEXED_VALUE_TYPE_KEYWORD] as const
+      })
     for (const until = Date.now() + 30_000; ; )
       try {
         await connection.operatorService.addSearchAttributes({
