@@ -103,7 +103,8 @@ async function begin(
   input: NodeInput,
   token: string,
 ): Promise<Begun | 'settled' | 'held'> {
-  const state = await lockRun(tx, input.run_id, undefined)
+  // Only what the node can read: the attempts of a loop would load the nodes of all its items, each time.
+  const state = await lockRun(tx, input.run_id, undefined, input.path ?? '')
   if (state?.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
     const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))

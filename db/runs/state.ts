@@ -11,10 +11,13 @@ export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name
          'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
          'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}'))`
 
+/** SQL: whether an iteration `i` of the run `r` is open, and among `:paths`, unless these are null. */
+const IS_OPEN = `i.organization_id = r.organization_id and i.run_id = r.id and i.settled_segment is null
+          and (cast(:paths as text[]) is null or i.path = any(:paths))`
+
 /** SQL: the open iterations of the run `r`. */
 const OPEN_ITERATIONS = `(select coalesce(jsonb_agg(to_jsonb(i) - 'organization_id' - 'run_id' - 'path'), '[]')
-        from run_iterations i
-        where i.organization_id = r.organization_id and i.run_id = r.id and i.settled_segment is null)`
+        from run_iterations i where ${IS_OPEN})`
 
 /** SQL: the open loops of the run `r`, without their items. */
 const OPEN_LOOPS = `(select coalesce(jsonb_agg(jsonb_build_object('loop', l.loop, 'count', l.count, 'next', l.next,
@@ -28,8 +31,7 @@ const OPEN_LOOPS = `(select coalesce(jsonb_agg(jsonb_build_object('loop', l.loop
  */
 const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
         from (select '' as path union all
-          select i.path from run_iterations i
-          where i.organization_id = r.organization_id and i.run_id = r.id and i.settled_segment is null) p
+          select i.path from run_iterations i where ${IS_OPEN}) p
         cross join lateral (
           select * from run_nodes n
           where n.organization_id = r.organization_id and n.run_id = r.id and n.path = p.path offset 0) n)`
@@ -37,11 +39,13 @@ const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run
 /**
  * Loads a run with all its open nodes and loops in one round trip, and locks its row until the transaction ends.
  * Undefined if it does not exist.
+ * @param path loads the nodes that a node of this path can read, instead of those of all open iterations.
  */
 export async function lockRun(
   tx: Tenant,
   id: string,
   segment: { temporal_run_id: string; segment: number } | undefined,
+  path?: string,
 ): Promise<RunState | undefined> {
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run,
@@ -61,12 +65,16 @@ export async function lockRun(
     {
       organizationId: tx.organizationId,
       id,
+      paths: path === undefined ? null : pathsTo(path),
       temporalRunId: segment?.temporal_run_id ?? '',
       segment: segment?.segment ?? -1,
     },
   )
   return rows[0]
 }
+
+/** The path of a frame, and those of the frames around it. */
+const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))
 
 /**
  * Makes an attempt the owner of the row of an external node. An earlier attempt, whose worker died or lost its
