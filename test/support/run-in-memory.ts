@@ -56,7 +56,15 @@ export function runOf(
     next(...happened: Happened[]): Promise<SegmentResult> {
       return this.segment({ happened })
     },
-    async segment({ happened = [], ...more }: { happened?: Happened[]; drain?: true; reissue?: boolean }) {
+    async segment({
+      happened = [],
+      ...more
+    }: {
+      happened?: Happened[]
+      drain?: true
+      after?: string
+      reissue?: boolean
+    }) {
       const { reissue = false, ...rest } = more
       const input = { organization_id: ID, run_id: ID, segment: segment++, happened, ...rest }
       const open = [...iterations.values()].filter((one) => one.settled_segment === null)

@@ -76,6 +76,8 @@ export interface SegmentInput {
   happened: Happened[]
   /** In the first segment of a workflow that resumes a run. */
   resume?: Resume
+  /** Issues the commands of the open nodes after this one again: those before it were in the last answers. */
+  after?: string
   /** The workflow will continue as new once it waits for no activity: no node is started. */
   drain?: true
 }
@@ -91,8 +93,8 @@ export type Command =
     } & NodeAt)
   /** The node no longer waits for its timer, or its item has ended without it. */
   | ({ type: 'cancel' } & NodeAt)
-  /** The segment reached a limit; more nodes are ready. */
-  | { type: 'continue' }
+  /** The segment reached a limit; more nodes are ready, or have commands to issue again: those with a key past `after`. */
+  | { type: 'continue'; after?: string }
   /** The run has ended, with its error for Temporal. `paused`: the workflow ends, and another one resumes the run. */
   | { type: 'end'; status: EndStatus | 'paused'; error?: { code: string; message: string } }
 

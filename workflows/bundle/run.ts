@@ -62,6 +62,7 @@ async function loop(
   let drain = false
   let late = false
   let pages = 0
+  let after: string | undefined
   let ready = input.starts_with
 
   const { resume } = input
@@ -74,6 +75,7 @@ async function loop(
       segment,
       happened,
       ...(resume && segment === first && { resume }),
+      ...(after !== undefined && { after }),
       ...(drain && { drain }),
     })
     setCurrentDetails(answer.details)
@@ -86,13 +88,16 @@ async function loop(
       launch(branches(), inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
     }
     let more = false
+    after = undefined
     for (const command of answer.commands) {
       if (command.type === 'end') {
         scope?.cancel()
         return end(input, command, root)
       }
-      if (command.type === 'continue') more = true
-      else if (command.type === 'cancel') {
+      if (command.type === 'continue') {
+        more = true
+        after = command.after
+      } else if (command.type === 'cancel') {
         open.get(keyOf(command))?.scope?.cancel()
         open.delete(keyOf(command))
       }

@@ -1,6 +1,7 @@
 import type { Command, Happened, NodeAt } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import type { EndStatus } from '../shared/statuses.ts'
+import { nodeKey } from './frames.ts'
 import type { RunError, RunFacts, RunNode } from './run-state.ts'
 
 /**
@@ -33,25 +34,43 @@ export interface Reissued {
   commands: Command[]
   /** The remainder of the run's timeout, if it has one. */
   timeout_ms: number | undefined
+  /** The key of the last node, if the commands of others do not fit. */
+  after?: string
+}
+
+/** The part of the open nodes whose commands one answer holds. */
+interface Part {
+  /** The key of the last node of the part before. */
+  after?: string
+  /** Characters of the commands as JSON, after which the part ends. */
+  characters: number
 }
 
 /**
  * The commands for all that a workflow must wait for, from the rows alone: for a workflow that starts in the middle of
- * a run, or is ahead of a restored database.
+ * a run, or is ahead of a restored database. In parts, in the order of the nodes' keys, because rows change in between.
  */
 export function reissue(
   program: Program,
   run: Pick<RunFacts['run'], 'started_at' | 'paused_ms'>,
   rows: Iterable<RunNode>,
   now: number,
+  { after, characters }: Part,
 ): Reissued {
   const happened: Happened[] = []
   const commands: Command[] = []
-  for (const row of rows) {
+  let written = 0
+  let last = after
+  for (const { key, row } of inOrder(rows, after)) {
     const node = program.nodes[row.node_id]
     if (!node || row.settled_segment !== null) continue
     const command = commandOf(node, row, now)
-    if (command) commands.push(command)
+    if (command) {
+      if (written > characters) return { happened, commands, timeout_ms: undefined, after: last! }
+      written += JSON.stringify(command).length
+      commands.push(command)
+      last = key
+    }
     // It waits for a child run, whose end is read from the database, or for the items of a loop.
     else if (row.status === 'waiting') continue
     // An external node has ended, but its end was never reported.
@@ -62,4 +81,11 @@ export function reissue(
   const elapsed = run.started_at === null ? 0 : now - Date.parse(run.started_at) - (run.paused_ms ?? 0)
   if (elapsed >= timeout_ms) happened.push({ type: 'timeout' })
   return { happened, commands, timeout_ms: Math.max(1, timeout_ms - elapsed) }
+}
+
+function inOrder(rows: Iterable<RunNode>, after: string | undefined) {
+  return [...rows]
+    .map((row) => ({ key: nodeKey(row.path, row.node_id), row }))
+    .filter(({ key }) => after === undefined || key > after)
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
 }

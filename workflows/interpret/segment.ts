@@ -98,7 +98,13 @@ class Segment {
   private readonly loops: Loops
   /** The frames that may have a ready node. */
   private readonly awake: Set<Frame>
+  /** The frames whose ready nodes are calls, of which too many are in progress. */
+  private readonly held = new Set<Frame>()
+  /** The calls that may start. */
+  private room = 0
   private readonly commands: Command[] = []
+  /** Of the commands of this segment's nodes as JSON. */
+  private commandCharacters = 0
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
   private paused = false
@@ -136,18 +142,25 @@ class Segment {
       return
     }
     const { clock, limits } = this.host
-    if (this.host.reissue && !this.end) this.reissue()
+    if (!this.end && !this.reissue()) return
+    this.room = this.roomForCalls()
     const until = clock() + limits.segmentMs
     for (let count = 0; !this.end; ) {
       await this.loops.advance()
       const [frame] = this.awake
-      if (!frame || this.end) return
+      if (this.end) return
+      if (!frame) {
+        if (!this.wakeHeld()) return
+        continue
+      }
       const next = this.next(frame)
-      if (!next) this.pause(frame)
+      if (next === 'held') this.hold(frame)
+      else if (!next) this.pause(frame)
       else if (this.input.drain) return
       else if (
         count >= limits.segmentNodes ||
         this.rows.characters > limits.segmentCharacters ||
+        this.commandCharacters > limits.commandCharacters ||
         clock() > until
       ) {
         this.commands.push({ type: 'continue' })
@@ -159,13 +172,37 @@ class Segment {
     }
   }
 
-  /** The next node of a frame that is ready. */
-  private next(frame: Frame): ProgramNode | undefined {
+  /** The next node of a frame that may start. `held`: the ready ones are calls, of which too many are in progress. */
+  private next(frame: Frame): ProgramNode | 'held' | undefined {
     // The frame may have ended since it was awakened.
     if (!this.rows.frames.has(frame.path)) return undefined
     const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
     for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
-    return ready[0] === undefined ? undefined : this.program.nodes[ready[0]]
+    const nodes = ready.map((id) => this.program.nodes[id]!)
+    const next = this.room > 0 ? nodes[0] : nodes.find(({ effect }) => effect !== 'external')
+    return next ?? (nodes.length > 0 ? 'held' : undefined)
+  }
+
+  /** Leaves a frame until another call ends. */
+  private hold(frame: Frame): void {
+    this.awake.delete(frame)
+    this.held.add(frame)
+  }
+
+  /** Wakes the frames whose calls wait, if this segment has ended others: no later segment would. */
+  private wakeHeld(): boolean {
+    if (this.held.size === 0) return false
+    this.room = this.roomForCalls()
+    if (this.room <= 0) return false
+    for (const frame of this.held) this.awake.add(frame)
+    this.held.clear()
+    return true
+  }
+
+  private roomForCalls(): number {
+    const isCall = ({ node_id }: RunNode) => this.program.nodes[node_id]?.effect === 'external'
+    const calls = this.rows.open().filter((row) => row.status === 'running' && isCall(row))
+    return this.host.limits.openCalls - calls.length
   }
 
   /** Puts a frame without a ready node to sleep, and ends it if it has no open node either. */
@@ -221,11 +258,19 @@ class Segment {
     }, NEVER)
   }
 
-  private reissue(): void {
-    const again = reissue(this.program, this.state.run, this.rows.open(), this.host.clock())
+  /** Issues the commands of the open nodes again, if the workflow needs them. @returns whether these are the last. */
+  private reissue(): boolean {
+    const { reissue: all, clock, limits } = this.host
+    const after = all ? undefined : this.input.after
+    if (!all && after === undefined) return true
+    const part = { characters: limits.commandCharacters, ...(after !== undefined && { after }) }
+    const again = reissue(this.program, this.state.run, this.rows.open(), clock(), part)
     this.commands.push(...again.commands)
     this.timeLeft = again.timeout_ms
     for (const one of again.happened) this.apply(one)
+    if (again.after === undefined) return true
+    this.commands.push({ type: 'continue', after: again.after })
+    return false
   }
 
   private apply(one: Happened): void {
@@ -298,6 +343,7 @@ class Segment {
       if (!holds) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
     }
     if (node.effect === 'external') {
+      this.room -= 1
       this.wait(row, node)
       this.rows.note(row, 'started')
       return
@@ -326,7 +372,9 @@ class Segment {
 
   private wait(row: RunNode, node: ProgramNode): void {
     const command = commandOf(node, row, this.host.clock())
-    if (command) this.commands.push(command)
+    if (!command) return
+    this.commands.push(command)
+    this.commandCharacters += JSON.stringify(command).length
   }
 
   private stop(row: RunNode, { status, message, outputs }: NodeEnd): void {

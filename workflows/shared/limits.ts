@@ -180,6 +180,14 @@ export const LOOP = {
   depth: 5,
 } as const
 
+/**
+ * Calls of other services by one run that are in progress at the same time; the next ones start when others end. Temporal
+ * keeps at most 100 events for a workflow task in progress (`history.maximumBufferedEventsBatch`), two for each call that
+ * ends meanwhile. At the next event it fails the task; the SDK did not survive that in a run with 500 calls, which was
+ * stuck for good with a nondeterminism error. It also refuses a workflow that waits for more than 2,000 calls.
+ */
+export const OPEN_CALLS = 45
+
 /** Regular expressions in mapping rules (RE2: time is text × program). */
 export const PATTERN = {
   /** Characters of a pattern. */

@@ -1,4 +1,4 @@
-import { LOOP } from './limits.ts'
+import { LOOP, OPEN_CALLS } from './limits.ts'
 
 /** The limits of a run and of a segment. */
 export interface Limits {
@@ -11,6 +11,11 @@ export interface Limits {
   segmentMs: number
   /** Characters of JSON after which a segment leaves the ready nodes to the next one: one statement writes them. */
   segmentCharacters: number
+  /**
+   * Characters of JSON of the commands in one answer; the others follow in the next segment. A workflow task holds the
+   * answers and the commands of up to five segments, and a message to Temporal at most 4 MB.
+   */
+  commandCharacters: number
   /** Items of a loop that are read at a time; in a retry, with their nodes. */
   itemsPage: number
   /** Bytes of one value (a rendered config, an output) as JSON. */
@@ -19,6 +24,8 @@ export interface Limits {
   runBytes: number
   /** Items of all loops of a run that are in progress at the same time. */
   openItems: number
+  /** Calls of a run that are in progress at the same time. */
+  openCalls: number
   /** Characters of a run's details in the Temporal UI. */
   detailsCharacters: number
 }
@@ -27,9 +34,11 @@ export const LIMITS: Limits = {
   segmentNodes: 100,
   segmentMs: 500,
   segmentCharacters: 4 * 1024 * 1024,
+  commandCharacters: 64 * 1024,
   itemsPage: 50,
   valueBytes: 1024 * 1024,
   runBytes: 8 * 1024 * 1024,
   openItems: LOOP.open,
+  openCalls: OPEN_CALLS,
   detailsCharacters: 2_000,
 }

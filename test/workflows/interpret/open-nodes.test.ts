@@ -4,6 +4,7 @@ import type { Command } from '../../../workflows/bundle/protocol.ts'
 import { commandOf, reissue } from '../../../workflows/interpret/open-nodes.ts'
 import type { RunNode } from '../../../workflows/interpret/run-state.ts'
 
+const ALL = { characters: Infinity }
 const NOW = Date.parse('2026-01-01T01:00:00.000Z')
 const program = compile({
   name: 'Test',
@@ -53,10 +54,10 @@ describe('the commands of open nodes', () => {
       started,
       [waiting('2026-01-01T02:00:00.000Z'), row('call'), row('gone')],
       NOW,
+      ALL,
     )
     const { retry } = program.nodes.call!
     assert.deepEqual(commands, [
-      { type: 'timer', node: 'pause', title: 'pause', ms: 3_600_000 },
       {
         type: 'external',
         node: 'call',
@@ -65,20 +66,21 @@ describe('the commands of open nodes', () => {
         timeout_ms: 7_000,
         retry,
       },
+      { type: 'timer', node: 'pause', title: 'pause', ms: 3_600_000 },
     ])
     assert.deepEqual([happened, timeout_ms], [[], 7_200_000])
     const settled = [row('call', { status: 'completed', settled_segment: 1 })]
-    assert.deepEqual(reissue(program, started, settled, NOW).commands, [])
+    assert.deepEqual(reissue(program, started, settled, NOW, ALL).commands, [])
   })
 
   it('report an external node whose end the workflow never heard of', () => {
     const ended = row('call', { status: 'failed', ended_at: '2026-01-01T00:10:00.000Z' })
-    const { commands, happened } = reissue(program, started, [ended], NOW)
+    const { commands, happened } = reissue(program, started, [ended], NOW, ALL)
     assert.deepEqual([commands, happened], [[], [{ type: 'settled', node: 'call' }]])
   })
 
   it('report a timeout of the run that has passed', () => {
-    const { happened } = reissue(program, { started_at: '2025-12-31T00:00:00.000Z' }, [], NOW)
+    const { happened } = reissue(program, { started_at: '2025-12-31T00:00:00.000Z' }, [], NOW, ALL)
     assert.deepEqual(happened, [{ type: 'timeout' }])
   })
 })

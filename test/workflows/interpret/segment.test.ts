@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import type { SegmentAnswer } from '../../../workflows/bundle/protocol.ts'
+import type { SegmentResult } from '../../../workflows/interpret/segment.ts'
 import type { NodeSpec } from '../../../workflows/language/definition.ts'
 import { edge } from '../../support/nodes.ts'
 import { call, delay, runOf, set } from '../../support/run-in-memory.ts'
@@ -291,5 +293,87 @@ describe('a segment', () => {
     )
     const { details } = (await run.next()).answer
     assert.ok(details.length <= 500 && details.length > 250, String(details.length))
+  })
+
+  describe('with many calls', () => {
+    const calls = (count: number) => Array.from({ length: count }, (_, n) => call(`c${n}`))
+    const commandsOf = ({ answer }: SegmentResult) => answer.commands.map(({ type }) => type)
+    const settle = (run: ReturnType<typeof runOf>, ...ids: string[]) => {
+      for (const id of ids) run.leave(id, { status: 'completed', handle: 'success' })
+      return run.next(...ids.map((node) => ({ type: 'settled' as const, node })))
+    }
+    const fan = (nodes: NodeSpec[]) => ({
+      nodes: [set('start'), ...nodes],
+      edges: nodes.map(({ id }) => edge('start', id)),
+    })
+
+    it('has no more in progress than the limit; light nodes do not wait behind the others', async () => {
+      const run = runOf(fan([...calls(4), set('light')]), { limits: { openCalls: 2 } })
+      assert.deepEqual(commandsOf(await run.next()), ['external', 'external'])
+      assert.deepEqual(run.statuses(), {
+        start: 'completed',
+        c0: 'running',
+        c1: 'running',
+        light: 'completed',
+      })
+      assert.deepEqual(commandsOf(await settle(run, 'c1')), ['external'])
+      assert.deepEqual(commandsOf(await settle(run, 'c0', 'c2')), ['external'])
+      assert.equal((await settle(run, 'c3')).end?.status, 'completed')
+    })
+
+    it('starts those that wait when a failed item makes room', async () => {
+      const bad = { id: 'bad', type: 'set_fields', config: { fields: { x: '{{ item.missing }}' } } }
+      const run = runOf(
+        {
+          nodes: [
+            {
+              id: 'each',
+              type: 'for_each',
+              config: { items: [{}], concurrency: 1, on_item_error: 'continue' },
+            },
+            delay('pause'),
+            bad,
+            { ...call('inner'), join: 'any' },
+            call('outer'),
+          ],
+          edges: [
+            edge('each', 'pause', 'item'),
+            edge('each', 'inner', 'item'),
+            edge('pause', 'bad'),
+            edge('each', 'outer', 'done'),
+          ],
+        },
+        { limits: { openCalls: 1 } },
+      )
+      assert.deepEqual(commandsOf(await run.next()), ['timer', 'external'])
+      const { answer } = await run.next({ type: 'timer', node: 'pause', path: 'each:0' })
+      assert.deepEqual(answer.nodes.slice(1), [
+        'each:0/bad: failed',
+        'each:0/inner: cancelled',
+        'each: completed',
+        'outer: started',
+      ])
+    })
+
+    it('issues the commands of open nodes again in answers of bounded size, and starts no node before', async () => {
+      const nodes = [...calls(3), ...['d0', 'd1', 'd2', 'd3'].map(delay)]
+      const run = runOf(fan(nodes), { limits: { commandCharacters: 250 } })
+      const issued = async (segment: Promise<SegmentResult>) => {
+        const all: string[] = []
+        for (let { answer } = await segment; ; { answer } = await run.segment(again(answer))) {
+          const size = answer.commands.reduce((sum, one) => sum + JSON.stringify(one).length, 0)
+          assert.ok(size < 600, `${size} characters`)
+          all.push(...answer.commands.flatMap((one) => ('node' in one ? one.node : [])))
+          if (answer.commands.at(-1)?.type !== 'continue') return all
+        }
+      }
+      const again = ({ commands }: SegmentAnswer) => {
+        const last = commands.at(-1)!
+        return last.type === 'continue' && last.after !== undefined ? { after: last.after } : {}
+      }
+      const ids = nodes.map(({ id }) => id)
+      assert.deepEqual((await issued(run.next())).sort(), ids)
+      assert.deepEqual(await issued(run.segment({ reissue: true })), ids)
+    })
   })
 })
