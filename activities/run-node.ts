@@ -11,7 +11,7 @@ import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import type { NodeInput } from '../workflows/bundle/protocol.ts'
-import type { Failure } from '../workflows/interpret/execute.ts'
+import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
 import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
@@ -67,17 +67,18 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   const { node, attempt, state } = begun
   const start = Date.now()
   const performed = await attemptNode(deps, begun, signal)
-  const result = { input, token, node, attempt, run: state.run, start, end: Date.now() }
+  const retryMs = retryDelay(performed.outcome, node, attempt)
+  const result = { input, token, node, attempt, run: state.run, start, end: Date.now(), retryMs }
   await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
     if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
     log.error({ err: error }, 'the result of a node could not be recorded')
-    await transact((tx) => record(tx, { ...result, performed: failed(NOT_RECORDABLE) }))
+    const final = { ...result, retryMs: undefined, performed: failed(NOT_RECORDABLE) }
+    await transact((tx) => record(tx, final))
   })
   const { outcome } = performed
   // A transaction of its own: it locks the run, which segments lock before the nodes.
-  if (outcome.status === 'failed' && !isLast(outcome, node, attempt))
-    await transact((tx) => refreshPausing(tx, input.run_id))
-  if (outcome.status === 'failed') throw nodeFailure(outcome, node, attempt)
+  if (retryMs !== undefined) await transact((tx) => refreshPausing(tx, input.run_id))
+  if (outcome.status === 'failed') throw failure(outcome.error, retryMs === undefined, retryMs)
 }
 
 /** Not retryable: the call was made. */
@@ -130,8 +131,13 @@ async function begin(
   return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets }
 }
 
-const isLast = ({ retryable }: Failure, node: ProgramNode, attempt: number) =>
-  !retryable || attempt >= node.retry.max_attempts
+/** The delay of the next attempt by the node's retry policy; undefined if there is none. */
+function retryDelay(outcome: Outcome, node: ProgramNode, attempt: number): number | undefined {
+  const { max_attempts, initial_interval_ms, backoff, max_interval_ms } = node.retry
+  if (outcome.status !== 'failed' || !outcome.retryable || attempt >= max_attempts) return undefined
+  const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
+  return Math.max(own, outcome.retryAfterMs ?? 0)
+}
 
 /** Throws a retryable failure if another attempt owns the row, or this one has recorded it without learning of it. */
 async function record(
@@ -144,6 +150,7 @@ async function record(
     run,
     start,
     end,
+    retryMs,
     performed: { outcome, raised },
   }: {
     input: NodeInput
@@ -153,6 +160,7 @@ async function record(
     run: RunState['run']
     start: number
     end: number
+    retryMs: number | undefined
     performed: Performed
   },
 ): Promise<void> {
@@ -162,8 +170,8 @@ async function record(
   const update = (change: Parameters<typeof updateNode>[3]) =>
     updateNode(tx, input, token, { input: outcome.input, ...change })
   if (outcome.status === 'failed') {
-    const last = isLast(outcome, node, attempt)
-    const change = last ? ({ status: 'failed', ended_at } as const) : { next: attempt + 1 }
+    const next = retryMs !== undefined && { attempt: attempt + 1, at: new Date(Date.now() + retryMs) }
+    const change = next ? { next } : ({ status: 'failed', ended_at } as const)
     if (!(await update({ ...change, error: outcome.error }))) throw SUPERSEDED()
     return
   }
@@ -228,14 +236,6 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 }
 
 const temporalRunId = () => Context.current().info.workflowExecution?.runId ?? ''
-
-/** The failure of an attempt of the node, with the delay of its retry policy. The row holds the error. */
-function nodeFailure(outcome: Failure, node: ProgramNode, attempt: number): ApplicationFailure {
-  const { initial_interval_ms, backoff, max_interval_ms } = node.retry
-  const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
-  const delay = Math.max(own, outcome.retryAfterMs ?? 0)
-  return failure(outcome.error, isLast(outcome, node, attempt), delay)
-}
 
 /** An ApplicationFailure, whose message the history stores: errors of nodes hold no secrets. */
 const failure = (error: RunError, last: boolean, delay?: number) =>

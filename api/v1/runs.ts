@@ -129,6 +129,9 @@ const details = summary
             title: z.string(),
             status: z.enum(NODE_STATUSES),
             attempt: z.int(),
+            next_attempt_at: time.nullable().meta({
+              description: 'The time of the attempt `attempt`, if the one before failed; null: it has begun.',
+            }),
             input: z.unknown().meta({ description: 'The rendered config.' }),
             output: z.unknown(),
             handle: z.string().nullable().meta({ description: 'The selected output handle.' }),

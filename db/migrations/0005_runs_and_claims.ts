@@ -197,6 +197,8 @@ export async function up(knex: Knex): Promise<void> {
       attempt integer not null default 1,
       -- of an external node: names the attempt that has begun and may write the row; null: none has
       attempt_token uuid,
+      -- of an external node whose last attempt failed: when the next one is due; null: it has begun
+      next_attempt_at timestamptz(3),
       -- its config with every placeholder rendered
       input jsonb,
       output jsonb,

@@ -47,7 +47,7 @@ export interface IdleRun {
   kind: 'run' | 'node_test'
   /** The Temporal run that owns it. */
   temporal_run_id: string | null
-  /** Number of running external nodes. */
+  /** Number of running external nodes, without those whose next attempt is not due: a timer may wait for it. */
   calls: number
   /** Greatest attempt number among them; 0 without one. */
   attempts: number
@@ -60,7 +60,8 @@ const OVERDUE = `interval '10 seconds'`
 
 const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.attempts, open.overdue'
 const OPEN_NODES = `cross join lateral (
-       select cast(count(*) filter (where n.status = 'running') as integer) as calls,
+       select cast(count(*) filter (where n.status = 'running' and coalesce(n.next_attempt_at, '-infinity') < now())
+           as integer) as calls,
          coalesce(max(n.attempt) filter (where n.status = 'running'), 0) as attempts,
          coalesce(bool_or(n.status = 'waiting' and coalesce(n.wait_until, 'infinity') < now() - ${OVERDUE}), true) as overdue
        from run_nodes n

@@ -77,11 +77,11 @@ export async function lockRun(
 const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))
 
 /**
- * Makes an attempt the owner of the row of an external node. An earlier attempt, whose worker died or lost its
+ * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost its
  * connection to Temporal, can then no longer write to it.
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<void> {
-  await runningNode(tx, node).update({ attempt_token: token })
+  await runningNode(tx, node).update({ attempt_token: token, next_attempt_at: null })
 }
 
 /**
@@ -107,22 +107,22 @@ const runningNode = (tx: Tenant, { run_id, path = '', node }: NodeOf) =>
   })
 
 /**
- * Updates the row of an external node, for the attempt that owns it. `next` is the number of the next attempt, if one
- * is due. @returns false if the run has ended the node, or another attempt owns it.
+ * Updates the row of an external node, for the attempt that owns it. `next` is the number and the time of the next
+ * attempt, if one is due. @returns false if the run has ended the node, or another attempt owns it.
  */
 export async function updateNode(
   tx: Tenant,
   node: NodeOf,
   token: string,
   change: Partial<Pick<RunNode, 'status' | 'input' | 'output' | 'handle' | 'error' | 'ended_at'>> & {
-    next?: number
+    next?: { attempt: number; at: Date }
   },
 ): Promise<boolean> {
   const { next, ...values } = change
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   const columns = {
     ...values,
-    ...(next === undefined ? {} : { attempt: next, attempt_token: null }),
+    ...(next === undefined ? {} : { attempt: next.attempt, next_attempt_at: next.at, attempt_token: null }),
     input: json(change.input),
     output: json(change.output),
     error: change.error === null ? null : json(change.error),

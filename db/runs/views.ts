@@ -66,6 +66,8 @@ export interface RunNodeView {
   title: string
   status: NodeStatus
   attempt: number
+  /** The time of the next attempt, if one has failed. */
+  next_attempt_at: Date | null
   input: unknown
   output: unknown
   handle: string | null
@@ -170,6 +172,9 @@ const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'star
   where l.organization_id = run_nodes.organization_id and l.run_id = run_nodes.run_id
     and l.loop = ltrim(run_nodes.path || '/' || run_nodes.node_id, '/')) as loop`
 
+/** SQL: the time of the next attempt. A node that was cancelled before keeps it, in case that a reset reopens the node. */
+export const NEXT_ATTEMPT = `case when status = 'running' then next_attempt_at end as next_attempt_at`
+
 /** Nodes of the iteration `path` in the order of execution. Default: nodes outside of any loop. */
 export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {
   return tx
@@ -190,6 +195,7 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
       'wait_until',
       'started_at',
       'ended_at',
+      tx.trx.raw(NEXT_ATTEMPT),
       tx.trx.raw(LOOP),
     )
 }

@@ -1,13 +1,22 @@
 import assert from 'node:assert/strict'
+import { tsToMs } from '@temporalio/common/lib/time.js'
 import type { HttpClient } from '../../activities/http/client.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
+import { getRunNodes } from '../../db/runs/views.ts'
 import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, edge, set } from '../support/nodes.ts'
-import { nodeStatuses, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+import {
+  historyOf,
+  nodeStatuses,
+  queueRun,
+  startWorker,
+  type TestWorker,
+  untilRun,
+} from '../support/worker.ts'
 
 describe('runs that are paused', function () {
   this.timeout(30_000)
@@ -47,6 +56,11 @@ describe('runs that are paused', function () {
     }
   }
   const asleep = (id: string) => until(async () => (await row(id)).sleeps_until !== null)
+  /** The timers that the newest workflow of a run has started, in milliseconds. */
+  const timers = async (id: string) =>
+    (await historyOf(worker.client, `run:${id}`)).flatMap(({ timerStartedEventAttributes: timer }) =>
+      timer ? [tsToMs(timer.startToFireTimeout)] : [],
+    )
   const statusInTemporal = async (id: string) =>
     (await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name
 
@@ -139,7 +153,7 @@ describe('runs that are paused', function () {
     assert.equal((await untilRun(db, parallel)).status, 'completed')
   })
 
-  it('are paused between two attempts of a node, which then goes on counting', async () => {
+  it('are paused between two attempts of a node, which then goes on counting and waiting', async () => {
     answer = async () => {
       if (keys.length < 2) throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
       return httpResponse()
@@ -148,12 +162,26 @@ describe('runs that are paused', function () {
       nodes: [call('call', { retry: { max_attempts: 3, initial_interval: '1h' } })],
     })
     await until(async () => (await db.system('run_nodes').where({ run_id: id }).first())?.attempt === 2)
+    const due = async () => {
+      const [node] = await db.tenant(organizationId, testActor, (tx) => getRunNodes(tx, id))
+      return node?.next_attempt_at?.getTime()
+    }
+    const announced = (await due()) ?? 0
+    assert.ok(announced > Date.now() + 3_000_000, String(announced))
     await move(pauseRun, id)
     await untilRun(db, id, ['paused'])
+    await move(unpauseRun, id)
+    // The rest of the delay is a timer.
+    await until(async () => (await timers(id)).some((ms) => ms > 3_000_000))
+    assert.deepEqual([keys.length, await due()], [1, announced])
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    await db.system('run_nodes').where({ run_id: id }).update({ next_attempt_at: new Date() })
     await move(unpauseRun, id)
     assert.equal((await untilRun(db, id)).status, 'completed')
     assert.deepEqual(keys, Array(2).fill(`${id}:call`))
     assert.equal((await db.system('run_nodes').where({ run_id: id }).first()).attempt, 2)
+    assert.equal(await due(), undefined)
   })
 
   it('hold no slot', async () => {

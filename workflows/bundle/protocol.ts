@@ -90,6 +90,8 @@ export type Command =
       title: string
       timeout_ms: number
       retry: RetryPolicy
+      /** The time that is left until its next attempt. */
+      delay_ms?: number
     } & NodeAt)
   /** The node no longer waits for its timer, or its item has ended without it. */
   | ({ type: 'cancel' } & NodeAt)

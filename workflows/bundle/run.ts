@@ -158,13 +158,21 @@ function begin(
   const alone = type === 'timer' || command.path !== undefined
   const own = alone ? new CancellationScope({ parent: branches, cancellable: true }) : undefined
   const scope = own ?? branches
+  const branch: Branch = { title, calls: type === 'external', scope: own }
   if (type === 'timer')
     launch(scope, inbox, { type, ...node }, () => sleep(command.ms, { summary: summaryOf(title) }))
-  else
-    launch(scope, inbox, { type: 'settled', ...node }, () =>
-      external(command, { organization_id, run_id, ...node }),
-    )
-  return { title, calls: type === 'external', scope: own }
+  else {
+    const call = () => external(command, { organization_id, run_id, ...node })
+    launch(scope, inbox, { type: 'settled', ...node }, () => {
+      if (command.delay_ms === undefined) return call()
+      branch.calls = false
+      return sleep(command.delay_ms, { summary: summaryOf(title) }).then(() => {
+        branch.calls = true
+        return call()
+      })
+    })
+  }
+  return branch
 }
 
 /**

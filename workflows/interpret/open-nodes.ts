@@ -14,7 +14,9 @@ export function commandOf(node: ProgramNode, row: RunNode, now: number): Command
   }
   if (row.status !== 'running' || node.effect !== 'external') return undefined
   const { type, title, timeout_ms, retry } = node
-  return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry }
+  const delay = row.next_attempt_at ? Date.parse(row.next_attempt_at) - now : 0
+  const later = delay > 0 ? { delay_ms: delay } : {}
+  return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry, ...later }
 }
 
 /** The node of a row, as workflow messages name it. */
