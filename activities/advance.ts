@@ -117,10 +117,13 @@ function retryLater(error: unknown, failures: number): Error {
   return toFailure(error, { last: false, ...(delay === undefined ? {} : { delay }) })
 }
 
-/** Whether a segment ended the run as cancelled although Temporal has not requested it. */
-const isCancelledByRow = ({ commands }: SegmentAnswer, { happened }: SegmentInput) =>
+/**
+ * Whether a segment ended the run as cancelled although Temporal has not requested it of this workflow, or may have
+ * requested it only of the one that continued as this one.
+ */
+const isCancelledByRow = ({ commands }: SegmentAnswer, { happened, resume }: SegmentInput) =>
   commands.some((command) => command.type === 'end' && command.status === 'cancelled') &&
-  !happened.some(({ type }) => type === 'cancelled')
+  (resume !== undefined || !happened.some(({ type }) => type === 'cancelled'))
 
 /** Temporal ends a workflow as Canceled only after a request. */
 async function requestCancellation(log: Logger): Promise<void> {

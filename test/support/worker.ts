@@ -61,6 +61,8 @@ export async function startWorker(
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
     stackTraces?: boolean
+    /** The path of the workflow bundle; default: `testBundle`. */
+    bundle?: string
     nodeTestMs?: number
     /** Polling interval of the relay. */
     pollMs?: number
@@ -114,7 +116,7 @@ export async function startWorker(
     interceptors: {},
     stackTraces: effects.stackTraces ?? false,
     dataConverter,
-    bundle: await testBundle(dataConverter),
+    bundle: effects.bundle ?? (await testBundle(dataConverter)),
     activities: { ...activities, advance: effects.advance?.(activities.advance) ?? activities.advance },
   })
   const linkOf = (approval: ApprovalKey) => approvalLink(secretsKey, PUBLIC_URL, approval)

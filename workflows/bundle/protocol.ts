@@ -8,19 +8,22 @@ import type { EndStatus } from '../shared/statuses.ts'
 
 /**
  * The version of the run workflow for new runs. Version 1 completes a failed run in Temporal, and fails a run that was
- * cancelled before its first segment; version 2 never continues as new. Both are kept to replay their histories.
+ * cancelled before its first segment; version 2 never continues as new; version 3 repeats calls of more than five minutes
+ * when it does, and never while the database is away. All are kept to replay their histories.
  */
-export const RUN_WORKFLOW_VERSION = 3
+export const RUN_WORKFLOW_VERSION = 4
 
 /** The input of a run, from the relay. `engine` is the version of the run workflow. */
 export interface RunInput {
-  engine: 1 | 2 | typeof RUN_WORKFLOW_VERSION
+  engine: 1 | 2 | 3 | typeof RUN_WORKFLOW_VERSION
   organization_id: string
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
   /** Where the workflow starts, if it continues a run: after a pause, a lost workflow, or as new. */
   resume?: Resume
+  /** What happened in the workflow that continued as this one, and was not recorded. */
+  happened?: Happened[]
 }
 
 /** Options of a local activity that is one transaction. */
@@ -108,6 +111,8 @@ export interface SegmentAnswer {
   details: string
   /** The value of the search attribute AgxState, where it changes; null: none. */
   state?: typeof WAITS_FOR_PERSON | null
+  /** With `drain`: a call is in progress or begins soon, and would be repeated in a workflow that continues as new. */
+  busy?: true
   /** The time that is left to the run, if it has a timeout; in the first answer, and when commands are issued again. */
   timeout_ms?: number
 }

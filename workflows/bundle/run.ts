@@ -11,9 +11,11 @@ import {
   setCurrentDetails,
   setHandler,
   sleep,
+  TemporalFailure,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
+import { PACE } from './pace.ts'
 import {
   type Command,
   type Happened,
@@ -28,6 +30,7 @@ import {
   type SegmentInput,
   STATE_ATTRIBUTE,
 } from './protocol.ts'
+import { Renewal } from './renewal.ts'
 import { requireVersion } from './require-version.ts'
 import { summaryOf } from './summary.ts'
 
@@ -38,7 +41,7 @@ import { summaryOf } from './summary.ts'
  */
 export function run(input: RunInput): Promise<{ status: RunResult }> {
   requireVersion(input.engine, RUN_WORKFLOW_VERSION)
-  const inbox: Happened[] = []
+  const inbox: Happened[] = [...(input.happened ?? [])]
   const root = CancellationScope.current()
   root.cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
   setHandler(defineSignal(REFRESH), () => {
@@ -57,8 +60,10 @@ async function loop(
   let scope: CancellationScope | undefined
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, Branch>()
+  const callsAreOpen = () => [...open.values()].some((branch) => branch.calls)
   let timeLimit = false
-  // Whether the history is long: the workflow continues as new.
+  const renewal = input.engine >= 4 ? new Renewal(PACE.drainLooks) : undefined
+  // Of version 3: whether the history is long, and calls are open after DRAIN.
   let drain = false
   let late = false
   let pages = 0
@@ -69,15 +74,25 @@ async function loop(
   const first = resume?.segment ?? 0
   for (let segment = first; ; segment++) {
     const happened = inbox.splice(0)
-    const answer = await advance(ready, {
+    const segmentInput: SegmentInput = {
       organization_id,
       run_id,
       segment,
       happened,
       ...(resume && segment === first && { resume }),
       ...(after !== undefined && { after }),
-      ...(drain && { drain }),
-    })
+      ...((renewal?.drain ?? drain) && { drain: true }),
+    }
+    let answer: SegmentAnswer | undefined
+    while (!answer)
+      try {
+        answer = await advance(ready, segmentInput, input)
+      } catch (error) {
+        // Its attempts are used up, each of which is six events of the history.
+        if (!renewal || !(error instanceof TemporalFailure)) throw error
+        if (Renewal.isDue({ open: open.size, calls: callsAreOpen(), busy: true }))
+          return renew(input, segment + 1, [...happened, ...inbox])
+      }
     setCurrentDetails(answer.details)
     if (answer.state !== undefined) showState(answer.state)
     for (const one of happened) if ('node' in one) open.delete(keyOf(one))
@@ -104,19 +119,27 @@ async function loop(
       // Commands are issued again for a restored database: branches that are still open are not started twice.
       else if (!open.has(keyOf(command))) open.set(keyOf(command), begin(command, branches(), inbox, input))
     }
-    const isLong = input.engine >= 3 && workflowInfo().continueAsNewSuggested
-    if (isLong && inbox.length === 0) {
-      const calls = [...open.values()].some((branch) => branch.calls)
-      if (!calls || late) return renew(input, segment + 1)
+    let startsAgain = false
+    if (renewal) {
+      const busy = !renewal.drain || answer.busy === true
+      if (inbox.length === 0 && Renewal.isDue({ open: open.size, calls: callsAreOpen(), busy }))
+        return renew(input, segment + 1)
+      startsAgain = renewal.update()
+    } else {
+      const isLong = input.engine >= 3 && workflowInfo().continueAsNewSuggested
+      if (isLong && inbox.length === 0 && (!callsAreOpen() || late)) return renew(input, segment + 1)
+      drain ||= isLong
     }
-    drain ||= isLong
     pages = more ? pages + 1 : 0
     if (pages === PAGES && input.engine >= 3) {
       pages = 0
       await sleep(1)
     }
-    if (drain) late = !(await condition(() => inbox.length > 0, DRAIN))
-    else if (!more) await condition(() => inbox.length > 0)
+    const isHappening = () => inbox.length > 0
+    if (renewal?.drain && after === undefined) {
+      if (!(await condition(isHappening, PACE.drainLook))) renewal.looked()
+    } else if (drain) late = !(await condition(isHappening, DRAIN))
+    else if (!more && !startsAgain) await condition(isHappening)
     const settled = inbox.map((one) =>
       'node' in one ? `after ${open.get(keyOf(one))?.title ?? one.node}` : one.type,
     )
@@ -181,12 +204,21 @@ function begin(
  */
 const PAGES = 4
 
-/** The wait for open activities before the workflow continues as new; those still open are repeated. */
+/** The wait for open activities before a workflow of version 3 continues as new; those still open are repeated. */
 const DRAIN = '5 minutes'
 
-/** Continues the run in a new workflow, whose first segment issues the commands of all open nodes. */
-function renew(input: RunInput, segment: number): Promise<never> {
-  return continueAsNew<typeof run>({ ...input, resume: { segment, count: input.resume?.count ?? 0 } })
+/**
+ * Continues the run in a new workflow, whose first segment issues the commands of all open nodes. `segment` was never
+ * tried: one that was may have been recorded although its answer was lost.
+ * @param happened what no segment has recorded.
+ */
+function renew(input: RunInput, segment: number, happened: Happened[] = []): Promise<never> {
+  const { happened: _, ...same } = input
+  return continueAsNew<typeof run>({
+    ...same,
+    resume: { segment, count: input.resume?.count ?? 0 },
+    ...(happened.length > 0 && { happened }),
+  })
 }
 
 /** Ends the workflow in Temporal with the status that `advance` has recorded. */
@@ -237,15 +269,26 @@ function failure(then: Happened, error: unknown): Happened {
 }
 
 /**
- * Retried without limit: an unavailable database delays the run but never fails it. So it has no schedule-to-close
- * timeout and no maximum of attempts; `advance` itself ends a run that can never succeed.
+ * An unavailable database delays the run but never fails it: the loop calls it again when its attempts are used up, and
+ * it has no schedule-to-close timeout. `advance` itself ends a run that can never succeed.
  */
-function advance(summary: string, input: SegmentInput): Promise<SegmentAnswer> {
+function advance(summary: string, input: SegmentInput, { engine }: RunInput): Promise<SegmentAnswer> {
   const { advance } = proxyLocalActivities<{ advance(input: SegmentInput): Promise<SegmentAnswer> }>({
     ...IN_DATABASE,
+    ...(engine >= 4 && PATIENT),
     summary: summaryOf(summary),
   })
   return advance(input)
+}
+
+const PATIENT = {
+  localRetryThreshold: PACE.longestPauseInTask,
+  retry: {
+    initialInterval: PACE.firstRetry,
+    backoffCoefficient: 2,
+    maximumInterval: PACE.lastRetry,
+    maximumAttempts: PACE.attempts,
+  },
 }
 
 /** How long an attempt keeps a result that it cannot record because the database is unavailable. */

@@ -72,6 +72,9 @@ export interface SegmentResult {
 /** A wait for a child run or an answer. */
 export type NewWait = Pick<RunNode, 'path' | 'node_id'> & Exclude<Waits, { until: Date }>
 
+/** More than it takes to continue a workflow as new. */
+const SOON_MS = 10_000
+
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
 
@@ -200,9 +203,19 @@ class Segment {
   }
 
   private roomForCalls(): number {
+    return this.host.limits.openCalls - this.calls().length
+  }
+
+  /** The calls that have not ended. */
+  private calls(): RunNode[] {
     const isCall = ({ node_id }: RunNode) => this.program.nodes[node_id]?.effect === 'external'
-    const calls = this.rows.open().filter((row) => row.status === 'running' && isCall(row))
-    return this.host.limits.openCalls - calls.length
+    return this.rows.open().filter((row) => row.status === 'running' && isCall(row))
+  }
+
+  /** Whether a call is in progress, or its next attempt begins soon. */
+  private isCalling(): boolean {
+    const soon = this.host.clock() + SOON_MS
+    return this.calls().some(({ next_attempt_at: next }) => !next || Date.parse(next) < soon)
   }
 
   /** Puts a frame without a ready node to sleep, and ends it if it has no open node either. */
@@ -226,6 +239,7 @@ class Segment {
       nodes: rows.ran.slice(0, 100),
       details: this.details(),
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
+      ...(this.input.drain && this.isCalling() ? { busy: true } : {}),
       ...this.personState(),
     }
     return {

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { ApplicationFailure } from '@temporalio/activity'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
+import { NodeError } from '../../workflows/language/node-error.ts'
+import { bundleWith } from '../support/bundle.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { until } from '../support/journey.ts'
+import { call, delay, each, edge, set } from '../support/nodes.ts'
+import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
+
+/** In the tests, Temporal suggests to continue as new from 1,000 events. */
+const SUGGESTED = 1_000
+
+describe('runs with a long history', function () {
+  this.timeout(120_000)
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+  let made: string[] = []
+  let answer: () => Promise<void> = async () => {}
+  let away = false
+
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db, {
+      bundle: await bundleWith({
+        attempts: 20,
+        firstRetry: '2 ms',
+        lastRetry: '2 ms',
+        longestPauseInTask: '1 ms',
+        drainLook: '100 ms',
+        drainLooks: 2,
+      }),
+      async http({ headers = {} }) {
+        made.push(headers['Idempotency-Key'] ?? '')
+        await answer()
+        return httpResponse()
+      },
+      advance: (advance) => async (input) => {
+        if (away) throw ApplicationFailure.create({ message: 'The database is unavailable.' })
+        return advance(input)
+      },
+    })
+  })
+  beforeEach(() => {
+    made = []
+    answer = async () => {}
+    away = false
+  })
+  after(async () => {
+    await worker?.stop()
+    await db?.drop()
+  })
+
+  const row = (id: string) => db.system('runs').where({ id }).first()
+  const itemsDone = async (id: string) => {
+    const [found] = await db.system('run_iterations').where({ run_id: id, status: 'completed' }).count()
+    return Number(found!.count)
+  }
+  /** The executions of a run's workflow, with the events of each. */
+  async function executions(id: string) {
+    const lengths: number[] = []
+    for await (const one of worker.client.workflow.list({ query: `WorkflowId = 'run:${id}'` }))
+      lengths.push(one.historyLength)
+    return lengths
+  }
+  /** A call beside a loop of `items` waits, each of which takes some six events. */
+  const beside = (first: ReturnType<typeof call>, items: number) =>
+    queueRun(
+      db,
+      organizationId,
+      {
+        nodes: [set('start'), first, each({ output: 1 }), delay('pause', '1ms'), set('last')],
+        edges: [
+          edge('start', first.id),
+          edge('start', 'each'),
+          edge('each', 'pause', 'item'),
+          edge('each', 'last', 'done'),
+        ],
+        inputs: { items: { type: 'array' } },
+      },
+      { items: Array.from({ length: items }, (_, n) => n) },
+    )
+
+  it('do not repeat a call in progress when they continue as new, nor wait for it for long', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    answer = () => released
+    const id = await beside(call('long'), 450)
+    await until('items beyond the suggestion', async () => (await itemsDone(id)) > SUGGESTED / 5 || undefined)
+    release()
+    assert.equal((await untilRun(db, id, undefined, 60_000)).status, 'completed')
+    assert.deepEqual(made, [`${id}:long`])
+    const lengths = await until('two executions', async () => {
+      const all = await executions(id)
+      return all.length >= 2 ? all : undefined
+    })
+    assert.ok(Math.max(...lengths) > SUGGESTED, String(lengths))
+  })
+
+  it('continue as new beside a call that waits for its next attempt, which stays as late as it was', async () => {
+    answer = async () => {
+      throw new NodeError('http_429', 'Too many requests.', { retryable: true, retryAfterMs: 3_600_000 })
+    }
+    const id = await beside(call('limited'), 250)
+    await until('all items', async () => (await itemsDone(id)) === 250 || undefined, 60)
+    await until('two executions', async () => (await executions(id)).length >= 2 || undefined)
+    const node = await db.system('run_nodes').where({ run_id: id, node_id: 'limited' }).first()
+    assert.deepEqual([node.attempt, made.length], [2, 1])
+    assert.ok(node.next_attempt_at.getTime() > Date.now() + 3_000_000)
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+  })
+
+  /** Makes the database unavailable from a moment in which the run waits, until its workflow has continued as new. */
+  async function outageOf(id: string, during: () => Promise<unknown> = async () => {}) {
+    const before = (await executions(id)).length
+    away = true
+    await during()
+    await until(
+      'a workflow that continues as new',
+      async () => (await executions(id)).length > before || undefined,
+      60,
+    )
+    away = false
+  }
+
+  it('continue as new in an outage of the database, and go on after it', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [delay('pause', '300ms'), set('next')],
+      edges: [edge('pause', 'next')],
+    })
+    await until('the pause', async () => (await row(id)).sleeps_until ?? undefined)
+    await outageOf(id)
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    for (const events of await executions(id)) assert.ok(events < 2 * SUGGESTED, `${events} events`)
+    const started = await db.system('events').where({ subject_id: id, name: 'workflow.started' })
+    assert.equal(started.length, 1)
+  })
+
+  it('start once after an outage that began before their first segment', async () => {
+    away = true
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('only')],
+      outputs: { value: '{{ nodes.only.output.value }}' },
+    })
+    await until('the workflow', async () => (await executions(id)).length > 0 || undefined)
+    await outageOf(id)
+    const run = await untilRun(db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { value: 'only' }])
+    const events = await db.system('events').where({ subject_id: id }).orderBy('id')
+    assert.deepEqual(
+      events.map(({ name }) => name),
+      ['workflow.started', 'workflow.completed'],
+    )
+  })
+
+  it('are cancelled by a request of Temporal that came in an outage', async () => {
+    const id = await queueRun(db, organizationId, { nodes: [delay('pause', '1h')] })
+    await until('the pause', async () => (await row(id)).sleeps_until ?? undefined)
+    const handle = worker.client.workflow.getHandle(`run:${id}`)
+    await outageOf(id, () => handle.cancel())
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+    await assert.rejects(handle.result())
+    assert.equal((await handle.describe()).status.name, 'CANCELLED')
+  })
+
+  it('keep the call whose result waits for the database', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('start'), call('call'), delay('pause', '1s')],
+      edges: [edge('start', 'call'), edge('start', 'pause')],
+    })
+    let release = () => {}
+    answer = () =>
+      new Promise<void>((resolve) => {
+        release = resolve
+      })
+    await until('the call', () => made.length === 1 || undefined)
+    away = true
+    const handle = worker.client.workflow.getHandle(`run:${id}`)
+    const length = async () => (await historyOf(worker.client, handle.workflowId)).length
+    await until('a long history', async () => (await length()) > SUGGESTED + 200 || undefined, 60)
+    away = false
+    release()
+    assert.equal((await untilRun(db, id)).status, 'completed')
+    assert.deepEqual([made.length, (await executions(id)).length], [1, 1])
+  })
+})
