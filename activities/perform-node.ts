@@ -17,7 +17,7 @@ import { explainError } from './explain.ts'
 import { traceparent } from './http/traceparent.ts'
 
 export interface Attempt
-  extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'runId' | 'traceparent'> {
+  extends Omit<EffectHost, 'raise' | 'once' | 'organizationId' | 'runId' | 'traceparent' | 'log'> {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The path of its frame: '' outside of any loop. */
   path: string
@@ -65,6 +65,7 @@ export async function performNode(
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({
       ...host,
+      log,
       organizationId: state.organization.id,
       runId: state.run.id,
       traceparent: traceparentOf(state.run, { path, node_id: node.id, attempt }, traces),

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity'
 import { openSecrets } from '../db/access/secrets.ts'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
@@ -19,10 +17,11 @@ import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
 import { withDeadline } from './deadline.ts'
 import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
-import { describeFault, isTransient, toFailure, withoutStack } from './faults.ts'
+import { toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
 import type { Programs } from './programs.ts'
+import { whenAvailable } from './when-available.ts'
 
 export interface RunNodeDeps extends NodeDeps {
   db: Database
@@ -183,23 +182,6 @@ async function record(
 
 /** The next Temporal attempt, if there is one, finds what became of the row. */
 const SUPERSEDED = () => failure({ code: 'superseded', message: 'Another attempt has taken over.' }, false)
-
-/** Repeats a transaction while the database is unavailable, until it succeeds, or the activity is cancelled. */
-async function whenAvailable<T>(
-  { log, signal }: { log: Logger; signal: AbortSignal },
-  work: () => Promise<T>,
-): Promise<T> {
-  for (let pause = 100; ; pause = Math.min(pause * 2, 5_000)) {
-    try {
-      return await work()
-    } catch (error) {
-      if (error instanceof ApplicationFailure || !isTransient(error)) throw error
-      log.warn({ reason: describeFault(error), pause }, 'an external node waits for the database')
-      await setTimeout(pause * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {})
-      if (signal.aborted) throw new CancelledFailure('the run has ended')
-    }
-  }
-}
 
 async function attemptNode(
   deps: RunNodeDeps,

@@ -1,5 +1,6 @@
 import type { NewEvent } from '../../db/model/events/event.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import type { Logger } from '../../db/process/log.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 import type { Hold } from '../deadline.ts'
 
@@ -14,6 +15,7 @@ export interface EffectHost {
   timeoutMs: number
   /** Stops the clock of the time limit while the attempt waits for its turn. */
   hold: Hold
+  log: Logger
   /** The value of `traceparent` for calls of other services. */
   traceparent: (() => string) | undefined
   /** Buffers an event, which the transaction that records the node as completed writes. */

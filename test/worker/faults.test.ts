@@ -140,6 +140,39 @@ describe('runs while something is broken', () => {
     assert.equal(row.attempt, 1)
   })
 
+  it('read for a language model once the database is back, in the same attempt', async function () {
+    this.timeout(40_000)
+    const asks = { id: 'c1', function: { name: 'search_records', arguments: '{"entity":"contacts"}' } }
+    const says = (message: object) => httpResponse({ body: { choices: [{ message }] } })
+    answer = async (attempt) => {
+      if (attempt > 1) return says({ content: 'There is nobody.' })
+      await outage.begin()
+      setTimeout(() => outage.end(), 3_000)
+      return says({ content: null, tool_calls: [asks] })
+    }
+    const id = await queueRun(db, organizationId, {
+      nodes: [
+        {
+          id: 'ask',
+          type: 'ai_prompt',
+          config: {
+            model: 'local',
+            prompt: 'Who is there?',
+            tools: [{ tool: 'search_records', entities: ['contacts'] }],
+          },
+          retry: { max_attempts: 1 },
+          // Less than the outage: the wait for the database does not count.
+          timeout: '2s',
+        },
+      ],
+      outputs: { text: '{{ nodes.ask.output.text }}', calls: '{{ nodes.ask.output.tool_calls }}' },
+    })
+    const run = await untilRun(db, id, undefined, 30_000)
+    assert.deepEqual([run.status, run.error, calls], ['completed', null, 2])
+    const made = { tool: 'search_records', arguments: { entity: 'contacts' }, error: null }
+    assert.deepEqual(run.outputs, { text: 'There is nobody.', calls: [made] })
+  })
+
   it('count only the attempts of a call that failed', async () => {
     answer = async (attempt) => {
       if (attempt === 3) return ok
