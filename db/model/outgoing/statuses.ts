@@ -10,8 +10,8 @@
  * | failDeliveryStart | queued | failed | the relay, when Temporal rejects the start | of the same release | ends the lease |
  * | beginAttempt | queued, delivering | delivering | the delivery's workflow | of the same release, due as it was read, and with a slot | counts and logs the attempt |
  * | endAttempt, succeeded | held, queued, delivering, failed, cancelled | succeeded | the delivery's workflow | the receiver accepted it, so it has arrived whatever its status was | completes the log of the attempt; wakes the relay for the free slot |
- * | endAttempt, failed | held, queued, delivering | failed | the delivery's workflow | no further attempt is due | completes the log of the attempt; wakes the relay for the free slot |
- * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due | sets next_attempt_at, also of a paused one, which frees the slot; completes the log of the attempt; wakes the relay for the free slot |
+ * | endAttempt, failed | held, queued, delivering | failed | the delivery's workflow | no further attempt is due, and no later one has begun | completes the log of the attempt; wakes the relay for the free slot |
+ * | endAttempt, retried | delivering | delivering | the delivery's workflow | a further attempt is due, and no later one has begun | sets next_attempt_at, also of a paused one, which frees the slot; completes the log of the attempt; wakes the relay for the free slot |
  * | endDelivery | held, queued, delivering | failed, cancelled | the workflow, if the retry schedule was shortened; the API, to cancel | | wakes the relay for the free slot |
  * | endUnrecordedDelivery | delivering | failed, cancelled | the sweep, when the workflow was terminated, cancelled or failed in Temporal | of the same release | wakes the relay for the free slot |
  * | requeueDelivery | delivering | queued | the sweep, when Temporal does not have the workflow, or it completed without its end in the row; any worker, when the relay that had it is dead | of the same release and relay | counts the release: a new workflow continues; wakes the relay |

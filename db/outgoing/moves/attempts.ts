@@ -79,6 +79,7 @@ interface EndedAttempt {
 /**
  * Completes the log of an attempt. `next` is the time of the next attempt; null ends the delivery. A delivery that was
  * held or cancelled during the attempt keeps that status, unless the attempt succeeded; a paused one keeps `next`, too.
+ * One that has begun another attempt meanwhile, in a new release, keeps status and time unless this one succeeded.
  * Its slot is free: wakes the relay if others wait for one. @returns the delivery's new status, undefined if it was
  * deleted.
  */
@@ -101,7 +102,7 @@ export async function endAttempt(
          status = coalesce(:ended, status), error = cast(:failure as text), next_attempt_at = :next,
          held_for = case when cast(:ended as text) is null then held_for end,
          ended_at = case when cast(:ended as text) is not null then now() end
-       where organization_id = :organizationId and id = :id
+       where organization_id = :organizationId and id = :id and (attempts <= :attempt or cast(:succeeded as boolean))
          and (status = any(:from) or (status = 'held' and held_for = 'paused')) returning status)
      select coalesce((select status from delivery), (
          select status from deliveries where organization_id = :organizationId and id = :id)) as status,
@@ -111,6 +112,7 @@ export async function endAttempt(
       id,
       webhookId,
       attempt,
+      succeeded,
       outcome: succeeded ? 'succeeded' : 'failed',
       httpStatus: result.http_status,
       duration: result.duration_ms,

@@ -127,6 +127,37 @@ describe('due retries', function () {
     )
   })
 
+  it('keep their time, and their attempt, when an attempt from before ends late', async () => {
+    const webhookId = await createEndpoint(1)
+    await fill(webhookId, 1, 1)
+    const [id]: string[] = await db.system('deliveries').pluck('id')
+    const failed = {
+      succeeded: false,
+      http_status: null,
+      duration_ms: 1,
+      response_headers: null,
+      response_body: null,
+      error: 'timeout',
+    }
+    const begin = () => tenant((tx) => beginAttempt(tx, id!, RELAY))
+    const end = (attempt: number, result: typeof failed, next: Date | null) =>
+      tenant((tx) => endAttempt(tx, { id: id!, webhookId }, attempt, result, next))
+    const row = () => db.system('deliveries').first('status', 'next_attempt_at')
+    const first = (await begin())!
+    // The relay of the first attempt was taken for dead: a new release made the next one.
+    const second = (await begin())!
+    const tomorrow = new Date(Date.now() + 86_400_000)
+    for (const next of [tomorrow, null]) {
+      assert.equal(await end(first, failed, next), 'delivering')
+      assert.deepEqual(await row(), { status: 'delivering', next_attempt_at: null })
+    }
+    await end(second, failed, tomorrow)
+    await end(first, failed, new Date())
+    assert.deepEqual(await row(), { status: 'delivering', next_attempt_at: tomorrow })
+    // The endpoint has the event.
+    assert.equal(await end(first, { ...failed, succeeded: true }, null), 'succeeded')
+  })
+
   it('read few rows, however many wait', async () => {
     const webhook_id = await createEndpoint(50)
     // These are before the waiting deliveries, also physically in the table.
