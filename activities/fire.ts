@@ -6,7 +6,10 @@ import type { Logger } from '../db/process/log.ts'
 import { fireSchedule } from '../db/runs/fires.ts'
 import type { FireActivities } from '../workflows/bundle/fire.ts'
 import { scheduleIdOf } from '../workflows/bundle/protocol.ts'
-import { toFailure } from './faults.ts'
+import { isTransient, toFailure } from './faults.ts'
+
+/** Attempts after which an error that no retry can help ends a fire, without a run. */
+const MAX_FAILURES = 5
 
 /** Decides what becomes of a time of a schedule. A Schedule of a workflow that the database does not know is deleted. */
 export function createFire({ db, log }: { db: Database; log: Logger }): FireActivities {
@@ -25,7 +28,10 @@ export function createFire({ db, log }: { db: Database; log: Logger }): FireActi
         return { run_id, status, ...(reason === null ? {} : { reason }) }
       } catch (error) {
         log.error({ err: error, organization_id, workflow_id }, 'the run of a schedule could not be queued')
-        throw toFailure(error, { last: false })
+        // A fire that never ended would hold back all later ones of its Schedule.
+        throw toFailure(error, {
+          last: !isTransient(error) && Context.current().info.attempt >= MAX_FAILURES,
+        })
       }
     },
   }

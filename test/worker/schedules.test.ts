@@ -98,6 +98,26 @@ describe('runs that schedules start', function () {
     })
   })
 
+  it('are started by later fires after one that can never succeed', async () => {
+    const id = await scheduled(daily)
+    const asOwner = (sql: string) => suite.db.asOwner((owner) => owner.query(sql))
+    await asOwner(`create function refuse_scheduled() returns trigger language plpgsql as
+      $$ begin raise exception 'refused'; end $$`)
+    await asOwner(`create trigger refuse_scheduled before insert on runs for each row
+      when (new.trigger ->> 'type' = 'schedule') execute function refuse_scheduled()`)
+    const fires = async () => (await handleOf(id).describe()).info.recentActions
+    try {
+      await handleOf(id).trigger()
+      const workflow = await until('the fire', async () => (await fires())[0]?.action.workflow)
+      const handle = suite.worker.client.workflow.getHandle(workflow.workflowId)
+      await until('its end', async () => (await handle.describe()).status.name === 'FAILED')
+    } finally {
+      await asOwner('drop trigger refuse_scheduled on runs')
+    }
+    await handleOf(id).trigger()
+    await until('the run of the next fire', async () => (await runsOf(id)).length === 1)
+  })
+
   it('lose their Schedule with a version that has another trigger', async () => {
     const id = await scheduled(daily)
     await tenant(async (tx) => {
