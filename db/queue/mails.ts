@@ -1,14 +1,14 @@
-import type { Tenant } from '../postgres/tenancy.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 import { defineQueue, type Queue } from './queue.ts'
 
 /**
  * Tables of mails that the relay sends: each row is its own queue entry, and has the outcome of its attempts. The table
  * has organization_id, id, attempts, due_at, problem, sent_at, ended_at.
  */
-type MailTable = 'approval_mails' | 'account_mails'
+export type MailTable = 'approval_mails' | 'account_mails'
 
-/** Longer than an attempt to send a mail may take. */
-const LEASE_SECONDS = 60
+/** The relay renews the lease each second while it sends the mail: after its death another one sends it soon. */
+const LEASE_SECONDS = 10
 /** Mails of one organization in one claim, while others have some too. */
 const SLOTS = 8
 /** The delays between attempts grow fourfold, from 5 seconds to an hour: the last attempt is after about 8 hours. */
@@ -30,6 +30,20 @@ export const mailsIn = <Mail extends object>(
     sets: 'attempts = r.attempts + 1',
     turns: { slots: SLOTS },
   })
+
+/** Extends the leases of mails that are being sent. */
+export async function renewLeases(
+  system: System,
+  table: MailTable,
+  mails: readonly { id: string; attempts: number }[],
+): Promise<void> {
+  await system.raw(
+    `update ${table} m set due_at = now() + make_interval(secs => :seconds)
+     from jsonb_to_recordset(cast(:mails as jsonb)) as s(organization_id uuid, id uuid, attempts integer)
+     where m.organization_id = s.organization_id and m.id = s.id and m.attempts = s.attempts and m.ended_at is null`,
+    { seconds: LEASE_SECONDS, mails: JSON.stringify(mails) },
+  )
+}
 
 /** How an attempt ended; `needless`: what the mail is about had ended. */
 export type MailOutcome =

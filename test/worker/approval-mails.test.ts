@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
+import { renewLeases } from '../../db/queue/mails.ts'
 import { approvalMails } from '../../db/runs/approval-mails.ts'
 import { createOrganization } from '../support/database.ts'
 import type { ReceivedMail } from '../support/smtp.ts'
@@ -145,9 +146,14 @@ describe('the mails of an approval', function () {
     await until1(other, ({ problem }) => problem !== null)
     await suite.worker.stop()
     await dueNow(other)
-    equal((await approvalMails.claim(db.system, 10)).length, 1)
+    const claimed = await approvalMails.claim(db.system, 10)
+    equal(claimed.length, 1)
+    await dueNow(other)
+    await renewLeases(db.system, 'approval_mails', claimed)
     await suite.restart()
     deepEqual(await approvalMails.claim(db.system, 10), [], 'its lease holds')
+    const soon = db.system.raw("due_at < now() + interval '15 seconds'")
+    equal((await db.system('approval_mails').where({ run_id: other }).where(soon)).length, 1, 'not for long')
     equal(smtp.received.length, 0)
     await dueNow(other)
     await received('bob@example.com')

@@ -20,6 +20,7 @@ export const accountMailsQueue = ({
 }: MailDeps & { secretsKey: SecretsKey }): Queue<ClaimedAccountMail> =>
   mailsQueue<ClaimedAccountMail>(deps, {
     name: 'account mails',
+    table: 'account_mails',
     queue: accountMails,
     async prepare(mail) {
       const token = tokenOf(secretsKey, mail)

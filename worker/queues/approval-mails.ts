@@ -17,6 +17,7 @@ export const approvalMailsQueue = ({
 }: MailDeps & { approvalLink: (approval: ApprovalKey) => string }): Queue<ClaimedMail> =>
   mailsQueue<ClaimedMail>(deps, {
     name: 'approval mails',
+    table: 'approval_mails',
     queue: approvalMails,
     async prepare(mail) {
       const { organization_id, run_id, approval_id: id } = mail

@@ -2,7 +2,7 @@ import type { Mailer } from '../../activities/mail/mailer.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import type { MailOutcome } from '../../db/queue/mails.ts'
+import { type MailOutcome, type MailTable, renewLeases } from '../../db/queue/mails.ts'
 import type { Queue as LeasedQueue } from '../../db/queue/queue.ts'
 import type { Queue } from '../relay.ts'
 
@@ -17,22 +17,24 @@ export interface MailDeps {
 /** Sends one mail. `signal` ends the attempt. */
 type Send = (mailer: Mailer, publicUrl: string, signal: AbortSignal) => Promise<MailOutcome>
 
-/** Less than the lease of the row. */
+/** Less than the time limit of the relay's starts. */
 const ATTEMPT_TIMEOUT_MS = 45_000
 
 /**
- * A queue of mails. It starts no workflow: a mail is one call, and its row has the attempts. After a crash the lease
- * ends and the mail is sent again, with the same Message-ID.
+ * A queue of mails. It starts no workflow: a mail is one call, and its row has the attempts. After a crash the lease,
+ * which is renewed while the mail is sent, ends within seconds, and it is sent again, with the same Message-ID.
  */
-export function mailsQueue<Mail extends { organization_id: string }>(
+export function mailsQueue<Mail extends { organization_id: string; id: string; attempts: number }>(
   { db, mailer, publicUrl }: MailDeps,
   {
     name,
+    table,
     queue,
     prepare,
     record,
   }: {
     name: string
+    table: MailTable
     queue: LeasedQueue<Mail>
     /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
     prepare(mail: Mail): Promise<Send | MailOutcome>
@@ -46,13 +48,18 @@ export function mailsQueue<Mail extends { organization_id: string }>(
     if (!publicUrl) return unset('PUBLIC_URL')
     return send(mailer, publicUrl, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS))
   }
+  const sending = new Set<Mail>()
   return {
     name,
     channel: 'agx_mails',
     claim: queue.claim,
     async start(_client, mail) {
-      const outcome = await attempt(mail)
+      sending.add(mail)
+      const outcome = await attempt(mail).finally(() => sending.delete(mail))
       await db.tenant(mail.organization_id, SYSTEM, (tx) => record(tx, mail, outcome))
+    },
+    async beat(system) {
+      if (sending.size > 0) await renewLeases(system, table, [...sending])
     },
   }
 }
