@@ -21,6 +21,9 @@ export const DYNAMIC_CONFIG = {
   'history.transferProcessorSchedulerWorkerCount': 16,
   'history.timerProcessorSchedulerWorkerCount': 16,
   'history.visibilityProcessorSchedulerWorkerCount': 4,
+  // More events than the default of 100 during a workflow task make the server fail the task, which the SDK does not
+  // always survive: 200 timers of loops that fire together are enough.
+  'history.maximumBufferedEventsBatch': 1_000,
   // The CLI's default, true, reads the namespace and the cluster's metadata from SQLite in each request: half of all reads.
   'system.forceSearchAttributesCacheRefreshOnRead': false,
 }
