@@ -1,6 +1,6 @@
 /**
  * How often the run workflow tries and looks. In a file of its own, which the tests replace: theirs are shorter
- * (`test/support/bundle.ts`).
+ * (`test/support/bundle.ts`). A change of `drainLooks` needs a version of the workflow: histories would replay otherwise.
  */
 export const PACE = {
   /** Attempts of one call of `advance`, some half an hour: then the workflow looks at the length of its history. */
