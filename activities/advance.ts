@@ -156,17 +156,18 @@ async function endReduced(
   const loaded = await loadSegment(tx, input, temporalRun)
   if (!loaded) throw new Error('a segment of a run that has another owner failed')
   if ('commands' in loaded) return loaded
-  const { state } = loaded
+  const { state, segment } = loaded
   const answer = endedAs('failed', `**failed**: ${error.message}`, error)
   const end = await withErrorWorkflow(tx, state.run, { status: 'failed' as const, outputs: undefined, error })
   reportRunEnd(tx, state.run, 'failed')
   await recordSegment(belowRun(tx, state.run), input.run_id, {
     temporal_run_id: temporalRun.id,
-    segment: input.segment,
+    segment,
+    happened: input.happened,
     answer,
-    nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(input.segment) })),
+    nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(segment) })),
     loops: state.loops.map((loop) => ({ ...loop, open: false })),
-    iterations: state.iterations.map((iteration) => ({ ...iteration, ...cancelled(input.segment) })),
+    iterations: state.iterations.map((iteration) => ({ ...iteration, ...cancelled(segment) })),
     events: [runEvent(state.run, 'failed', end)],
     end,
   })

@@ -79,15 +79,17 @@ export async function commitSegment(
 ): Promise<SegmentAnswer | undefined> {
   const loaded = await loadSegment(tx, input, temporalRun)
   if (!loaded || 'commands' in loaded) return loaded
-  const work = await beginWork(tx, deps, input, temporalRun, loaded.state)
-  reportDelay(work)
+  const { behind, segment } = loaded
+  const work = await beginWork(tx, deps, { ...input, segment }, temporalRun, loaded.state)
+  if (!behind) reportDelay(work)
   const { answers, children, hasWaits } = await readAnswers(tx, work.state, work.happened)
   const result = await runSegment(
     work.program,
     work.state,
-    { ...input, happened: work.happened },
-    { ...hostOf(work), answers, children, reissue: loaded.reissue },
+    { ...work.input, happened: work.happened },
+    { ...hostOf(work), answers, children, reissue: loaded.reissue, behind },
   )
+  if (behind) result.answer.segment = segment
   await writeResult(work, result, hasWaits || result.waits.length > 0)
   return result.answer
 }
@@ -148,7 +150,7 @@ function reportDelay({ deps, state: { run, nodes }, happened, now }: Work): void
 }
 
 /** The dependencies of the interpreter, over the transaction. */
-function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue'> {
+function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue' | 'behind'> {
   const { run } = work.state
   const { publicUrl } = work.deps
   return {
@@ -214,6 +216,8 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   await recordSegment(belowRun(tx, run), run.id, {
     temporal_run_id: work.temporalRun.id,
     segment: input.segment,
+    happened: input.happened,
+    history_length: input.history_length,
     answer: result.answer,
     nodes: result.nodes,
     loops: result.loops,

@@ -1,12 +1,13 @@
+import { isDeepStrictEqual } from 'node:util'
 import { Context } from '@temporalio/activity'
 import type { Tenant } from '../db/postgres/tenancy.ts'
-import { reopenRun, takeOver } from '../db/runs/moves/starts.ts'
+import { reopenRun, takeBack, takeOver } from '../db/runs/moves/starts.ts'
 import { lockRun } from '../db/runs/state.ts'
 import type { SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { ENGINE } from '../workflows/nodes/engine.ts'
-import type { EndStatus } from '../workflows/shared/statuses.ts'
+import { type EndStatus, isOpenRun } from '../workflows/shared/statuses.ts'
 import { NeedsNewerWorker } from './faults.ts'
 
 /** The start of a segment: the run is locked, and the Temporal run must own it. */
@@ -35,11 +36,12 @@ const UNKNOWN_RUN = {
 
 interface Loaded {
   state: RunState
-  /**
-   * The workflow starts in the middle of the run, or the database does not have the segment before, because it was
-   * restored to an earlier moment.
-   */
+  /** The number under which the segment is recorded. */
+  segment: number
+  /** The workflow may wait for other nodes than the rows: it starts in the middle of the run, or a store was restored. */
   reissue: boolean
+  /** Temporal was restored to an earlier moment: the rows have segments that the workflow does not know. */
+  behind: boolean
 }
 
 /**
@@ -47,29 +49,58 @@ interface Loaded {
  */
 export async function loadSegment(
   tx: Tenant,
-  { run_id, segment, happened, resume }: SegmentInput,
+  input: SegmentInput,
   { id: temporalRunId, newest }: TemporalRun,
 ): Promise<Loaded | SegmentAnswer | undefined> {
+  const { run_id, segment, resume } = input
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
   if (!state) return endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
-  if (state.answer) return state.answer
-  const refresh = happened.some(({ type }) => type === 'refresh')
-  const reissue = refresh || resume !== undefined || (segment > 0 && !state.follows)
+  if (state.recorded && isRepeated(state, input)) return state.recorded.answer
   const { status, temporal_run_id: owner, engine } = state.run
   if (engine > ENGINE) throw new NeedsNewerWorker()
-  if (owner === null || owner === temporalRunId) {
+  const owns = owner === null || owner === temporalRunId
+  // It has recorded this segment or a later one, or lost the row to a Temporal run that Temporal does not know.
+  const behind = state.last !== null && (state.last >= segment || !owns)
+  if (owns || behind) {
     if (status === 'paused') return endedAs(status, 'The run is paused.')
-    if (status !== 'queued' && status !== 'running') return hasEnded(status)
-    return { state, reissue }
+    if (!isOpenRun(status)) return hasEnded(status, state.error)
   }
+  const loaded = { segment, reissue: behind || mayDiffer(state, input), behind }
+  const next = Math.max(state.last ?? 0, state.owner_last ?? 0) + 1
+  if (owns) return { ...loaded, state, ...(behind && { segment: next }) }
   if (!newest) return undefined
-  const mine =
-    (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
-    (await reopenRun(tx, run_id, temporalRunId, segment, resume))
-  if (!mine) return SUPERSEDED
+  if (behind) {
+    if (!(await takeBack(tx, run_id, temporalRunId))) return SUPERSEDED
+    loaded.segment = next
+  } else {
+    const mine =
+      (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
+      (await reopenRun(tx, run_id, temporalRunId, segment, resume))
+    if (!mine) return SUPERSEDED
+  }
   const again = await lockRun(tx, run_id, undefined)
-  return again ? { state: again, reissue } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
+  return again ? { ...loaded, state: again } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
 }
+
+/**
+ * Whether the recorded segment is asked for again because its answer was lost with a worker: it is the last one, and the
+ * workflow reports the same. Otherwise Temporal was restored to an earlier moment, and the old answer would swallow what
+ * happened since. A refresh has no content that tells one from another: the rows are read again.
+ */
+function isRepeated({ recorded, last }: RunState, { segment, happened }: SegmentInput): boolean {
+  return (
+    segment === last &&
+    isDeepStrictEqual(recorded?.happened, happened) &&
+    !happened.some(({ type }) => type === 'refresh')
+  )
+}
+
+/** Whether the workflow may wait for other nodes than the rows although it is not behind them. */
+const mayDiffer = ({ last }: RunState, { segment, happened, resume }: SegmentInput): boolean =>
+  happened.some(({ type }) => type === 'refresh') ||
+  resume !== undefined ||
+  // The database was restored to an earlier moment.
+  (segment > 0 && last !== segment - 1)
 
 export const endedAs = (
   status: EndStatus | 'paused',
@@ -82,12 +113,12 @@ export const endedAs = (
 })
 
 /** The answer for a run that has ended without this workflow; Temporal shows the same end. */
-const hasEnded = (status: EndStatus): SegmentAnswer =>
+const hasEnded = (status: EndStatus, error: RunError | null): SegmentAnswer =>
   endedAs(
     status,
     'The run had ended.',
     // `advance` terminates the workflow.
-    status === 'terminated' ? null : { code: status, message: `The run had ended as ${status}.` },
+    status === 'terminated' ? null : (error ?? { code: status, message: `The run had ended as ${status}.` }),
   )
 
 const SUPERSEDED = endedAs('terminated', 'Another Temporal execution has taken over this run.')

@@ -58,6 +58,10 @@ export async function up(knex: Knex): Promise<void> {
       starts_with text,
       -- the Temporal run that owns the row; after a reset the newest one
       temporal_run_id text,
+      -- the events that its workflow's history in Temporal has at least: fewer, and Temporal was restored
+      history_length integer,
+      -- of a running run: whether the sweep has compared it with Temporal since it changed
+      checked boolean not null default false,
       cancel_requested_at timestamptz(3),
       -- a relay is sending the cancellation to Temporal until then
       cancel_lease_until timestamptz(3),
@@ -107,6 +111,8 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_active on runs (organization_id, sleeps_until) where status = 'running';
     create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;
     create index runs_asleep on runs (updated_at) where status = 'running' and sleeps_until is not null;
+    create index runs_unchecked on runs (updated_at)
+      where status = 'running' and sleeps_until is not null and not checked;
     create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
@@ -273,6 +279,8 @@ export async function up(knex: Knex): Promise<void> {
       run_id uuid not null,
       temporal_run_id text not null,
       segment integer not null,
+      -- what the workflow reported; the same segment with another report is of a Temporal that was restored
+      happened jsonb not null default '[]',
       answer jsonb not null,
       created_at timestamptz(3) not null default now(),
       primary key (organization_id, run_id, temporal_run_id, segment),

@@ -36,6 +36,10 @@ const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run
           select * from run_nodes n
           where n.organization_id = r.organization_id and n.run_id = r.id and n.path = p.path offset 0) n)`
 
+/** SQL: the last segment of the run `r` that a Temporal run has recorded. */
+const LAST_OF = (temporalRunId: string) => `(select max(s.segment) from run_segments s
+        where s.organization_id = r.organization_id and s.run_id = r.id and s.temporal_run_id = ${temporalRunId})`
+
 /**
  * Loads a run with all its open nodes and loops in one round trip, and locks its row until the transaction ends.
  * Undefined if it does not exist.
@@ -48,17 +52,16 @@ export async function lockRun(
   path?: string,
 ): Promise<RunState | undefined> {
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
-    `select to_jsonb(r) - 'outputs' - 'error' as run,
+    `select to_jsonb(r) - 'outputs' - 'error' as run, ${LAST_OF('r.temporal_run_id')} as owner_last,
+       case when r.ended_at is not null then r.error end as error,
        ${ORGANIZATION_FACTS} as organization, o.env,
        ${OPEN_ITERATIONS} as iterations,
        ${OPEN_LOOPS} as loops,
        ${NODES} as nodes,
-       (select s.answer from run_segments s
+       (select jsonb_build_object('answer', s.answer, 'happened', s.happened) from run_segments s
         where s.organization_id = r.organization_id and s.run_id = r.id
-          and s.temporal_run_id = :temporalRunId and s.segment = :segment) as answer,
-       exists (select from run_segments s
-        where s.organization_id = r.organization_id and s.run_id = r.id
-          and s.temporal_run_id = :temporalRunId and s.segment = :segment - 1) as follows
+          and s.temporal_run_id = :temporalRunId and s.segment = :segment) as recorded,
+       ${LAST_OF(':temporalRunId')} as last
      from runs r join organizations o on o.id = r.organization_id
      where r.organization_id = :organizationId and r.id = :id
      for update of r`,

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { openSync } from 'node:fs'
+import { cpSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
@@ -12,6 +12,10 @@ import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
 export interface OwnTemporal {
   address: string
   folder: string
+  /** Copies its database at one moment, as a file-system snapshot does. */
+  copy(): void
+  /** Kills it, and starts it again with its copy; without one, with an empty database. */
+  restore(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -20,6 +24,31 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
   const cli = await findTemporalCli({ path: process.env.TEMPORAL_CLI_PATH, env: process.env, progress })
   const folder = temporaryFolder()
   const port = await quietPort()
+  const address = `127.0.0.1:${port}`
+  const removeFolder = reaper(`sleep 0.1; rm -rf '${folder}'`)
+  let server = await startServer(cli, folder, port)
+  return {
+    address,
+    folder,
+    copy() {
+      process.kill(server.pid, 'SIGSTOP')
+      for (const file of filesOf(folder)) cpSync(file, `${file}.copy`)
+      process.kill(server.pid, 'SIGCONT')
+    },
+    async restore() {
+      await server.kill()
+      for (const file of filesOf(folder)) rmSync(file)
+      for (const file of filesOf(folder, '.copy')) renameSync(file, file.replace('.copy', ''))
+      server = await startServer(cli, folder, port)
+    },
+    async stop() {
+      await server.kill()
+      await removeFolder()
+    },
+  }
+}
+
+async function startServer(cli: string, folder: string, port: number) {
   const log = openSync(join(folder, 'temporal.log'), 'a')
   const settings = Object.entries(TEST_DYNAMIC_CONFIG).flatMap(([key, value]) => [
     '--dynamic-config-value',
@@ -30,11 +59,17 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
     stdio: ['ignore', log, log],
   })
   child.unref()
-  const stop = reaper(`kill -KILL ${child.pid}; rm -rf '${folder}'`)
-  const address = `127.0.0.1:${port}`
-  await prepareServer(address, 'default', 30_000)
-  return { address, folder, stop }
+  const pid = child.pid!
+  const kill = reaper(`kill -KILL ${pid}`)
+  await prepareServer(`127.0.0.1:${port}`, 'default', 30_000)
+  return { pid, kill }
 }
+
+/** The files of the database, or of its copy. */
+const filesOf = (folder: string, suffix = '') =>
+  ['', '-wal', '-shm']
+    .map((part) => `${databaseOf(folder)}${part}${suffix}`)
+    .filter((file) => existsSync(file))
 
 const databaseOf = (folder: string) => join(folder, 'temporal.db')
 

@@ -69,10 +69,12 @@ export async function startWorker(
     log?: Logger
     namespace?: string
     payloadKeys?: PayloadKeys
+    /** The address of Temporal; that of the suite by default. */
+    address?: string
   } = {},
   taskQueue = `test-${randomUUID()}`,
 ): Promise<TestWorker> {
-  const address = process.env.TEST_TEMPORAL_ADDRESS
+  const address = effects.address ?? process.env.TEST_TEMPORAL_ADDRESS
   if (!address) throw new Error('TEST_TEMPORAL_ADDRESS is not set')
   const connection = await NativeConnection.connect({ address })
   const { namespace = 'default' } = effects

@@ -8,7 +8,7 @@ import { markRunsStarted, resumeRun } from '../../db/runs/moves/starts.ts'
 import type { ClaimedRun } from '../../db/runs/queue.ts'
 import { endRelay, seeRelay } from '../../db/runs/relays.ts'
 import type { run, testNode } from '../../workflows/bundle/index.ts'
-import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
+import { REFRESH, RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
 import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import type { Queue } from '../relay.ts'
@@ -54,13 +54,15 @@ export function runsQueue({
     claim: (system, limit) => claimRuns(system, relay(), limit),
     async start(client, row) {
       if (await startRun(startWorkflow, client, row)) return
-      const { status, runId } = await client.workflow.getHandle(workflowIdOf(row)).describe()
+      const handle = client.workflow.getHandle(workflowIdOf(row))
+      const { status, runId, raw } = await handle.describe()
       if (row.kind !== 'run') return
       if (status.name === 'RUNNING') {
-        // The one that paused the run is about to end; any other is the one that resumes it.
-        if (row.resumes > 0 && runId === row.temporal_run_id)
-          throw new Error('the workflow that paused the run has not ended yet')
-        return
+        // Any other is the one that resumes the run.
+        if (row.resumes === 0 || runId !== row.temporal_run_id) return
+        // The one that paused the run is about to end, unless Temporal was restored to a moment before the pause.
+        if (!raw.pendingWorkflowTask) await handle.signal(REFRESH)
+        throw new Error('the workflow that paused the run has not ended yet')
       }
       // The workflow has closed, and the row is still queued: the database was restored to an earlier moment.
       const resumed = await db.tenant(row.organization_id, SYSTEM, (tx) =>

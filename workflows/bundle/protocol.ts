@@ -83,6 +83,8 @@ export interface SegmentInput {
   after?: string
   /** The workflow will continue as new once it waits for no activity: no node is started. */
   drain?: true
+  /** The events of the workflow's history so far: Temporal has at least these, unless it was restored. */
+  history_length?: number
 }
 
 export type Command =
@@ -115,6 +117,11 @@ export interface SegmentAnswer {
   busy?: true
   /** The time that is left to the run, if it has a timeout; in the first answer, and when commands are issued again. */
   timeout_ms?: number
+  /**
+   * The number of the segment, if it is another than the workflow asked for: Temporal was restored to an earlier moment,
+   * so the workflow is behind the rows. The commands are all that the rows wait for.
+   */
+  segment?: number
 }
 
 /** The input of an external node's activity. */

@@ -82,6 +82,7 @@ async function loop(
       ...(resume && segment === first && { resume }),
       ...(after !== undefined && { after }),
       ...((renewal?.drain ?? drain) && { drain: true }),
+      history_length: workflowInfo().historyLength,
     }
     let answer: SegmentAnswer | undefined
     while (!answer)
@@ -96,6 +97,10 @@ async function loop(
     setCurrentDetails(answer.details)
     if (answer.state !== undefined) showState(answer.state)
     for (const one of happened) if ('node' in one) open.delete(keyOf(one))
+    if (answer.segment !== undefined) {
+      segment = answer.segment
+      keepOnly(answer.commands, open)
+    }
 
     if (answer.timeout_ms !== undefined && !timeLimit) {
       timeLimit = true
@@ -165,6 +170,16 @@ interface Branch {
   calls: boolean
   /** The scope of a branch that can end before the run: a wait that gets its answer, or a node in an item of a loop. */
   scope: CancellationScope | undefined
+}
+
+/** Cancels the branches that no command asks for: the rows no longer wait for them. */
+function keepOnly(commands: Command[], open: Map<string, Branch>): void {
+  const wanted = new Set(commands.map((command) => ('node' in command ? keyOf(command) : undefined)))
+  for (const [key, branch] of open) {
+    if (wanted.has(key)) continue
+    branch.scope?.cancel()
+    open.delete(key)
+  }
 }
 
 const nodeOf = ({ node, path }: NodeAt): NodeAt => (path === undefined ? { node } : { node, path })

@@ -1,4 +1,4 @@
-import type { SegmentAnswer } from '../bundle/protocol.ts'
+import type { Happened, SegmentAnswer } from '../bundle/protocol.ts'
 import type { ON_ITEM_ERROR } from '../language/definition.ts'
 import type { Answer } from '../nodes/wait-for.ts'
 import type { ITERATION_STATUSES, NodeStatus, RunStatus } from '../shared/statuses.ts'
@@ -14,7 +14,7 @@ export interface RunTrigger {
   [member: string]: unknown
 }
 
-/** The start of a segment: the run, its nodes so far and, if the segment is already recorded, its answer. */
+/** The start of a segment: the run, its nodes so far and, if the segment is already recorded, what was. */
 export interface RunState extends RunFacts {
   run: RunFacts['run'] & RunControl
   /** The nodes outside of any loop, and those of the open iterations. */
@@ -22,9 +22,14 @@ export interface RunState extends RunFacts {
   /** The open loops, and their open iterations. */
   loops: RunLoop[]
   iterations: RunIteration[]
-  answer: SegmentAnswer | null
-  /** Whether the segment before this one is recorded, by the same Temporal run. */
-  follows: boolean
+  /** Of a run that has ended. */
+  error: RunError | null
+  /** The segment that was asked for, if it is recorded. */
+  recorded: { answer: SegmentAnswer; happened: Happened[] } | null
+  /** The last segment that the same Temporal run has recorded. */
+  last: number | null
+  /** The last one that the owner of the run has recorded. */
+  owner_last: number | null
 }
 
 /** The nth object (from 0) that a node of a run created. `object` is the kind of the record, or `event`. */

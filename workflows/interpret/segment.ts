@@ -37,6 +37,8 @@ import { evaluateWhen } from './when.ts'
 export interface SegmentHost {
   /** Issues the commands of all open nodes again: the workflow may wait for other nodes than the rows say. */
   reissue?: boolean
+  /** The workflow does not know the last segments, because Temporal was restored to an earlier moment. */
+  behind?: boolean
   /** A pause was requested: no node is started, and the run is paused once no attempt is in progress. */
   hold?: boolean
   /** The child runs that have ended, by the key of the node that waits for them. */
@@ -260,7 +262,7 @@ class Segment {
     const before = this.state.nodes.some(asks)
     const now = !this.end && this.rows.open().some(asks)
     if (now) return before && !this.host.reissue ? {} : { state: WAITS_FOR_PERSON }
-    return before ? { state: null } : {}
+    return before || this.host.behind ? { state: null } : {}
   }
 
   private sleepsUntil(): string | null {

@@ -23,6 +23,7 @@ import { OPEN_RUN_STATUSES, type RunStatus } from '../../../workflows/shared/sta
  * | reopenRun | running, paused, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did; of a workflow that resumes the run, its first segment was recorded before | reverts node rows from the segment on, clears the requests of a cancellation and a pause |
  * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
  * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | the attempts of the earlier Temporal run own their nodes no more |
+ * | takeBack | queued, running | running | `advance`, in a workflow that Temporal has again after it was restored | another Temporal run owns the row | as takeOver |
  *
  * A move to an end removes the sealed values of a node test.
  * A move from any other status changes nothing. It returns false (cancelRun: the status; recordSegment: throws).

@@ -1,4 +1,4 @@
-import type { SegmentAnswer } from '../../../workflows/bundle/protocol.ts'
+import type { Happened, SegmentAnswer } from '../../../workflows/bundle/protocol.ts'
 import type { LoopChange } from '../../../workflows/interpret/rows.ts'
 import type {
   CreatedObject,
@@ -17,7 +17,11 @@ import { ITERATIONS, LOOPS } from '../loops.ts'
 export interface SegmentRecord {
   temporal_run_id: string
   segment: number
+  /** What the workflow reported: a repeated call reports the same. */
+  happened?: Happened[]
   answer: SegmentAnswer
+  /** The events of the workflow's history when the segment began. */
+  history_length?: number | undefined
   /** New and changed rows. */
   nodes: RunNode[]
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
@@ -42,7 +46,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
   const { rows } = await tx.trx.raw<{ rows: { others_wait: boolean; watched: boolean }[] }>(
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
-         temporal_run_id = :temporalRunId, stuck_reason = null, failures = 0, updated_at = now(),
+         temporal_run_id = :temporalRunId, history_length = :historyLength, checked = false, stuck_reason = null,
+         failures = 0, updated_at = now(),
          sleeps_until = cast(:sleepsUntil as timestamptz),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:ends as boolean) then clock_timestamp() end,
@@ -63,8 +68,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        -- an activity may have settled its row since it was read: keep the newer row
        where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
      ), segment as (
-       insert into run_segments (organization_id, run_id, temporal_run_id, segment, answer)
-       select run.organization_id, run.id, :temporalRunId, :segment, cast(:answer as jsonb) from run
+       insert into run_segments (organization_id, run_id, temporal_run_id, segment, happened, answer)
+       select run.organization_id, run.id, :temporalRunId, :segment, cast(:happened as jsonb), cast(:answer as jsonb) from run
      ), events as (
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
@@ -81,7 +86,9 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       events: JSON.stringify(eventRows(tx, record.events)),
       temporalRunId: record.temporal_run_id,
       segment: record.segment,
+      happened: JSON.stringify(record.happened ?? []),
       answer: JSON.stringify(record.answer),
+      historyLength: record.history_length ?? null,
       ...(created.length > 0 ? { created: JSON.stringify(created) } : {}),
       ...(loops.length > 0 ? { loops: JSON.stringify(loops) } : {}),
       ...(iterations.length > 0 ? { iterations: JSON.stringify(iterations) } : {}),

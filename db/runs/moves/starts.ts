@@ -70,13 +70,32 @@ export async function takeOver(
   temporalRunId: string,
   resume: Resume,
 ): Promise<boolean> {
+  const condition = `r.resumes = :count
+    and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
+      and s.temporal_run_id = r.temporal_run_id and s.segment >= :segment)`
+  return transfer(tx, id, temporalRunId, condition, { count: resume.count, segment: resume.segment })
+}
+
+/**
+ * Transfers a run back to a Temporal run that owned it before, and that Temporal reports as the newest: Temporal was
+ * restored to a moment before the run was paused, resumed, reset or continued as new.
+ * @returns false if the run has ended, or is paused.
+ */
+export const takeBack = (tx: Tenant, id: string, temporalRunId: string): Promise<boolean> =>
+  transfer(tx, id, temporalRunId, 'true', {})
+
+async function transfer(
+  tx: Tenant,
+  id: string,
+  temporalRunId: string,
+  condition: string,
+  bindings: Record<string, number>,
+): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `with run as (
        update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now()
        where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
-         and r.temporal_run_id <> :temporalRunId and r.resumes = :count
-         and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
-           and s.temporal_run_id = r.temporal_run_id and s.segment >= :segment)
+         and r.temporal_run_id <> :temporalRunId and ${condition}
        returning r.organization_id, r.id
      ), attempts as (
        update run_nodes n set attempt_token = null from run
@@ -84,7 +103,7 @@ export async function takeOver(
          and n.attempt_token is not null
      )
      select from run`,
-    { organizationId: tx.organizationId, id, temporalRunId, count: resume.count, segment: resume.segment },
+    { ...bindings, organizationId: tx.organizationId, id, temporalRunId },
   )
   return rowCount > 0
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../../db/runs/moves/pauses.ts'
 import { recordSegment } from '../../../db/runs/moves/segments.ts'
-import { markRunsStarted, reopenRun, resumeRun, takeOver } from '../../../db/runs/moves/starts.ts'
+import { markRunsStarted, reopenRun, resumeRun, takeBack, takeOver } from '../../../db/runs/moves/starts.ts'
 import { type EndStatus, RUN_STATUSES, type RunStatus } from '../../../workflows/shared/statuses.ts'
 import {
   createOrganization,
@@ -260,6 +260,16 @@ describe('the moves of runs', function () {
               temporal_run_id: OWNER,
             })
             return takeOverAs(run, 'late')
+          },
+        },
+      },
+      takeBack: {
+        arrange: (run) => run.set({ temporal_run_id: OWNER }),
+        act: (run) => tenant(run, (tx) => takeBack(tx, run.id, `restored ${randomUUID()}`)),
+        unmet: {
+          'a run that this Temporal run owns': async (run) => {
+            await run.set({ temporal_run_id: OWNER })
+            return tenant(run, (tx) => takeBack(tx, run.id, OWNER))
           },
         },
       },

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { answerApproval } from '../../db/runs/approvals.ts'
+import { cancelRun } from '../../db/runs/moves/ends.ts'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { delay, edge, set } from '../support/nodes.ts'
+import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
+import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+
+const signalNode = (id: string): NodeSpec => ({ id, type: 'wait_for_signal', config: { name: id } })
+const approvalNode = (id: string): NodeSpec => ({ id, type: 'approval', config: { title: id } })
+
+/** Nodes one after the other, each of which waits for a signal of its name. */
+const inTurn = (...ids: string[]): Pick<Definition, 'nodes' | 'edges'> => ({
+  nodes: ids.map(signalNode),
+  edges: ids.slice(1).map((id, n) => edge(ids[n]!, id, 'received')),
+})
+
+describe('runs whose Temporal is restored to an earlier moment', function () {
+  this.timeout(120_000)
+  let temporal: OwnTemporal
+  let db: TestDatabase
+  let worker: TestWorker
+  let organizationId: string
+
+  before(async () => {
+    temporal = await startOwnTemporal()
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    worker = await startWorker(db, { address: temporal.address })
+  })
+  after(async () => {
+    await worker?.stop()
+    await db?.drop()
+    await temporal?.stop()
+  })
+
+  const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organizationId, testActor, work)
+  const run = (definition: Parameters<typeof queueRun>[2]) => queueRun(db, organizationId, definition)
+  const signal = (id: string, name: string) => tenant((tx) => sendSignal(tx, id, { name, payload: name }))
+  const row = (id: string) => db.system('runs').where({ id }).first()
+  const temporalStatus = async (id: string) =>
+    (await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name
+  async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    for (const end = Date.now() + 15_000; !(await holds()); ) {
+      assert.ok(Date.now() < end, `it took too long: ${what}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  const waitsFor = (id: string, ...nodes: string[]) =>
+    until(`${id} waits for ${nodes}`, async () => {
+      const waiting = await db.system('run_nodes').where({ run_id: id, status: 'waiting' }).pluck('node_id')
+      return waiting.sort().join() === nodes.sort().join() && (await row(id)).sleeps_until !== null
+    })
+  /** Until Temporal has done what the workflow of the run decided. */
+  const settled = (id: string) =>
+    until(`${id} has settled`, async () => {
+      const { raw } = await worker.client.workflow.getHandle(`run:${id}`).describe()
+      return !raw.pendingWorkflowTask
+    })
+  const answer = async (id: string, nodeId: string) => {
+    const wait = await db.system('run_waits').where({ run_id: id, node_id: nodeId }).first()
+    await tenant((tx) =>
+      answerApproval(
+        tx,
+        { run_id: id, id: wait.id },
+        { decision: 'approved', comment: null },
+        { type: 'key', id: null },
+      ),
+    )
+  }
+  const sweep = () => new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+
+  it('continue where their rows are', async () => {
+    const both = {
+      nodes: [set('start'), signalNode('a'), signalNode('b'), set('end')],
+      edges: [
+        ...[edge('start', 'a'), edge('start', 'b')],
+        ...[edge('a', 'end', 'received'), edge('b', 'end', 'received')],
+      ],
+    }
+    const approvals = {
+      nodes: [approvalNode('first'), approvalNode('second')],
+      edges: [edge('first', 'second', 'approved')],
+    }
+    const ids = {
+      message: await run(both),
+      answered: await run(approvals),
+      decided: await run({ nodes: [approvalNode('first')] }),
+      signalled: await run(inTurn('a', 'b', 'c', 'd')),
+      cancelled: await run({ nodes: [delay('long', '1h')] }),
+      paused: await run(inTurn('a')),
+      resumed: await run(inTurn('a', 'b')),
+      untouched: await run(inTurn('a', 'b')),
+    }
+    await waitsFor(ids.message, 'a', 'b')
+    for (const id of [ids.answered, ids.decided]) await waitsFor(id, 'first')
+    for (const id of [ids.signalled, ids.paused, ids.resumed, ids.untouched]) await waitsFor(id, 'a')
+    await waitsFor(ids.cancelled, 'long')
+    for (const id of Object.values(ids)) await settled(id)
+    temporal.copy()
+
+    await signal(ids.message, 'a')
+    await answer(ids.answered, 'first')
+    await answer(ids.decided, 'first')
+    for (const name of ['a', 'b', 'c']) {
+      await signal(ids.signalled, name)
+      await until(name, async () => (await nodeStatuses(db, ids.signalled))[name] === 'completed')
+    }
+    await tenant((tx) => cancelRun(tx, ids.cancelled))
+    for (const id of [ids.paused, ids.resumed]) await tenant((tx) => pauseRun(tx, id))
+    await untilRun(db, ids.decided)
+    await untilRun(db, ids.cancelled)
+    for (const id of [ids.paused, ids.resumed]) await untilRun(db, id, ['paused'])
+    await tenant((tx) => unpauseRun(tx, ids.resumed))
+    await untilRun(db, ids.resumed, ['running'])
+    await signal(ids.resumed, 'a')
+    await waitsFor(ids.message, 'b')
+    await waitsFor(ids.answered, 'second')
+    await waitsFor(ids.signalled, 'd')
+    await waitsFor(ids.resumed, 'b')
+    for (const id of Object.values(ids)) await settled(id)
+    await worker.stop()
+    await temporal.restore()
+    worker = await startWorker(db, { address: temporal.address }, worker.taskQueue)
+
+    // The first messages after the restore.
+    await signal(ids.message, 'b')
+    await answer(ids.answered, 'second')
+    await signal(ids.signalled, 'd')
+    await signal(ids.resumed, 'b')
+    await tenant((tx) => unpauseRun(tx, ids.paused))
+    await signal(ids.paused, 'a')
+    for (const name of ['a', 'b']) await signal(ids.untouched, name)
+    const open = [ids.message, ids.answered, ids.signalled, ids.paused, ids.resumed, ids.untouched]
+    for (const id of open) assert.equal((await untilRun(db, id)).status, 'completed')
+    for (const id of open) await until('completed', async () => (await temporalStatus(id)) === 'COMPLETED')
+  })
+})
