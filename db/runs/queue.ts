@@ -53,26 +53,44 @@ export interface IdleRun {
   attempts: number
   /** Whether it waits for a time in the past, or for nothing. */
   overdue: boolean
+  /** The events that its history in Temporal has at least. */
+  history_length: number | null
+  /** Whether its workflow was told something over a minute ago, and nothing followed. */
+  unheeded: boolean
 }
 
 /** Tolerated delay of a run at the end of a wait. */
 const OVERDUE = `interval '10 seconds'`
 
-const IDLE_RUN = 'r.organization_id, r.id, r.kind, r.temporal_run_id, open.calls, open.attempts, open.overdue'
+/** SQL: the time of a message to a workflow that should have had its effect by now. */
+const LONG_AGO = "now() - interval '1 minute'"
+
+const IDLE_RUN = `r.organization_id, r.id, r.kind, r.temporal_run_id, r.history_length, open.calls, open.attempts,
+  open.overdue, coalesce(r.cancel_sent_at < ${LONG_AGO} or open.answered
+    or r.pause_requested_at < ${LONG_AGO} and not open.attempting, false) as unheeded`
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running' and coalesce(n.next_attempt_at, '-infinity') < now())
            as integer) as calls,
          coalesce(max(n.attempt) filter (where n.status = 'running'), 0) as attempts,
-         coalesce(bool_or(n.status = 'waiting' and coalesce(n.wait_until, 'infinity') < now() - ${OVERDUE}), true) as overdue
+         coalesce(bool_or(n.status = 'waiting' and coalesce(n.wait_until, 'infinity') < now() - ${OVERDUE}), true) as overdue,
+         coalesce(bool_or(n.attempt_token is not null), false) as attempting,
+         coalesce(bool_or(n.status = 'waiting' and exists (select from run_waits w
+           where w.organization_id = n.organization_id and w.run_id = n.run_id and w.path = n.path
+             and w.node_id = n.node_id and w.answered_at is not null and w.notified_at < ${LONG_AGO})), false) as answered
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
 
 /** Factor by which sleeping runs are checked less often: thousands may sleep for weeks. */
 const ASLEEP = 720
+/**
+ * Factor of the check after the last change of a sleeping run, which finds what Temporal has lost of it. Later than the
+ * witness (`worker/witness.ts`) knows the moment of the change: what was lost after a check, the witness finds.
+ */
+const FALLEN_ASLEEP = 3
 
 /**
  * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval) nor since `before`, longest idle first.
- * Sleeping runs are included only if they are overdue, or without a write for 720 times as long.
+ * Sleeping runs are included only if they are overdue, once after each change, or without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,
@@ -94,7 +112,12 @@ export async function listIdleRuns(
         order by sleeps_until limit :limit)
        union all
        (select * from runs
-        where status = 'running' and sleeps_until is not null and sleeps_until >= now() - ${OVERDUE}
+        where status = 'running' and sleeps_until is not null and not checked and sleeps_until >= now() - ${OVERDUE}
+          and updated_at < least(now() - ${FALLEN_ASLEEP} * cast(:idle as interval), cast(:before as timestamptz))
+        order by updated_at limit :limit)
+       union all
+       (select * from runs
+        where status = 'running' and sleeps_until is not null and checked and sleeps_until >= now() - ${OVERDUE}
           and updated_at < least(now() - ${ASLEEP} * cast(:idle as interval), cast(:before as timestamptz))
         order by updated_at limit :limit)
        order by updated_at limit :limit) r
@@ -133,6 +156,24 @@ export async function listOpenRuns(
 export interface CheckedRun extends Pick<IdleRun, 'organization_id' | 'id'> {
   /** The reason why it makes no progress; null if it does; undefined if unknown: the last reason stays. */
   stuck_reason: string | null | undefined
+  /** Whether the next check may come late. */
+  checked: boolean
+}
+
+/** Has the sweep check runs once more, in which something should change now. Runs that make progress are locked. */
+export async function checkAgain(
+  system: System,
+  runs: { organization_id: string; id: string }[],
+): Promise<void> {
+  await system.raw(
+    `update runs r set checked = false, updated_at = now()
+     from (
+       select r.organization_id, r.id from jsonb_to_recordset(?) as s(organization_id uuid, id uuid)
+       join runs r on r.organization_id = s.organization_id and r.id = s.id
+       where r.status = 'running' and r.checked for no key update of r skip locked) s
+     where r.organization_id = s.organization_id and r.id = s.id`,
+    [JSON.stringify(runs)],
+  )
 }
 
 /**
@@ -146,11 +187,11 @@ export async function markRunsChecked(system: System, runs: CheckedRun[]): Promi
     known: stuck_reason !== undefined,
   }))
   await system.raw(
-    `update runs r set updated_at = now(),
+    `update runs r set updated_at = now(), checked = s.checked,
        stuck_reason = case when s.known then s.stuck_reason else r.stuck_reason end
      from (
-       select r.organization_id, r.id, s.stuck_reason, s.known
-       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, stuck_reason text, known boolean)
+       select r.organization_id, r.id, s.stuck_reason, s.known, s.checked
+       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, stuck_reason text, known boolean, checked boolean)
        join runs r on r.organization_id = s.organization_id and r.id = s.id
        where r.status = 'running' for no key update of r skip locked) s
      where r.organization_id = s.organization_id and r.id = s.id`,

@@ -16,8 +16,8 @@ export async function insertManyRuns(
   await db.asOwner((client) =>
     client.query(
       `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, status, trigger, inputs,
-         temporal_run_id, started_at, updated_at, sleeps_until)
-       select $1, ${id}, $2, 1, 'Test', 'running', '{}', '{}', 'a', now(), ${updatedAt}, ${sleepsUntil}
+         temporal_run_id, started_at, updated_at, sleeps_until, checked)
+       select $1, ${id}, $2, 1, 'Test', 'running', '{}', '{}', 'a', now(), ${updatedAt}, ${sleepsUntil}, true
        from generate_series(1, $3::integer) i`,
       [organizationId, workflow.id, count],
     ),

@@ -67,7 +67,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
       const runs = await listIdleRuns(system, '30 seconds', new Date(), 200)
       await markRunsChecked(
         system,
-        runs.map(({ organization_id, id }) => ({ organization_id, id, stuck_reason: null })),
+        runs.map(({ organization_id, id }) => ({ organization_id, id, stuck_reason: null, checked: true })),
       )
     },
     'sweep: interrupted deliveries': ({ system }) => listInterrupted(system),

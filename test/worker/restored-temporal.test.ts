@@ -140,4 +140,39 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     for (const id of open) assert.equal((await untilRun(db, id)).status, 'completed')
     for (const id of open) await until('completed', async () => (await temporalStatus(id)) === 'COMPLETED')
   })
+
+  it('are told again what they had been told', async () => {
+    const ids = {
+      answered: await run({ nodes: [approvalNode('first')] }),
+      signalled: await run(inTurn('a', 'b')),
+      cancelled: await run({ nodes: [delay('long', '1h')] }),
+      paused: await run({ nodes: [delay('long', '1h')] }),
+    }
+    await waitsFor(ids.answered, 'first')
+    await waitsFor(ids.signalled, 'a')
+    for (const id of [ids.cancelled, ids.paused]) await waitsFor(id, 'long')
+    for (const id of Object.values(ids)) await settled(id)
+    // As if Temporal was restored after the relay had told it, and before the workflow had acted.
+    const ago = db.system.raw("now() - interval '2 minutes'")
+    await db
+      .system('runs')
+      .where({ id: ids.cancelled })
+      .update({ cancel_requested_at: ago, cancel_sent_at: ago })
+    await db.system('runs').where({ id: ids.paused }).update({ pause_requested_at: ago })
+    for (const id of [ids.answered, ids.signalled])
+      await db
+        .system('run_waits')
+        .where({ run_id: id })
+        .update({
+          answer: JSON.stringify({ decision: 'approved', comment: null, payload: 1 }),
+          answered_by: JSON.stringify(testActor),
+          answered_at: ago,
+          notified_at: ago,
+        })
+    await sweep()
+    assert.equal((await untilRun(db, ids.answered)).status, 'completed')
+    await waitsFor(ids.signalled, 'b')
+    assert.equal((await untilRun(db, ids.cancelled)).status, 'cancelled')
+    await untilRun(db, ids.paused, ['paused'])
+  })
 })

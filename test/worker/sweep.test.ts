@@ -122,6 +122,8 @@ describe('the sweep', () => {
       calls: 0,
       attempts: 0,
       overdue: false,
+      history_length: null,
+      unheeded: false,
     }
     const unknown = Object.create(suite.worker.client, {
       workflow: { value: { getHandle: () => suite.worker.client.workflow.getHandle(`run:${randomUUID()}`) } },

@@ -1,4 +1,5 @@
 import type { Database } from '../../db/postgres/connect.ts'
+import { checkAgain } from '../../db/runs/queue.ts'
 import { answeredWaits, type WaitKey } from '../../db/runs/waits.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { Queue } from '../relay.ts'
@@ -18,5 +19,11 @@ export const waitsQueue = (db: Database): Queue<WaitKey> => ({
     const workflow = client.workflow.getHandle(workflowIdOf({ id, kind: 'run' }))
     return tellRun(db.system, { organization_id, id }, workflow.signal(REFRESH))
   },
-  started: answeredWaits.release,
+  async started(system, waits) {
+    await answeredWaits.release(system, waits)
+    await checkAgain(
+      system,
+      waits.map(({ organization_id, run_id: id }) => ({ organization_id, id })),
+    )
+  },
 })

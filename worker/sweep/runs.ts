@@ -32,10 +32,10 @@ export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void>
     if (end === 'lost' && (await resume(deps, run))) return
     if (stale) await refresh(deps, run)
     if (end) await endRun(deps, run, end, reason ?? '')
-    else checked.push({ ...keyOf(run), stuck_reason: reason ?? null })
+    else checked.push({ ...keyOf(run), stuck_reason: reason ?? null, checked: !stale })
   })
   // Failed rows too: a row that always fails must not stay at the head of the queue.
-  for (const run of failed) checked.push({ ...keyOf(run), stuck_reason: undefined })
+  for (const run of failed) checked.push({ ...keyOf(run), stuck_reason: undefined, checked: false })
   if (checked.length > 0) await markRunsChecked(deps.db.system, checked)
 }
 
@@ -44,7 +44,7 @@ const keyOf = ({ organization_id, id }: IdleRun) => ({ organization_id, id })
 interface Finding {
   end?: UnrecordedEnd
   reason?: string
-  /** Whether the workflow waits for less than the rows say: the database was restored to an earlier moment. */
+  /** Whether the workflow waits for other things than the rows say: the database or Temporal was restored. */
   stale?: boolean
 }
 
@@ -58,9 +58,14 @@ function findingOf(run: IdleRun, found: Found): Finding {
   // The pending task will read the rows. A signal would load a busy server, and reset the attempts of a failing task.
   if (raw.pendingWorkflowTask) return reason === undefined ? {} : { reason }
   const calls = raw.pendingActivities?.length ?? 0
-  const stale = run.kind === 'run' && (run.overdue || run.calls > calls)
+  const stale =
+    run.kind === 'run' && (run.overdue || run.unheeded || run.calls > calls || isOlder(workflow, run))
   return reason === undefined ? { stale } : { reason, stale }
 }
+
+/** Whether Temporal has an earlier state of the workflow than the rows were told of. */
+const isOlder = ({ runId, historyLength }: WorkflowExecutionDescription, run: IdleRun): boolean =>
+  run.temporal_run_id !== null && (runId !== run.temporal_run_id || historyLength < (run.history_length ?? 0))
 
 function reasonOf(run: IdleRun, end: UnrecordedEnd, { status }: WorkflowExecutionDescription): string {
   // The only attempt of a node test reported nothing.

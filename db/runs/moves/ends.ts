@@ -23,6 +23,7 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
   const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set
        cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, :reason),
+       checked = false,
        -- a run that a relay has claimed counts as running
        status = case when ${AT_REST} then 'cancelled' else status end,
        ended_at = case when ${AT_REST} then now() end,

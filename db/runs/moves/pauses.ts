@@ -17,7 +17,7 @@ export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
   const { rows } = await tx.trx.raw<{ rows: { status: RunStatus }[] }>(
     `update runs set status = case when ${UNCLAIMED} then 'paused' else status end,
        paused_at = case when ${UNCLAIMED} then now() end,
-       pause_requested_at = coalesce(pause_requested_at, now()), updated_at = now(),
+       pause_requested_at = coalesce(pause_requested_at, now()), updated_at = now(), checked = false,
        ${refreshUnless(UNCLAIMED)}
      where organization_id = ? and id = ? returning status`,
     [tx.organizationId, id],
