@@ -5,6 +5,7 @@ import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
+import { readLostAt } from '../db/queue/witness.ts'
 import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { bounded } from './bounded.ts'
 import { workflowBundle } from './bundle.ts'
@@ -15,6 +16,7 @@ import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
 import { describeTemporalServer } from './temporal-server.ts'
+import { requireOwnQueue } from './witness.ts'
 import { createWorkers } from './workers.ts'
 
 /** The first and the greatest delay before the next connection to Temporal. */
@@ -33,6 +35,8 @@ export const shutdownLimitMs = (context: WorkerContext) => RELAY_MS + graceMs(co
 interface Connected {
   connection: NativeConnection
   workers: Worker[]
+  /** When Temporal's last loss was noticed. */
+  lostAt: Date | null
 }
 
 /**
@@ -71,6 +75,11 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
       'Temporal does not tell the id of its namespace: it cannot be checked that the database belongs to it',
     )
   await context.attributes.check(connection.workflowService, namespace)
+  const client = new Client({ connection, namespace, dataConverter: context.dataConverter })
+  const witness = { system: db.system, client, taskQueue: config.TEMPORAL_TASK_QUEUE, log: context.log }
+  // Before anything polls: a worker on a copy of another database would end its runs.
+  if (await requireOwnQueue(witness, config.TEMPORAL_ADOPT)) context.metrics.temporalLosses.inc()
+  const lostAt = await readLostAt(db.system)
   const workers = await createWorkers({
     capacity: context.capacity,
     connection,
@@ -85,29 +94,32 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
     stackTraces: config.WORKFLOW_STACK_TRACES,
     interceptors: { activity: [countActivities(context.metrics)] },
   })
-  return { connection, workers }
+  return { connection, workers, lostAt }
 }
 
-/** Works until `stopping` is aborted or a worker fails; then ends its parts in order. */
+/**
+ * Works until `stopping` is aborted, a worker fails, or a loss of Temporal is noticed: workers that know workflows of a
+ * later moment by heart must forget them. Then ends its parts in order.
+ */
 async function serveConnected(
   context: WorkerContext,
-  { connection, workers }: Connected,
+  { connection, workers, lostAt }: Connected,
   health: Health,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { db, log, config, dataConverter } = context
+  const { db, log, config, metrics, dataConverter } = context
   const namespace = config.TEMPORAL_NAMESPACE
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const client = new Client({ connection, namespace, dataConverter })
   const relay = new Relay({ db, client, log, queues: queuesOf(context) })
-  const sweep = new Sweep({ db, client, log })
+  const sweep = new Sweep({ db, client, log, taskQueue, metrics })
   const running = Promise.all(workers.map((worker) => worker.run()))
   health.watch({ connection, workers })
   try {
     await relay.start()
-    sweep.start()
+    const lost = new Promise<void>((resolve) => sweep.start(lostAt, resolve))
     log.info({ taskQueue, namespace }, 'working')
-    await Promise.race([running, aborted(stopping)])
+    await Promise.race([running, aborted(stopping), lost])
   } finally {
     // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
     await Promise.race([relay.close(), setTimeout(RELAY_MS)])

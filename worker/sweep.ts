@@ -2,16 +2,20 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from '@temporalio/client'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
+import type { Metrics } from '../db/process/metrics.ts'
 import { endSweepLease, takeSweepLease } from '../db/queue/sweep-state.ts'
+import { readLostAt } from '../db/queue/witness.ts'
 import { bounded } from './bounded.ts'
 import { sweepClosed, sweepStopped } from './sweep/closed.ts'
 import { releaseHeld, sweepIdleDeliveries } from './sweep/deliveries.ts'
 import type { SweepDeps } from './sweep/deps.ts'
 import { sweepIdleFiles } from './sweep/files.ts'
 import { InterruptedDeliveries } from './sweep/interrupted.ts'
+import { sweepOpenWorkflows } from './sweep/open.ts'
 import { Purger } from './sweep/purges.ts'
-import { sweepIdleRuns } from './sweep/runs.ts'
+import { sweepIdleRuns, sweepLostRuns } from './sweep/runs.ts'
 import { sweepSchedules } from './sweep/schedules.ts'
+import { consultWitness } from './witness.ts'
 
 const EVERY_MS = 30_000
 /** Soon enough for the operator who terminates or cancels a workflow, and then looks at the run. */
@@ -37,24 +41,39 @@ export class Sweep {
   private readonly db: Database
   private readonly client: Client
   private readonly log: Logger
+  private readonly taskQueue: string
+  private readonly metrics: Pick<Metrics, 'temporalLosses'> | undefined
   private readonly purger: Purger
   private readonly holder = randomUUID()
   private timers: NodeJS.Timeout[] = []
   private readonly working = new Map<string, Promise<void>>()
   private closed = false
 
-  constructor(deps: { db: Database; client: Client; log: Logger }) {
+  constructor(deps: {
+    db: Database
+    client: Client
+    log: Logger
+    taskQueue: string
+    metrics?: Pick<Metrics, 'temporalLosses'>
+  }) {
     this.db = deps.db
+    this.taskQueue = deps.taskQueue
+    this.metrics = deps.metrics
     this.client = deps.client
     this.log = deps.log
     this.purger = new Purger({ system: deps.db.system, log: deps.log })
   }
 
-  start(): void {
+  /** @param onLoss is called if Temporal's last loss is noticed later than `since`, by any worker. */
+  start(since: Date | null, onLoss: () => void): void {
     this.every(EVERY_MS, 'the sweep', () => this.once())
     const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log })
     this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
+    this.every(STOPPED_EVERY_MS, 'the look for a loss of Temporal', async () => {
+      const lostAt = await readLostAt(this.db.system)
+      if ((lostAt?.getTime() ?? 0) > (since?.getTime() ?? 0)) onLoss()
+    })
   }
 
   /** Repeats `work` at an interval, one call at a time. */
@@ -87,23 +106,30 @@ export class Sweep {
     if (!(await takeSweepLease(this.db.system, this.holder))) return
     const until = Date.now() + BUDGET_MS
     try {
+      await this.stage('the witness', until, (deps) => this.consult(deps))
       await this.stage('closed workflows', until, (deps) => sweepClosed(deps, this.holder))
       await this.stage('idle runs', until, (deps) => sweepIdleRuns(deps, idle))
       await this.stage('idle deliveries', until, (deps) => sweepIdleDeliveries(deps, idle))
       await this.stage('idle files', until, (deps) => sweepIdleFiles(deps, idle))
       await this.stage('held deliveries', until, releaseHeld)
       await this.stage('schedules', until, (deps) => sweepSchedules(deps, idle))
+      await this.stage('runs after a loss', until, sweepLostRuns)
+      await this.stage('open workflows', until, (deps) => sweepOpenWorkflows(deps, idle))
       await this.purger.run(this.keepOnUntil(until))
     } finally {
       await endSweepLease(this.db.system, this.holder)
     }
   }
 
+  private async consult({ db: { system }, client, log, taskQueue }: SweepDeps): Promise<void> {
+    if (await consultWitness({ system, client, log, taskQueue })) this.metrics?.temporalLosses.inc()
+  }
+
   private async stage(name: string, until: number, work: (deps: SweepDeps) => Promise<void>): Promise<void> {
-    const { db, client, log } = this
+    const { db, client, log, taskQueue } = this
     const keepOn = this.keepOnUntil(Math.min(until, Date.now() + STAGE_MS))
     try {
-      await work({ db, client, log, keepOn })
+      await work({ db, client, log, taskQueue, keepOn })
     } catch (error) {
       log.error({ err: error, stage: name }, 'a stage of the sweep failed')
     }

@@ -64,6 +64,11 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
       registers,
       labelNames: ['outcome'] as const,
     }),
+    temporalLosses: new Counter({
+      name: 'agx_temporal_losses_total',
+      help: 'Losses of Temporal that were noticed: it was restored to an earlier moment, or emptied.',
+      registers,
+    }),
     activities: new Histogram({
       name: 'agx_activity_duration_seconds',
       help: 'Activities, by type and outcome.',

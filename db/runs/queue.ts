@@ -128,6 +128,59 @@ export async function listIdleRuns(
   return rows
 }
 
+/** Up to `limit` sleeping runs without a write since the last loss of Temporal, last changed first. */
+export async function listUnverifiedRuns(system: System, limit: number): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `select ${IDLE_RUN}
+     from (
+       select * from runs
+       where status = 'running' and sleeps_until is not null
+         and updated_at < (select lost_at from sweep_state)
+       order by updated_at desc limit ?) r
+     ${OPEN_NODES}
+     order by r.updated_at desc`,
+    [limit],
+  )
+  return rows
+}
+
+/**
+ * The runs among `runs`, whose workflows are open in Temporal, that have ended or are paused for a while: three times
+ * `idle` (a PostgreSQL interval).
+ */
+export async function listAtRest(
+  system: System,
+  runs: { organization_id: string; id: string }[],
+  idle: string,
+): Promise<{ organization_id: string; id: string }[]> {
+  const { rows } = await system.raw<{ rows: { organization_id: string; id: string }[] }>(
+    `select r.organization_id, r.id
+     from jsonb_to_recordset(:runs) as s(organization_id uuid, id uuid)
+     join runs r on r.organization_id = s.organization_id and r.id = s.id
+     where r.status not in ('queued', 'running') and r.updated_at < now() - 3 * cast(:idle as interval)`,
+    { runs: JSON.stringify(runs.map(({ organization_id, id }) => ({ organization_id, id }))), idle },
+  )
+  return rows
+}
+
+/**
+ * Whether it is time to compare the open workflows in Temporal with the runs: after a loss of Temporal, and as rarely as
+ * sleeping runs are checked. @returns the database's time; undefined if it is not time.
+ */
+export async function claimComparison(system: System, idle: string): Promise<Date | undefined> {
+  const { rows } = await system.raw<{ rows: { now: Date }[] }>(
+    `select now() as now from sweep_state
+     where compared_at is null or compared_at < lost_at or compared_at < now() - ${ASLEEP} * cast(? as interval)`,
+    [idle],
+  )
+  return rows[0]?.now
+}
+
+/** Records that the open workflows were compared at this time. */
+export async function endComparison(system: System, at: Date): Promise<void> {
+  await system('sweep_state').update({ compared_at: at })
+}
+
 /** Makes the next sweep check a run, even if it sleeps. */
 export async function lookUpSoon(
   system: System,

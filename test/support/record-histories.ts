@@ -268,5 +268,62 @@ if (!existsSync(fired)) {
   saveHistory(fired, await handle.fetchHistory())
   await schedule.delete()
 }
+const witnessFile = new URL('witness.binpb', folder)
+if (!existsSync(witnessFile)) {
+  const testimony = (sequence: number) => ({
+    database: '1/1',
+    sequence,
+    at: new Date(sequence).toISOString(),
+  })
+  const handle = await worker.client.workflow.start('witness', {
+    taskQueue: worker.taskQueue,
+    workflowId: `witness:${worker.taskQueue}`,
+    args: [testimony(1)],
+    memo: { ...testimony(1) },
+  })
+  for (const sequence of [2, 3]) {
+    await handle.signal('witnessed', testimony(sequence))
+    await until('its memo', async () => (await handle.describe()).memo?.sequence === sequence || undefined)
+  }
+  saveHistory(witnessFile, await handle.fetchHistory())
+  await handle.terminate()
+}
+const caughtUp = new URL('caught-up-with-the-rows.binpb', folder)
+if (!existsSync(caughtUp)) {
+  const go = { id: 'go', type: 'wait_for_signal', config: { name: 'go' } }
+  const id = await queueRun(db, organizationId, {
+    nodes: [set('start'), wait('1h'), go],
+    edges: [edge('start', 'wait'), edge('start', 'go')],
+  })
+  const row = () => db.system('runs').where({ id }).first()
+  const { temporal_run_id } = await until('its sleep', async () =>
+    (await row()).sleeps_until ? await row() : undefined,
+  )
+  // As if Temporal was restored to the moment before the end of the delay.
+  const key = { organization_id: organizationId, run_id: id }
+  await db
+    .system('run_nodes')
+    .where({ ...key, node_id: 'wait' })
+    .update({
+      status: 'completed',
+      settled_segment: 1,
+      ended_at: new Date(),
+    })
+  const fired = JSON.stringify([{ type: 'timer', node: 'wait' }])
+  await db
+    .system('run_segments')
+    .insert({ ...key, temporal_run_id, segment: 1, happened: fired, answer: '{}' })
+  const handle = worker.client.workflow.getHandle(`run:${id}`)
+  await handle.signal(REFRESH)
+  await until('segment 2', () =>
+    db
+      .system('run_segments')
+      .where({ ...key, segment: 2 })
+      .first(),
+  )
+  await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: 'go', payload: null }))
+  await handle.result()
+  saveHistory(caughtUp, await handle.fetchHistory())
+}
 await worker.stop()
 await db.drop()

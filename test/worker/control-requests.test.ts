@@ -161,7 +161,9 @@ describe('control requests that meet', function () {
     // As a killed worker leaves it.
     await db.system('run_nodes').where({ run_id: id }).update({ attempt_token: randomUUID() })
     await move(pauseRun, id)
-    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    await new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once(
+      '0 seconds',
+    )
     await untilRun(db, id, ['paused'], 20_000)
     release()
     held = Promise.resolve()

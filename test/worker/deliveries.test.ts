@@ -250,7 +250,12 @@ describe('deliveries on Temporal', function () {
       await workflow[verb]()
       await assert.rejects(workflow.result())
       const next = await raise(webhook)
-      await new Sweep({ db, client: suite.worker.client, log: testLog }).once('0 seconds')
+      await new Sweep({
+        db,
+        client: suite.worker.client,
+        taskQueue: suite.worker.taskQueue,
+        log: testLog,
+      }).once('0 seconds')
       assert.equal((await get(id)).status, 'cancelled')
       assert.equal((await ended(next)).status, 'succeeded')
       assert.equal(receiver.received.length, 2)

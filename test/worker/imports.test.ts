@@ -337,7 +337,7 @@ describe('imports', function () {
       const workflow = worker.client.workflow.getHandle(`import:${body.id}`)
       await workflow[verb]()
       await assert.rejects(workflow.result())
-      const sweep = new Sweep({ db, client: worker.client, log: testLog })
+      const sweep = new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog })
       await until('the stop', async () => {
         await sweep.stopped()
         return (await get()).status === 'stopped' ? true : undefined
@@ -356,7 +356,7 @@ describe('imports', function () {
       .system('imports')
       .where({ id })
       .update({ status: 'running', starts: 1, targets: { email: 'email' } })
-    const sweep = new Sweep({ db, client: worker.client, log: testLog })
+    const sweep = new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog })
     await sweep.once('0 seconds')
     const stopped = (await api.request('GET', `/v1/imports/${id}`)).body
     assert.deepEqual(

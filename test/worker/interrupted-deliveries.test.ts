@@ -196,7 +196,10 @@ describe('interrupted deliveries', function () {
     for (const one of [slow, id]) assert.equal((await on.ended(one)).status, 'succeeded')
   })
 
-  const sweep = () => new Sweep({ db: on.db, client: on.worker.client, log: testLog }).once('0 seconds')
+  const sweep = () =>
+    new Sweep({ db: on.db, client: on.worker.client, taskQueue: on.worker.taskQueue, log: testLog }).once(
+      '0 seconds',
+    )
 
   it('continue with their next attempt if Temporal has lost their workflow', async () => {
     on.receiver.behave(500)

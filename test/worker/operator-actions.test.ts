@@ -28,8 +28,8 @@ describe('an operator in Temporal', function () {
         return answer()
       }) as never,
     })
-    sweep = new Sweep({ db: on.db, client: worker.client, log: testLog })
-    sweep.start()
+    sweep = new Sweep({ db: on.db, client: worker.client, taskQueue: worker.taskQueue, log: testLog })
+    sweep.start(null, () => {})
   })
   beforeEach(() => {
     on.receiver.behave()

@@ -21,8 +21,13 @@ describe('an operator in Temporal', function () {
   })
   let sweep: Sweep
   before(() => {
-    sweep = new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
-    sweep.start()
+    sweep = new Sweep({
+      db: suite.db,
+      client: suite.worker.client,
+      taskQueue: suite.worker.taskQueue,
+      log: testLog,
+    })
+    sweep.start(null, () => {})
   })
   after(() => sweep?.close())
 

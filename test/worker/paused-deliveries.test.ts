@@ -9,7 +9,10 @@ describe('a delivery whose activity an operator pauses in Temporal', function ()
   this.timeout(60_000)
   const on = withDeliveries()
 
-  const sweep = () => new Sweep({ db: on.db, client: on.worker.client, log: testLog }).once('0 seconds')
+  const sweep = () =>
+    new Sweep({ db: on.db, client: on.worker.client, taskQueue: on.worker.taskQueue, log: testLog }).once(
+      '0 seconds',
+    )
   const target = (id: string) => ({
     namespace: 'default',
     execution: { workflowId: `delivery:${id}` },

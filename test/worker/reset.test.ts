@@ -247,7 +247,9 @@ describe('runs that an operator resets in the Temporal UI', () => {
     const row = await run(id)
     assert.deepEqual([row.status, row.temporal_run_id], ['running', newest])
     assert.deepEqual(await nodes(id), { a: 'completed', b: 'waiting' })
-    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    await new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once(
+      '0 seconds',
+    )
     assert.equal((await run(id)).status, 'running')
     await worker.client.workflow.getHandle(`run:${id}`).terminate()
   })

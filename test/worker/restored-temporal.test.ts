@@ -73,7 +73,8 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
       ),
     )
   }
-  const sweep = () => new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+  const sweep = () =>
+    new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once('0 seconds')
 
   it('continue where their rows are', async () => {
     const both = {
@@ -139,6 +140,10 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     const open = [ids.message, ids.answered, ids.signalled, ids.paused, ids.resumed, ids.untouched]
     for (const id of open) assert.equal((await untilRun(db, id)).status, 'completed')
     for (const id of open) await until('completed', async () => (await temporalStatus(id)) === 'COMPLETED')
+    // Their ends are in the rows, and nobody sends a message.
+    await sweep()
+    await until('decided', async () => (await temporalStatus(ids.decided)) === 'COMPLETED')
+    await until('cancelled', async () => (await temporalStatus(ids.cancelled)) === 'CANCELLED')
   })
 
   it('are told again what they had been told', async () => {

@@ -49,7 +49,8 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
   const workflow = (id: string) => worker.client.workflow.getHandle(`run:${id}`)
   const contacts = async (id: string) => (await db.system('contacts').where({ first_name: id })).length
   const nodes = (id: string) => nodeStatuses(db, id)
-  const sweep = () => new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+  const sweep = () =>
+    new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once('0 seconds')
   async function until(what: () => Promise<boolean>): Promise<void> {
     for (const end = Date.now() + 15_000; !(await what()); ) {
       assert.ok(Date.now() < end, 'it took too long')
@@ -121,7 +122,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, waiting, { name: 'go', payload: 1 }))
     // Longer than the relay needs to signal Temporal; sleeping runs are checked after 720 times as long.
     await pause(1_500)
-    await new Sweep({ db, client: worker.client, log: testLog }).once('1 second')
+    await new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once('1 second')
     assert.deepEqual(
       [(await untilRun(db, asleep)).status, (await untilRun(db, waiting)).status],
       ['cancelled', 'completed'],

@@ -209,7 +209,12 @@ describe('runs that run other workflows', () => {
     const id = await run({ nodes: [start('Leaf')] })
     await untilRun(suite.db, await untilChild(id), ['running'])
     await new Promise((resolve) => setTimeout(resolve, 500))
-    await new Sweep({ db: suite.db, client: suite.worker.client, log: testLog }).once('0 seconds')
+    await new Sweep({
+      db: suite.db,
+      client: suite.worker.client,
+      taskQueue: suite.worker.taskQueue,
+      log: testLog,
+    }).once('0 seconds')
     const { status, stuck_reason, sleeps_until } = await suite.db.system('runs').where({ id }).first()
     assert.deepEqual([status, stuck_reason, String(sleeps_until)], ['running', null, 'Infinity'])
     const events = await historyOf(suite.worker.client, `run:${id}`)

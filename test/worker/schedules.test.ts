@@ -187,7 +187,12 @@ describe('runs that schedules start', function () {
     const [lost, paused] = [await scheduled(daily), await scheduled(daily)]
     await handleOf(lost).delete()
     await handleOf(paused).pause('maintenance')
-    const sweep = new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
+    const sweep = new Sweep({
+      db: suite.db,
+      client: suite.worker.client,
+      taskQueue: suite.worker.taskQueue,
+      log: testLog,
+    })
     await sweep.once('0 seconds')
     await until('the Schedule to be created again', () => describe(lost))
     await synced(lost)

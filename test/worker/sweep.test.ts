@@ -27,7 +27,12 @@ describe('a node that is tried again by its retry', () => {
       assert.ok(tries < 500, 'the node is not tried again')
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
-    await new Sweep({ db: suite.db, client: suite.worker.client, log: testLog }).once('0 seconds')
+    await new Sweep({
+      db: suite.db,
+      client: suite.worker.client,
+      taskQueue: suite.worker.taskQueue,
+      log: testLog,
+    }).once('0 seconds')
     const { stuck_reason } = await suite.db.system('runs').where({ id }).first('stuck_reason')
     assert.equal(stuck_reason, null)
     await suite.worker.client.workflow.getHandle(`run:${id}`).terminate()
@@ -45,7 +50,8 @@ describe('the sweep', () => {
     return id
   }
   const status = async (id: string) => (await suite.db.system('runs').where({ id }).first('status')).status
-  const sweep = () => new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
+  const sweep = () =>
+    new Sweep({ db: suite.db, client: suite.worker.client, taskQueue: suite.worker.taskQueue, log: testLog })
   const stateOf = () => suite.db.system('sweep_state').first('watermark', 'holder')
 
   it('finds workflows that closed since the watermark, and moves it', async () => {
@@ -100,7 +106,9 @@ describe('the sweep', () => {
       },
     }) as Client
     await suite.db.system('runs').where({ id: broken }).update({ stuck_reason: 'kept' })
-    await new Sweep({ db: suite.db, client: failing, log: testLog }).once('0 seconds')
+    await new Sweep({ db: suite.db, client: failing, taskQueue: suite.worker.taskQueue, log: testLog }).once(
+      '0 seconds',
+    )
     assert.deepEqual([await status(broken), await status(fine)], ['running', 'terminated'])
     const row = await suite.db.system('runs').where({ id: broken }).first('stuck_reason', 'updated_at')
     assert.equal(row.stuck_reason, 'kept')

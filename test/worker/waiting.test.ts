@@ -227,7 +227,9 @@ describe('runs that wait', () => {
     await untilRun(db, id, ['running'])
     await new Promise((resolve) => setTimeout(resolve, 200))
     await worker.client.workflow.getHandle(`run:${id}`).terminate()
-    await new Sweep({ db, client: worker.client, log: testLog }).once('0 seconds')
+    await new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once(
+      '0 seconds',
+    )
     assert.equal((await untilRun(db, id)).status, 'terminated')
     assert.deepEqual(await nodes(id), { long: 'cancelled' })
     const raised = await db.system('events').where({ subject_id: id, name: 'workflow.failed' })

@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client'
 import { listOpenFiles } from '../../db/files/queue.ts'
 import { listOpenDeliveries } from '../../db/outgoing/queue.ts'
 import { readWatermark, saveWatermark } from '../../db/queue/sweep-state.ts'
@@ -6,8 +5,8 @@ import { listOpenRuns } from '../../db/runs/queue.ts'
 import { FILE_SORTS } from '../queues/files.ts'
 import { checkDeliveries } from './deliveries.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
-import { withTimeout } from './describe.ts'
 import { checkFiles } from './files.ts'
+import { type Listed, pages } from './pages.ts'
 import { checkRuns } from './runs.ts'
 
 /**
@@ -33,7 +32,7 @@ export async function sweepClosed(deps: SweepDeps, holder: string): Promise<void
     // The last period has no end: Temporal's clock may be ahead of ours.
     const isLast = to === now.getTime()
     const query = `${ENDED} AND ${OURS} AND CloseTime >= '${iso(done - OVERLAP_MS)}' ${isLast ? '' : `AND CloseTime < '${iso(to)}'`}`
-    for await (const page of pages(deps.client, query)) {
+    for await (const page of pages(deps.client, query, BATCH)) {
       await checkOpen(deps, page)
       if (!(await deps.keepOn())) return
     }
@@ -51,49 +50,16 @@ const RECENT_MS = 30_000
  */
 export async function sweepStopped(deps: CheckDeps): Promise<void> {
   const query = `ExecutionStatus IN ('Terminated', 'Canceled') AND ${OURS} AND CloseTime >= '${iso(Date.now() - RECENT_MS)}'`
-  for await (const page of pages(deps.client, query)) await checkOpen(deps, page)
+  for await (const page of pages(deps.client, query, BATCH)) await checkOpen(deps, page)
 }
 
 const iso = (time: number) => new Date(time).toISOString()
 
-/** The row of a workflow, from its id and memo. */
-interface Closed {
-  sort: string
-  organization_id: string
-  id: string
-  /** The number of the start, for an import or a delivery that was started again. */
-  number: number | undefined
-}
-
-async function* pages(client: Client, query: string): AsyncGenerator<Closed[]> {
-  const executions = client.workflow.list({ query, pageSize: BATCH })[Symbol.asyncIterator]()
-  let page: Closed[] = []
-  for (;;) {
-    const { done, value } = await withTimeout(client, () => executions.next())
-    if (done) break
-    const closed = rowOf(value.workflowId, value.memo)
-    if (closed) page.push(closed)
-    if (page.length < BATCH) continue
-    yield page
-    page = []
-  }
-  if (page.length > 0) yield page
-}
-
-const WORKFLOW_ID = /^(run|node-test|delivery|import|export):([0-9a-f-]{36})(?::(\d+))?$/
-
-function rowOf(workflowId: string, memo: Record<string, unknown> | undefined): Closed | undefined {
-  const match = WORKFLOW_ID.exec(workflowId)
-  if (!match || typeof memo?.organization_id !== 'string') return undefined
-  const number = match[3] === undefined ? undefined : Number(match[3])
-  return { sort: match[1]!, organization_id: memo.organization_id, id: match[2]!, number }
-}
-
 /** Checks the executions whose row is still open. */
-async function checkOpen(deps: CheckDeps, closed: Closed[]): Promise<void> {
+async function checkOpen(deps: CheckDeps, closed: Listed[]): Promise<void> {
   const { system } = deps.db
   const of = (...sorts: string[]) => closed.filter(({ sort }) => sorts.includes(sort))
-  const key = ({ organization_id, id }: Closed) => ({ organization_id, id })
+  const key = ({ organization_id, id }: Listed) => ({ organization_id, id })
   await checkRuns(deps, await listOpenRuns(system, of('run', 'node-test').map(key)))
   const releases = of('delivery').map((row) => ({ ...key(row), releases: row.number ?? 0 }))
   await checkDeliveries(deps, await listOpenDeliveries(system, releases))

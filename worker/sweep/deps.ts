@@ -9,6 +9,7 @@ export interface CheckDeps {
 }
 
 export interface SweepDeps extends CheckDeps {
+  taskQueue: string
   /** Whether there is time left and this process is still elected. Asked between batches. */
   keepOn(): Promise<boolean>
 }

@@ -5,6 +5,19 @@ import type { Logger } from '../../db/process/log.ts'
 const TIMEOUT_MS = 5_000
 const CONCURRENT = 8
 
+/** Does work for each row, several at a time. */
+export async function concurrently<Row>(
+  rows: readonly Row[],
+  work: (row: Row) => Promise<void>,
+  most = CONCURRENT,
+): Promise<void> {
+  const waiting = [...rows].reverse()
+  const next = async () => {
+    for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) await work(row)
+  }
+  await Promise.all(Array.from({ length: most }, next))
+}
+
 /** What Temporal knows about a workflow. */
 export type Found = { workflow: WorkflowExecutionDescription } | 'not_found'
 
@@ -26,20 +39,16 @@ export async function describeEach<Row>(
   workflowIdOf: (row: Row) => string,
   decide: (row: Row, found: Found) => Promise<void>,
 ): Promise<Row[]> {
-  const waiting = [...rows]
   const failed: Row[] = []
-  const work = async () => {
-    for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
-      const workflowId = workflowIdOf(row)
-      try {
-        await decide(row, await describe(client, workflowId))
-      } catch (error) {
-        log.warn({ err: error, workflow_id: workflowId }, 'the sweep could not check a workflow')
-        failed.push(row)
-      }
+  await concurrently(rows, async (row) => {
+    const workflowId = workflowIdOf(row)
+    try {
+      await decide(row, await describe(client, workflowId))
+    } catch (error) {
+      log.warn({ err: error, workflow_id: workflowId }, 'the sweep could not check a workflow')
+      failed.push(row)
     }
-  }
-  await Promise.all(Array.from({ length: CONCURRENT }, work))
+  })
   return failed
 }
 

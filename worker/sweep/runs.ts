@@ -2,7 +2,13 @@ import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { endUnrecordedRun } from '../../db/runs/moves/ends.ts'
 import { resumeRun } from '../../db/runs/moves/starts.ts'
-import { type CheckedRun, type IdleRun, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
+import {
+  type CheckedRun,
+  type IdleRun,
+  listIdleRuns,
+  listUnverifiedRuns,
+  markRunsChecked,
+} from '../../db/runs/queue.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import { workflowIdOf } from '../queues/runs.ts'
@@ -19,6 +25,18 @@ export async function sweepIdleRuns(deps: SweepDeps, idle: string): Promise<void
   const since = new Date()
   for (;;) {
     const runs = await listIdleRuns(deps.db.system, idle, since, BATCH)
+    await checkRuns(deps, runs)
+    if (runs.length < BATCH || !(await deps.keepOn())) return
+  }
+}
+
+/**
+ * Checks the sleeping runs that were last checked before Temporal lost something, the last changed first: of a Temporal
+ * that was restored, those are missing.
+ */
+export async function sweepLostRuns(deps: SweepDeps): Promise<void> {
+  for (;;) {
+    const runs = await listUnverifiedRuns(deps.db.system, BATCH)
     await checkRuns(deps, runs)
     if (runs.length < BATCH || !(await deps.keepOn())) return
   }

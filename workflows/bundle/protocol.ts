@@ -20,6 +20,8 @@ export interface RunInput {
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */
   starts_with: string
+  /** The id of the database that has the run's rows: a copy of it must not go on with the run. */
+  database?: string
   /** Where the workflow starts, if it continues a run: after a pause, a lost workflow, or as new. */
   resume?: Resume
   /** What happened in the workflow that continued as this one, and was not recorded. */
@@ -83,6 +85,8 @@ export interface SegmentInput {
   after?: string
   /** The workflow will continue as new once it waits for no activity: no node is started. */
   drain?: true
+  /** The database of the run. */
+  database?: string
   /** The events of the workflow's history so far: Temporal has at least these, unless it was restored. */
   history_length?: number
 }
@@ -133,6 +137,15 @@ export interface NodeInput extends NodeAt {
 export interface NodeTestInput {
   organization_id: string
   test_id: string
+}
+
+/** What a database tells the witness of its task queue (`witness.ts`). */
+export interface Testimony {
+  /** The id of the database (`db/postgres/database-id.ts`). */
+  database: string
+  sequence: number
+  /** The database's time, in ISO 8601. */
+  at: string
 }
 
 /** The id of a workflow's Schedule in Temporal. */

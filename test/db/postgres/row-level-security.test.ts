@@ -13,6 +13,8 @@ const WITHOUT_ORGANIZATION: Record<string, string> = {
   relays: 'one row per worker; agx_app has no access',
   sweep_state: 'one row that the workers share; agx_app has no access',
   agx_migrations_lock: "Knex's own; no role of ours may read it",
+  witnesses: 'one row per task queue; only agx_system may read it',
+  database_ids: 'the ids of the database itself; only agx_system may read it',
   sign_ups: 'neither an account nor an organization yet; agx_app has no access',
   temporal_server: 'one row, the Temporal namespace of the whole database; only agx_system may read it',
 }
@@ -111,6 +113,8 @@ describe('row-level security', () => {
       'select * from temporal_server',
       'select * from sweep_state',
       'select * from relays',
+      'select * from witnesses',
+      'select * from database_ids',
       'select * from sign_ups',
     ])
       await assert.rejects(
