@@ -1,10 +1,12 @@
 import { activityInfo, Context } from '@temporalio/activity'
 import { runEvent } from '../db/model/runs/run-event.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import { databaseId } from '../db/postgres/database-id.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
-import type { Tenant } from '../db/postgres/tenancy.ts'
+import type { System, Tenant } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
 import { belowRun, reportRunEnd } from '../db/process/traces/runs.ts'
+import { listDatabaseIds } from '../db/queue/witness.ts'
 import { endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { recordFailure } from '../db/runs/state.ts'
@@ -44,6 +46,10 @@ export function createAdvance(deps: AdvanceDeps) {
       temporalRunId: activityInfo().workflowExecution?.runId ?? '',
       transact: (work) => deps.db.tenant(input.organization_id, actor, work),
     }
+    await requireOwnDatabase(deps.db.system, input.database).catch((error) => {
+      log.error({ err: error }, 'a run cannot go on here')
+      throw toFailure(error, { last: false })
+    })
     try {
       const answer = await answerOf(call, { ...deps, log, failedBefore })
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
@@ -55,6 +61,19 @@ export function createAdvance(deps: AdvanceDeps) {
       return await afterFailure(call, error)
     }
   }
+}
+
+/**
+ * Throws if the run belongs to another database, of which this one is a copy or nothing at all: Temporal asks again, until
+ * a worker of the other one takes the run.
+ */
+async function requireOwnDatabase(system: System, database: string | undefined): Promise<void> {
+  if (database === undefined || database === (await databaseId(system))) return
+  if ((await listDatabaseIds(system)).includes(database)) return
+  throw new Error(
+    `the run belongs to the database ${database}, not to this one, ${await databaseId(system)}: this worker must not ` +
+      'serve its task queue',
+  )
 }
 
 /** Commits the segment, if the Temporal run owns the run. A segment that needs savepoints is repeated with them. */

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import { databaseId } from '../../db/postgres/database-id.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { claimRuns, releaseRuns, repairClaims } from '../../db/runs/claims.ts'
 import { failRunStart } from '../../db/runs/moves/ends.ts'
@@ -53,7 +54,8 @@ export function runsQueue({
     channel: 'agx_runs',
     claim: (system, limit) => claimRuns(system, relay(), limit),
     async start(client, row) {
-      if (await startRun(startWorkflow, client, row)) return
+      const database = await databaseId(db.system)
+      if (await startRun(startWorkflow, client, row, database)) return
       const handle = client.workflow.getHandle(workflowIdOf(row))
       const { status, runId, raw } = await handle.describe()
       if (row.kind !== 'run') return
@@ -84,7 +86,12 @@ export function runsQueue({
   }
 }
 
-function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun): Promise<boolean> {
+function startRun(
+  startWorkflow: StartWorkflow,
+  client: Client,
+  row: ClaimedRun,
+  database: string,
+): Promise<boolean> {
   const { organization_id, id, workflow_id, record_id, expected_by } = row
   const shared = {
     workflowId: workflowIdOf(row),
@@ -120,6 +127,7 @@ function startRun(startWorkflow: StartWorkflow, client: Client, row: ClaimedRun)
         organization_id,
         run_id: id,
         starts_with: row.starts_with ?? 'Start',
+        database,
         ...(row.segment !== null && { resume: { segment: row.segment, count: row.resumes } }),
       },
     ],

@@ -82,6 +82,7 @@ async function loop(
       ...(resume && segment === first && { resume }),
       ...(after !== undefined && { after }),
       ...((renewal?.drain ?? drain) && { drain: true }),
+      ...(input.database !== undefined && { database: input.database }),
       history_length: workflowInfo().historyLength,
     }
     let answer: SegmentAnswer | undefined
