@@ -11,7 +11,7 @@ import { releaseHeld, sweepIdleDeliveries } from './sweep/deliveries.ts'
 import type { SweepDeps } from './sweep/deps.ts'
 import { sweepIdleFiles } from './sweep/files.ts'
 import { InterruptedDeliveries } from './sweep/interrupted.ts'
-import { sweepOpenWorkflows } from './sweep/open.ts'
+import { type OpenRuns, sweepOpenWorkflows } from './sweep/open.ts'
 import { Purger } from './sweep/purges.ts'
 import { sweepIdleRuns, sweepLostRuns } from './sweep/runs.ts'
 import { sweepSchedules } from './sweep/schedules.ts'
@@ -48,6 +48,7 @@ export class Sweep {
   private timers: NodeJS.Timeout[] = []
   private readonly working = new Map<string, Promise<void>>()
   private closed = false
+  private open: OpenRuns | undefined
 
   constructor(deps: {
     db: Database
@@ -113,8 +114,11 @@ export class Sweep {
       await this.stage('idle files', until, (deps) => sweepIdleFiles(deps, idle))
       await this.stage('held deliveries', until, releaseHeld)
       await this.stage('schedules', until, (deps) => sweepSchedules(deps, idle))
-      await this.stage('runs after a loss', until, sweepLostRuns)
-      await this.stage('open workflows', until, (deps) => sweepOpenWorkflows(deps, idle))
+      await this.stage('open workflows', until, async (deps) => {
+        const open = await sweepOpenWorkflows(deps, idle)
+        if (open) this.open = open
+      })
+      await this.stage('runs after a loss', until, (deps) => sweepLostRuns(deps, this.open), BUDGET_MS)
       await this.purger.run(this.keepOnUntil(until))
     } finally {
       await endSweepLease(this.db.system, this.holder)
@@ -125,9 +129,14 @@ export class Sweep {
     if (await consultWitness({ system, client, log, taskQueue })) this.metrics?.temporalLosses.inc()
   }
 
-  private async stage(name: string, until: number, work: (deps: SweepDeps) => Promise<void>): Promise<void> {
+  private async stage(
+    name: string,
+    until: number,
+    work: (deps: SweepDeps) => Promise<void>,
+    most = STAGE_MS,
+  ): Promise<void> {
     const { db, client, log, taskQueue } = this
-    const keepOn = this.keepOnUntil(Math.min(until, Date.now() + STAGE_MS))
+    const keepOn = this.keepOnUntil(Math.min(until, Date.now() + most))
     try {
       await work({ db, client, log, taskQueue, keepOn })
     } catch (error) {

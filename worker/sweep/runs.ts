@@ -1,7 +1,8 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { SYSTEM } from '../../db/model/actor.ts'
+import { readLostAt } from '../../db/queue/witness.ts'
 import { endUnrecordedRun } from '../../db/runs/moves/ends.ts'
-import { resumeRun } from '../../db/runs/moves/starts.ts'
+import { resumeRuns } from '../../db/runs/moves/starts.ts'
 import {
   type CheckedRun,
   type IdleRun,
@@ -14,6 +15,7 @@ import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import { workflowIdOf } from '../queues/runs.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found, pausedActivity, withTimeout } from './describe.ts'
+import type { OpenRuns } from './open.ts'
 
 /** A pending task with more attempts than this, besides those that a node's `retry` makes, is stuck. */
 const MAX_ATTEMPTS = 3
@@ -30,32 +32,65 @@ export async function sweepIdleRuns(deps: SweepDeps, idle: string): Promise<void
   }
 }
 
+/** Runs per batch after a loss of Temporal: each batch is one query, and one statement that resumes what is missing. */
+const MANY = 1_000
+
 /**
  * Checks the sleeping runs that were last checked before Temporal lost something, the last changed first: of a Temporal
- * that was restored, those are missing.
+ * that was restored, those are missing. Those that Temporal has not listed as open since are resumed without
+ * a question for each; if it has one of them nevertheless, it refuses the start, and the relay has the workflow read the
+ * rows.
  */
-export async function sweepLostRuns(deps: SweepDeps): Promise<void> {
+export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined): Promise<void> {
+  const lostAt = await readLostAt(deps.db.system)
+  if (!lostAt) return
+  const listed = open && open.at >= lostAt ? open.ids : undefined
+  const isListed = ({ id }: IdleRun) => !listed || listed.has(id)
   for (;;) {
-    const runs = await listUnverifiedRuns(deps.db.system, BATCH)
-    await checkRuns(deps, runs)
-    if (runs.length < BATCH || !(await deps.keepOn())) return
+    const runs = await listUnverifiedRuns(deps.db.system, MANY)
+    await endLost(
+      deps,
+      runs.filter((run) => !isListed(run)),
+    )
+    await checkRuns(deps, runs.filter(isListed))
+    if (runs.length < MANY || !(await deps.keepOn())) return
   }
 }
 
 /** Records the end of runs whose workflow has ended without recording it, and the reason why others are stuck. */
 export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void> {
   const checked: CheckedRun[] = []
+  const lost: IdleRun[] = []
   const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
     const { end, reason, stale } = findingOf(run, found)
-    if (end === 'lost' && (await resume(deps, run))) return
+    if (end === 'lost') return void lost.push(run)
     if (stale) await refresh(deps, run)
     if (end) await endRun(deps, run, end, reason ?? '')
     else checked.push({ ...keyOf(run), stuck_reason: reason ?? null, checked: !stale })
   })
+  await endLost(deps, lost)
   // Failed rows too: a row that always fails must not stay at the head of the queue.
   for (const run of failed) checked.push({ ...keyOf(run), stuck_reason: undefined, checked: false })
   if (checked.length > 0) await markRunsChecked(deps.db.system, checked)
 }
+
+/**
+ * Temporal does not know the workflows, or they have completed without a record, because a store was restored to an
+ * earlier moment: the runs continue from their rows. One that cannot be resumed ends.
+ */
+async function endLost(deps: CheckDeps, lost: IdleRun[]): Promise<void> {
+  const resumed = await resumeRuns(deps.db.system, lost)
+  if (resumed.size > 0)
+    deps.log.warn(
+      { count: resumed.size, run_ids: [...resumed].slice(0, SHOWN) },
+      'resumed runs that Temporal had lost',
+    )
+  for (const run of lost) if (!resumed.has(run.id)) await endRun(deps, run, 'lost', LOST)
+}
+
+const LOST = "Temporal no longer has the run's workflow."
+/** The most ids in a line of the log. */
+const SHOWN = 20
 
 const keyOf = ({ organization_id, id }: IdleRun) => ({ organization_id, id })
 
@@ -67,7 +102,7 @@ interface Finding {
 }
 
 function findingOf(run: IdleRun, found: Found): Finding {
-  if (found === 'not_found') return { end: 'lost', reason: "Temporal no longer has the run's workflow." }
+  if (found === 'not_found') return { end: 'lost', reason: LOST }
   const { workflow } = found
   const end = ENDS[workflow.status.name]
   if (end) return { end, reason: reasonOf(run, end, workflow) }
@@ -97,16 +132,6 @@ const refresh = ({ client, log }: CheckDeps, run: IdleRun) =>
   withTimeout(client, () => client.workflow.getHandle(workflowIdOf(run)).signal(REFRESH)).catch((err) =>
     log.warn({ err, run_id: run.id }, 'a run could not be refreshed'),
   )
-
-/**
- * Temporal does not know the workflow, or the workflow has completed without a record, because the database was
- * restored to an earlier moment: the run continues from its rows.
- */
-async function resume({ db, log }: CheckDeps, { organization_id, id, temporal_run_id }: IdleRun) {
-  const resumed = await db.tenant(organization_id, SYSTEM, (tx) => resumeRun(tx, id, temporal_run_id))
-  if (resumed) log.warn({ organization_id, run_id: id }, 'resumed a run that Temporal had lost')
-  return resumed
-}
 
 /** The end status of a running row, by the status of its workflow in Temporal. */
 const ENDS: Record<string, UnrecordedEnd | undefined> = {

@@ -22,6 +22,7 @@ import { OPEN_RUN_STATUSES, type RunStatus } from '../../../workflows/shared/sta
  * | endUnrecordedRun | running | failed, cancelled, terminated, lost | the sweep, when Temporal has ended the workflow | the same Temporal run owns the row | cancels open nodes, raises the event, starts the error workflow, ends the family, wakes the relay for the free slot |
  * | reopenRun | running, paused, completed, failed, cancelled, terminated, lost | running | `advance`, in a Temporal run that a reset made | another Temporal run owns the row, this one never did; of a workflow that resumes the run, its first segment was recorded before | reverts node rows from the segment on, clears the requests of a cancellation and a pause |
  * | resumeRun | queued, running | queued | the sweep and the relay, when Temporal does not know the workflow or has closed it | a run, the same Temporal run owns the row, resumed fewer than 10 times | wakes the relay, which starts it where it stopped |
+ * | resumeRuns | queued, running | queued | the sweep, for many | as resumeRun | those that sleep are claimed after all others |
  * | takeOver | queued, running | running | `advance`, in the workflow that resumes the run | another Temporal run owns the row, it is the newest resume, no later segment is recorded | the attempts of the earlier Temporal run own their nodes no more |
  * | takeBack | queued, running | running | `advance`, in a workflow that Temporal has again after it was restored | another Temporal run owns the row | as takeOver |
  *

@@ -41,16 +41,58 @@ export async function markRunsStarted(
 /** A run that Temporal loses more often than this ends as `lost`. */
 const MAX_RESUMES = 10
 
+/** SQL: what the resume of a run that Temporal has lost sets, and which runs can be resumed. */
+const RESUMED = `status = 'queued', resumes = r.resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
+       sleeps_until = null, stuck_reason = null, updated_at = now()`
+const RESUMABLE = `r.kind = 'run' and r.status in ('queued', 'running') and r.resumes - r.pauses < ${MAX_RESUMES}`
+
+/** A run, and the Temporal run that was looked up. */
+export interface LostRun {
+  organization_id: string
+  id: string
+  temporal_run_id: string | null
+}
+
+/**
+ * As `resumeRun`, for many. Those that only wait get a workflow after all other queued runs: an emptied Temporal may have
+ * lost a hundred thousand of them, and new runs must not wait for those.
+ * @returns the ids of the runs that are resumed. The relay finds them when it polls.
+ */
+export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<string>> {
+  if (runs.length === 0) return new Set()
+  const { rows } = await system.raw<{ rows: { id: string }[] }>(
+    `with resumed as (
+       update runs r set ${RESUMED},
+         priority = case when r.sleeps_until > now() then ${WAITS_LONGEST} + r.priority % ${WAITS_LONGEST} else r.priority end
+       from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, temporal_run_id text)
+       where r.organization_id = s.organization_id and r.id = s.id
+         and r.temporal_run_id is not distinct from s.temporal_run_id and ${RESUMABLE}
+       returning r.organization_id, r.id
+     ), claims as (
+       delete from run_claims c using resumed s where c.organization_id = s.organization_id and c.run_id = s.id
+     )
+     select id from resumed`,
+    [
+      JSON.stringify(
+        runs.map(({ organization_id, id, temporal_run_id }) => ({ organization_id, id, temporal_run_id })),
+      ),
+    ],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** What is added to the priority of a run until its workflow has begun again. Greater than every priority. */
+const WAITS_LONGEST = 2
+
 /**
  * Queues a run again whose workflow Temporal no longer has: the relay starts a new one where the run stopped.
  * `temporalRunId` is the Temporal run that was looked up. @returns false if the run cannot be resumed.
  */
 export async function resumeRun(tx: Tenant, id: string, temporalRunId: string | null): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
-    `update runs set status = 'queued', resumes = resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
-       sleeps_until = null, stuck_reason = null, updated_at = now()
-     where organization_id = :organizationId and id = :id and kind = 'run' and status in ('queued', 'running')
-       and temporal_run_id is not distinct from :temporalRunId and resumes - pauses < ${MAX_RESUMES}`,
+    `update runs r set ${RESUMED}
+     where organization_id = :organizationId and id = :id
+       and temporal_run_id is not distinct from :temporalRunId and ${RESUMABLE}`,
     { organizationId: tx.organizationId, id, temporalRunId },
   )
   if (rowCount === 0) return false
@@ -93,7 +135,8 @@ async function transfer(
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `with run as (
-       update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now()
+       update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now(),
+         priority = priority % ${WAITS_LONGEST}
        where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
          and r.temporal_run_id <> :temporalRunId and ${condition}
        returning r.organization_id, r.id

@@ -9,7 +9,14 @@ import {
 } from '../../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../../db/runs/moves/pauses.ts'
 import { recordSegment } from '../../../db/runs/moves/segments.ts'
-import { markRunsStarted, reopenRun, resumeRun, takeBack, takeOver } from '../../../db/runs/moves/starts.ts'
+import {
+  markRunsStarted,
+  reopenRun,
+  resumeRun,
+  resumeRuns,
+  takeBack,
+  takeOver,
+} from '../../../db/runs/moves/starts.ts'
 import { type EndStatus, RUN_STATUSES, type RunStatus } from '../../../workflows/shared/statuses.ts'
 import {
   createOrganization,
@@ -105,6 +112,8 @@ describe('the moves of runs', function () {
     tenant(run, (tx) => endUnrecordedRun(tx, run.id, owner, to as Exclude<EndStatus, 'completed'>, error))
   const ownerOf = async ({ id }: RunFixture) =>
     (await db.system('runs').where({ id }).first('temporal_run_id')).temporal_run_id
+  const resumesMany = async ({ organizationId, id }: RunFixture, temporal_run_id: string | null) =>
+    (await resumeRuns(db.system, [{ organization_id: organizationId, id, temporal_run_id }])).has(id)
   const takeOverAs = (run: RunFixture, temporalRunId: string) =>
     tenant(run, (tx) => takeOver(tx, run.id, temporalRunId, { segment: 3, count: 2 }))
   const unclaim = ({ id }: RunFixture) => db.system('run_claims').where({ run_id: id }).delete()
@@ -239,6 +248,16 @@ describe('the moves of runs', function () {
           'a run that was resumed ten times': async (run) => {
             await run.set({ resumes: 10 })
             return tenant(run, async (tx) => resumeRun(tx, run.id, await ownerOf(run)))
+          },
+        },
+      },
+      resumeRuns: {
+        act: async (run) => resumesMany(run, await ownerOf(run)),
+        unmet: {
+          'a run that another Temporal run owns': (run) => resumesMany(run, 'the one before'),
+          'a run that was resumed ten times': async (run) => {
+            await run.set({ resumes: 10 })
+            return resumesMany(run, await ownerOf(run))
           },
         },
       },
