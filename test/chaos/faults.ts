@@ -2,7 +2,15 @@ import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { cancelRunById, createContacts, startRun } from '../load/operations.ts'
+import {
+  cancelRunById,
+  createContacts,
+  pauseRunById,
+  resumeRunById,
+  signalRun,
+  startRun,
+  startWaitingRun,
+} from '../load/operations.ts'
 import { until } from '../support/journey.ts'
 import type { Situation } from './situation.ts'
 
@@ -130,6 +138,32 @@ export const FAULTS: Fault[] = [
     kind: 'loss',
     async strike({ system }) {
       await system.restart(() => system.deleteTemporalDatabase())
+      return {}
+    },
+  },
+  {
+    name: 'temporal-restored',
+    title: 'Temporal is restored to ten seconds before, while runs were signalled, cancelled and paused',
+    kind: 'loss',
+    async strike({ system, load }) {
+      const ids = await Promise.all(Array.from({ length: 8 }, () => startWaitingRun(load)))
+      await pause(2_000)
+      await system.copyTemporal()
+      const [cancelled, paused, resumed, ...others] = ids as [string, string, string, ...string[]]
+      for (const id of others) await signalRun(load, id, 'first')
+      await cancelRunById(load, cancelled)
+      load.ledger.cancelled.push({ id: cancelled, at: Date.now() })
+      for (const id of [paused, resumed]) await pauseRunById(load, id)
+      await pause(1_000)
+      await resumeRunById(load, resumed)
+      await pause(9_000)
+      await system.restoreTemporal()
+      await resumeRunById(load, paused)
+      for (const id of [paused, resumed]) await signalRun(load, id, 'first')
+      for (const id of [paused, resumed, ...others]) {
+        await signalRun(load, id, 'second')
+        load.ledger.signalled.push({ id, at: Date.now() })
+      }
       return {}
     },
   },

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ProcessName, startStack, type TestStack } from '../support/stack.ts'
@@ -109,6 +109,28 @@ export class System {
       renameSync(copy, folder)
       rmSync(join(folder, 'postmaster.pid'))
     })
+  }
+
+  /** Copies Temporal's database at one moment, as a file-system snapshot does. */
+  async copyTemporal(): Promise<void> {
+    await this.frozen('temporal', async () => {
+      for (const file of this.temporalFiles()) cpSync(file, `${file}.copy`)
+    })
+  }
+
+  /** Replaces Temporal's database by its copy, while PostgreSQL and the workers go on. */
+  async restoreTemporal(): Promise<void> {
+    await this.down(['temporal'], async () => {
+      await pause(500)
+      for (const file of this.temporalFiles()) rmSync(file)
+      for (const file of this.temporalFiles('.copy')) renameSync(file, file.replace('.copy', ''))
+    })
+  }
+
+  private temporalFiles(suffix = ''): string[] {
+    return ['', '-wal', '-shm']
+      .map((part) => join(this.stack.dataDir, `temporal.db${part}${suffix}`))
+      .filter((file) => existsSync(file))
   }
 
   private postgresFolders() {

@@ -71,6 +71,7 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
   const runs = idsOf(ledger.runs)
   const received = idsOf(ledger.received)
   const cancelled = idsOf(ledger.cancelled)
+  const signalled = idsOf(ledger.signalled)
   const contacts = [...idsOf(ledger.contacts), ...received]
   const checks = [
     await check('acknowledged contacts exist', contacts.length, missing('contacts'), contacts),
@@ -80,6 +81,12 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
       cancelled.length,
       notEndedAs('cancelled'),
       cancelled,
+    ),
+    await check(
+      'acknowledged signals completed their run',
+      signalled.length,
+      notEndedAs('completed'),
+      signalled,
     ),
     await check('incoming webhooks started one run', received.length, RUNS_OF_RECORDS, received),
     await check('all runs ended', await count('from runs'), UNENDED_RUNS),

@@ -14,6 +14,8 @@ export interface Ledger {
   runs: Acknowledged[]
   /** Runs of the workflow `Long` whose cancellation was accepted. */
   cancelled: Acknowledged[]
+  /** Runs of the workflow `Waiting` that got both of their signals. */
+  signalled: Acknowledged[]
   /** Attempts of requests that failed. */
   failures: number
   /** The errors of refused and abandoned requests. */
@@ -27,6 +29,7 @@ export const emptyLedger = (): Ledger => ({
   received: [],
   runs: [],
   cancelled: [],
+  signalled: [],
   failures: 0,
   abandoned: [],
   forgetful: false,
@@ -39,6 +42,7 @@ export function forget(ledger: Ledger, from: number, to: number): void {
   ledger.received = kept(ledger.received)
   ledger.runs = kept(ledger.runs)
   ledger.cancelled = kept(ledger.cancelled)
+  ledger.signalled = kept(ledger.signalled)
   ledger.forgetful = true
 }
 

@@ -121,6 +121,16 @@ export const cancelRun: Operation = async (load) => {
 
 export const cancelRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/cancel`, {})
 
+/** @returns the id of a run that waits for the signals `first` and `second`. */
+export const startWaitingRun = (load: Load): Promise<string> => startByName(load, 'Waiting')
+
+export const signalRun = async (load: Load, id: string, name: string) =>
+  send(load, `/v1/runs/${id}/signal`, { name })
+
+export const pauseRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/pause`, {})
+
+export const resumeRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/resume`, {})
+
 export const receiveWebhook: Operation = async (load) => {
   const { path, secret } = load.target.incoming
   const body = { first_name: 'Form', email: `${randomUUID()}@b.example` }

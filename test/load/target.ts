@@ -45,6 +45,17 @@ nodes:
     config: {for: 30d}
 `
 
+/** Waits for one signal, then for another. */
+const WAITING = `name: Waiting
+nodes:
+  first:
+    type: wait_for_signal
+    config: {name: first}
+  second:
+    type: wait_for_signal
+    config: {name: second}
+`
+
 /** Ends in its first segment. */
 const QUICK = `name: Quick
 nodes:
@@ -75,7 +86,7 @@ export async function prepareTarget(
   const headers = { ...json, authorization: `Bearer ${stack.key}` }
   const workflow = (await post('/v1/workflows', headers, { spec: loadSpec(outside.url) })).body
   await post(`/v1/workflows/${workflow.workflow_id}/activate`, headers)
-  for (const spec of [LONG, QUICK]) await post('/v1/workflows', headers, { spec })
+  for (const spec of [LONG, WAITING, QUICK]) await post('/v1/workflows', headers, { spec })
   const session = await post('/app/session', {}, stack.owner)
   const app = {
     cookie: session.answer.headers.get('set-cookie')!.split(';')[0]!,
