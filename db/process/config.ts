@@ -304,7 +304,7 @@ export const workerVariables = z.object({
     .meta(
       about(
         'a worker refuses a Temporal namespace other than the first one of its database, in which every run would ' +
-          'look lost; `true` adopts it, and the runs that it lacks resume',
+          'look lost, and a task queue that another database owns; `true` adopts both, and the runs that Temporal lacks resume',
       ),
     ),
   TEMPORAL_TASK_QUEUE: z
