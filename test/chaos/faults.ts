@@ -168,6 +168,20 @@ export const FAULTS: Fault[] = [
     },
   },
   {
+    name: 'staging-copy',
+    title: 'a worker is started on a copy of the database, with the same Temporal, while the worker is down',
+    kind: 'loss',
+    async strike({ system }) {
+      await system.down(['worker'], async () => {
+        const output = await system.workerOnCopy()
+        if (!/belongs to another database/.test(output))
+          throw new Error(`the worker on a copy of the database was refused for another reason: ${output}`)
+        await pause(5_000)
+      })
+      return {}
+    },
+  },
+  {
     name: 'postgres-restored',
     title: 'PostgreSQL is restored to ten seconds before, while Temporal goes on',
     kind: 'loss',

@@ -1,8 +1,12 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { quietPort } from '../support/quiet-port.ts'
 import { type ProcessName, startStack, type TestStack } from '../support/stack.ts'
 
 /** The parts that a fault can affect. */
@@ -127,6 +131,39 @@ export class System {
     })
   }
 
+  /**
+   * Copies the database into another one of the same server, whose other connections are ended, and starts a worker on
+   * the copy, with the same Temporal. @returns its output, once it has exited by itself. Throws if it works.
+   */
+  async workerOnCopy(): Promise<string> {
+    const { databaseUrl, temporalAddress, dataDir } = this.stack
+    const copy = new URL(databaseUrl)
+    copy.pathname = '/staging'
+    await copyDatabase(databaseUrl, 'staging')
+    const child = spawn(process.execPath, ['worker/run.mjs', 'worker/main.ts'], {
+      cwd: fileURLToPath(new URL('../../', import.meta.url)),
+      env: {
+        ...process.env,
+        ...ENV,
+        DATABASE_URL: copy.href,
+        ALLOW_SINGLE_DATABASE_LOGIN: 'true',
+        TEMPORAL_ADDRESS: temporalAddress,
+        DATA_DIR: dataDir,
+        WORKER_PORT: String(await quietPort()),
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: COPY_MS,
+      killSignal: 'SIGKILL',
+    })
+    let output = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    const [code] = await once(child, 'close')
+    if (code !== 1) throw new Error(`the worker on a copy of the database did not exit by itself: ${output}`)
+    return output
+  }
+
   private temporalFiles(suffix = ''): string[] {
     return ['', '-wal', '-shm']
       .map((part) => join(this.stack.dataDir, `temporal.db${part}${suffix}`))
@@ -141,6 +178,29 @@ export class System {
   private tree(victim: Victim): number[] {
     const pid = this.stack.pid(victim)
     return [pid, ...childrenOf(pid)]
+  }
+}
+
+/** The time within which a worker that is refused exits. */
+const COPY_MS = 30_000
+
+async function copyDatabase(url: string, name: string): Promise<void> {
+  const original = new URL(url).pathname.slice(1)
+  const server = new URL(url)
+  server.pathname = '/postgres'
+  const client = new pg.Client({ connectionString: server.href })
+  await client.connect()
+  try {
+    await client.query(`drop database if exists ${name} with (force)`)
+    // PostgreSQL copies no database that has connections.
+    await client.query(`alter database ${original} allow_connections false`)
+    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+      original,
+    ])
+    await client.query(`create database ${name} template ${original}`)
+  } finally {
+    await client.query(`alter database ${original} allow_connections true`)
+    await client.end()
   }
 }
 
