@@ -151,12 +151,15 @@ describe('the witness in Temporal', function () {
       await worker.stop()
       const calls: unknown[] = []
       const stranger = await start(other, (input) => calls.push(input))
-      await stranger.client.workflow.getHandle(`run:${id}`).signal('refresh')
-      await until('the stranger tries', () => calls.length > 1)
-      const { status } = await stranger.client.workflow.getHandle(`run:${id}`).describe()
-      assert.equal(status.name, 'RUNNING')
-      await stranger.stop()
-      worker = await start()
+      try {
+        const workflow = stranger.client.workflow.getHandle(`run:${id}`)
+        await workflow.signal('refresh')
+        await until('the stranger tries', () => calls.length > 1)
+        assert.equal((await workflow.describe()).status.name, 'RUNNING')
+      } finally {
+        await stranger.stop()
+        worker = await start()
+      }
       await go(id)
       assert.equal((await untilRun(db, id)).status, 'completed')
     })
