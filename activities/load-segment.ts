@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Context } from '@temporalio/activity'
+import { isOpenRun } from '../db/model/runs/statuses.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { reopenRun, takeBack, takeOver } from '../db/runs/moves/starts.ts'
 import { lockRun } from '../db/runs/state.ts'
@@ -7,7 +8,7 @@ import type { SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.t
 import { endCommand } from '../workflows/interpret/open-nodes.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { ENGINE } from '../workflows/nodes/engine.ts'
-import { type EndStatus, isOpenRun } from '../workflows/shared/statuses.ts'
+import type { EndStatus } from '../workflows/shared/statuses.ts'
 import { NeedsNewerWorker } from './faults.ts'
 
 /** The start of a segment: the run is locked, and the Temporal run must own it. */

@@ -64,10 +64,24 @@ export async function serve(context: WorkerContext, health: Health, stopping: Ab
 /** Checks that the database and Temporal are those of this installation, then creates the workers. */
 async function connectWorkers(context: WorkerContext, bundle: string): Promise<Connected> {
   const { config, db } = context
-  const namespace = config.TEMPORAL_NAMESPACE
   await requireKnownSchema(db.system)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(context.urls)
   const connection = await NativeConnection.connect(context.connectionOptions)
+  try {
+    return await createChecked(context, connection, bundle)
+  } catch (error) {
+    await connection.close().catch(() => {})
+    throw error
+  }
+}
+
+async function createChecked(
+  context: WorkerContext,
+  connection: NativeConnection,
+  bundle: string,
+): Promise<Connected> {
+  const { config, db } = context
+  const namespace = config.TEMPORAL_NAMESPACE
   const server = await describeTemporalServer(connection, namespace)
   if (!(await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)))
     context.log.warn(

@@ -80,8 +80,10 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     const both = {
       nodes: [set('start'), signalNode('a'), signalNode('b'), set('end')],
       edges: [
-        ...[edge('start', 'a'), edge('start', 'b')],
-        ...[edge('a', 'end', 'received'), edge('b', 'end', 'received')],
+        edge('start', 'a'),
+        edge('start', 'b'),
+        edge('a', 'end', 'received'),
+        edge('b', 'end', 'received'),
       ],
     }
     const approvals = {

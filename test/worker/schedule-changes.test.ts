@@ -86,7 +86,12 @@ describe('the schedule of a workflow in the API', function () {
 
     await post(`/${id}/activate`)
     assert.equal((await inTemporal(id)).state.paused, true, 'an activation does not resume it')
-    const sweep = new Sweep({ db: suite.db, client: suite.worker.client, log: testLog })
+    const sweep = new Sweep({
+      db: suite.db,
+      client: suite.worker.client,
+      taskQueue: suite.worker.taskQueue,
+      log: testLog,
+    })
     await sweep.once('0 seconds')
     assert.equal((await inTemporal(id)).state.paused, true, 'the sweep does not resume it')
 
