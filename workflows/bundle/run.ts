@@ -68,6 +68,8 @@ async function loop(
   let late = false
   let pages = 0
   let after: string | undefined
+  // While the workflow catches up: the branches that the rows want, which may come in several answers.
+  let wanted: Set<string> | undefined
   let ready = input.starts_with
 
   const { resume } = input
@@ -100,7 +102,7 @@ async function loop(
     for (const one of happened) if ('node' in one) open.delete(keyOf(one))
     if (answer.segment !== undefined) {
       segment = answer.segment
-      keepOnly(answer.commands, open)
+      wanted = new Set()
     }
 
     if (answer.timeout_ms !== undefined && !timeLimit) {
@@ -111,6 +113,7 @@ async function loop(
     let more = false
     after = undefined
     for (const command of answer.commands) {
+      if ('node' in command) wanted?.add(keyOf(command))
       if (command.type === 'end') {
         scope?.cancel()
         return end(input, command, root)
@@ -124,6 +127,10 @@ async function loop(
       }
       // Commands are issued again for a restored database: branches that are still open are not started twice.
       else if (!open.has(keyOf(command))) open.set(keyOf(command), begin(command, branches(), inbox, input))
+    }
+    if (wanted && after === undefined) {
+      keepOnly(wanted, open)
+      wanted = undefined
     }
     let startsAgain = false
     if (renewal) {
@@ -174,8 +181,7 @@ interface Branch {
 }
 
 /** Cancels the branches that no command asks for: the rows no longer wait for them. */
-function keepOnly(commands: Command[], open: Map<string, Branch>): void {
-  const wanted = new Set(commands.map((command) => ('node' in command ? keyOf(command) : undefined)))
+function keepOnly(wanted: ReadonlySet<string>, open: Map<string, Branch>): void {
   for (const [key, branch] of open) {
     if (wanted.has(key)) continue
     branch.scope?.cancel()
