@@ -25,7 +25,7 @@ export class EncryptionCodec implements PayloadCodec {
     return key ? payloads.map((payload) => encrypted(payload, key)) : payloads
   }
 
-  /** Throws if a payload was encrypted with a key that is not given. */
+  /** Throws MissingPayloadKey. */
   async decode(payloads: Payload[]): Promise<Payload[]> {
     return payloads.map((payload) => this.decrypt(payload))
   }
@@ -35,11 +35,15 @@ export class EncryptionCodec implements PayloadCodec {
     if (textOf(metadata?.encoding) !== ENCODING || !data) return payload
     const id = textOf(metadata?.['encryption-key-id'])
     const key = this.keys.get(id)
-    if (!key)
-      throw new Error(
-        `a payload was encrypted with another PAYLOAD_KEY (${id}): add it to PAYLOAD_KEYS_TO_OPEN`,
-      )
+    if (!key) throw new MissingPayloadKey(id)
     return proto.temporal.api.common.v1.Payload.decode(openBytes(key, data, Buffer.from(id)))
+  }
+}
+
+/** A payload was encrypted with a key that this process does not have. */
+export class MissingPayloadKey extends Error {
+  constructor(id: string) {
+    super(`a payload was encrypted with another PAYLOAD_KEY (${id}): add it to PAYLOAD_KEYS_TO_OPEN`)
   }
 }
 

@@ -9,6 +9,7 @@ import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { answerCodec } from '../../worker/codec-endpoint.ts'
 import { dataConverterOf } from '../../worker/data-converter.ts'
 import { EncryptionCodec } from '../../worker/payload-codec.ts'
+import { Sweep } from '../../worker/sweep.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { delay, edge } from '../support/nodes.ts'
@@ -84,6 +85,10 @@ describe('what Temporal stores with a PAYLOAD_KEY', function () {
     const failure = refused.workflowTaskFailedEventAttributes?.failure?.encodedAttributes
     const [readable] = await new EncryptionCodec({ encrypt: second, open: [] }).decode([failure!])
     assert.match(Buffer.from(readable!.data!).toString(), /another PAYLOAD_KEY .*PAYLOAD_KEYS_TO_OPEN/)
+    const { client, taskQueue } = without
+    await new Sweep({ db, client, taskQueue, log: testLog }).once('0 seconds')
+    const { stuck_reason } = await db.system('runs').where({ id }).first('stuck_reason')
+    assert.match(stuck_reason, /another PAYLOAD_KEY/)
     await without.stop()
     await start({ encrypt: second, open: [first] }, old.taskQueue)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))

@@ -31,22 +31,22 @@ export const withTimeout = <T>(client: Client, call: () => Promise<T>): Promise<
 
 /**
  * Looks up the workflow of each row, several at a time, and passes the result to `decide`. A failure is logged, and
- * does not stop the others. @returns the rows that failed.
+ * does not stop the others. @returns the rows that failed, each with its error.
  */
 export async function describeEach<Row>(
   { client, log }: { client: Client; log: Logger },
   rows: Row[],
   workflowIdOf: (row: Row) => string,
   decide: (row: Row, found: Found) => Promise<void>,
-): Promise<Row[]> {
-  const failed: Row[] = []
+): Promise<{ row: Row; error: unknown }[]> {
+  const failed: { row: Row; error: unknown }[] = []
   await concurrently(rows, async (row) => {
     const workflowId = workflowIdOf(row)
     try {
       await decide(row, await describe(client, workflowId))
     } catch (error) {
       log.warn({ err: error, workflow_id: workflowId }, 'the sweep could not check a workflow')
-      failed.push(row)
+      failed.push({ row, error })
     }
   })
   return failed

@@ -1,4 +1,4 @@
-import type { WorkflowExecutionDescription } from '@temporalio/client'
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { readLostAt } from '../../db/queue/witness.ts'
 import { endUnrecordedRun } from '../../db/runs/moves/ends.ts'
@@ -12,9 +12,11 @@ import {
 } from '../../db/runs/queue.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { EndStatus } from '../../workflows/shared/statuses.ts'
+import { MissingPayloadKey } from '../payload-codec.ts'
 import { workflowIdOf } from '../queues/runs.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found, pausedActivity, withTimeout } from './describe.ts'
+import { lastTaskFailure, messageOf } from './failures.ts'
 import type { OpenRuns } from './open.ts'
 
 /** A pending task with more attempts than this, besides those that a node's `retry` makes, is stuck. */
@@ -62,7 +64,7 @@ export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void>
   const checked: CheckedRun[] = []
   const lost: IdleRun[] = []
   const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
-    const { end, reason, stale } = findingOf(run, found)
+    const { end, reason, stale } = await findingOf(deps, run, found)
     if (end === 'lost') return void lost.push(run)
     if (stale) await refresh(deps, run)
     if (end) await endRun(deps, run, end, reason ?? '')
@@ -70,7 +72,10 @@ export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void>
   })
   await endLost(deps, lost)
   // Failed rows too: a row that always fails must not stay at the head of the queue.
-  for (const run of failed) checked.push({ ...keyOf(run), stuck_reason: undefined, checked: false })
+  for (const { row, error } of failed) {
+    const stuck_reason = error instanceof MissingPayloadKey ? `In Temporal, ${error.message}.` : undefined
+    checked.push({ ...keyOf(row), stuck_reason, checked: false })
+  }
   if (checked.length > 0) await markRunsChecked(deps.db.system, checked)
 }
 
@@ -101,12 +106,12 @@ interface Finding {
   stale?: boolean
 }
 
-function findingOf(run: IdleRun, found: Found): Finding {
+async function findingOf({ client }: CheckDeps, run: IdleRun, found: Found): Promise<Finding> {
   if (found === 'not_found') return { end: 'lost', reason: LOST }
   const { workflow } = found
   const end = ENDS[workflow.status.name]
   if (end) return { end, reason: reasonOf(run, end, workflow) }
-  const reason = stuckReason(run, workflow)
+  const reason = await stuckReason(client, run, workflow)
   const { raw } = workflow
   // The pending task will read the rows. A signal would load a busy server, and reset the attempts of a failing task.
   if (raw.pendingWorkflowTask) return reason === undefined ? {} : { reason }
@@ -142,16 +147,21 @@ const ENDS: Record<string, UnrecordedEnd | undefined> = {
   TIMED_OUT: 'failed',
 }
 
-function stuckReason(run: IdleRun, workflow: WorkflowExecutionDescription): string | undefined {
+async function stuckReason(
+  client: Client,
+  run: IdleRun,
+  workflow: WorkflowExecutionDescription,
+): Promise<string | undefined> {
   const { raw } = workflow
   const paused = pausedActivity(workflow)
   if (paused) return `Activity ${paused.activityType?.name} is paused in Temporal.`
   // The row counts the attempts of the node: those beyond were lost with a worker, or could not be recorded.
   const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > run.attempts + MAX_ATTEMPTS)
   if (activity)
-    return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${activity.lastFailure?.message ?? ''}`
+    return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${await messageOf(client, activity.lastFailure)}`
   const task = raw.pendingWorkflowTask
-  if (task && (task.attempt ?? 0) > MAX_ATTEMPTS) return `The workflow task is at attempt ${task.attempt}.`
+  if (task && (task.attempt ?? 0) > MAX_ATTEMPTS)
+    return `The workflow task is at attempt ${task.attempt}: ${await lastTaskFailure(client, workflow)}`
   return undefined
 }
 
