@@ -6,7 +6,8 @@ import type { Page } from '../../db/model/lists/page.ts'
 
 /** The parameters and the envelope of all lists. */
 
-function integer(least: number, most?: number) {
+/** An integer of a query. */
+export function integer(least: number, most?: number) {
   const range = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`
   const message = `must be an integer ${range}`
   const number = z.coerce.number(message).int(message).min(least)

@@ -1,4 +1,5 @@
 import type { ErrorDetails, ErrorType } from '../../db/model/errors.ts'
+import { OBSTACLE_CODES } from '../../workflows/interpret/migrate.ts'
 import { STATUS } from './errors.ts'
 
 /** The errors in the OpenAPI document: one schema, and one shared response per status. */
@@ -26,7 +27,22 @@ export const errorShapes = {
       param: { type: 'string', description: 'The parameter or field that caused the error.' },
       candidates: { type: 'array', items: {}, description: 'The possible matches, if several match.' },
       validation: { type: 'object', description: 'The result of the validation, with `workflow_invalid`.' },
+      obstacles: {
+        type: 'array',
+        items: { $ref: '#/components/schemas/MigrationObstacle' },
+        description: 'All that stands against the migration of a run.',
+      },
       merged_into: { type: 'string', description: 'The id of the record that this one was merged into.' },
+    },
+  },
+  MigrationObstacle: {
+    type: 'object',
+    required: ['code', 'node_id', 'message', 'hint'],
+    properties: {
+      code: { type: 'string', enum: [...OBSTACLE_CODES], description: 'A stable code for programs.' },
+      node_id: { type: ['string', 'null'], description: 'Null: it concerns the run.' },
+      message: { type: 'string', description: 'A description for people.' },
+      hint: { type: 'string', description: 'What to do.' },
     },
   },
   ValidationIssue: {

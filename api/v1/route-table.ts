@@ -11,6 +11,7 @@ import { knowledgeCollectionRoutes } from './knowledge-collections.ts'
 import { knowledgeDocumentRoutes } from './knowledge-documents.ts'
 import { knowledgeSearchRoutes } from './knowledge-search.ts'
 import { meRoutes } from './me.ts'
+import { migrateRunRoutes } from './migrate-run.ts'
 import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
 import { objectSchemaRoutes } from './object-schemas.ts'
@@ -48,6 +49,7 @@ export const routes: Route[] = [
   ...runRoutes,
   ...runStreamRoutes,
   ...retryRunRoutes,
+  ...migrateRunRoutes,
   ...runBatchRoutes,
   ...nodeRoutes,
   ...authoringGuideRoutes,

@@ -10,27 +10,32 @@ import {
   previewBatch,
   type RunBatch,
 } from '../../db/runs/batches.ts'
+import type { WantedVersion } from '../../db/runs/migrate.ts'
+import { RETRY_VERSIONS } from '../../db/runs/retry.ts'
 import { OPEN_RUN_STATUSES, RUN_END_STATUSES, type RunStatus } from '../../workflows/shared/statuses.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
+import { targetVersion } from './migrate-run.ts'
 import { retryOptions } from './retry-run.ts'
-import { LATE, runFilter, runStatus } from './run-filter.ts'
+import { LATE, MAX_VERSION, OF_VERSION, runFilter, runStatus } from './run-filter.ts'
 
 /** The statuses that an action applies to, and those it applies to by default if the filter has no `status`. */
 const STATUSES: Record<BatchAction, { possible: readonly RunStatus[]; default: readonly RunStatus[] }> = {
   retry: { possible: RUN_END_STATUSES, default: ['failed', 'terminated', 'lost'] },
   cancel: { possible: OPEN_RUN_STATUSES, default: OPEN_RUN_STATUSES },
+  migrate: { possible: OPEN_RUN_STATUSES, default: OPEN_RUN_STATUSES },
 }
 
 const filter = z.strictObject({
   ...runFilter,
   late: z.boolean().optional().describe(LATE),
+  workflow_version: z.int().min(1).max(MAX_VERSION).optional().describe(OF_VERSION),
   status: z
     .array(runStatus)
     .min(1)
     .optional()
     .describe(
-      `Runs with one of these statuses. Default: ${STATUSES.retry.default.join(', ')} for \`retry\`, and all open runs for \`cancel\`.`,
+      `Runs with one of these statuses. Default: ${STATUSES.retry.default.join(', ')} for \`retry\`, and all open runs for \`cancel\` and \`migrate\`.`,
     ),
 })
 
@@ -38,7 +43,13 @@ const request = z
   .strictObject({
     action: z.enum(BATCH_ACTIONS),
     filter: filter.default({}),
-    ...retryOptions,
+    from_start: retryOptions.from_start,
+    version: z
+      .union([z.enum(RETRY_VERSIONS), targetVersion])
+      .optional()
+      .describe(
+        'For `retry` that of `retryRun`: `same` (default) or `latest`. For `migrate`, which requires it, that of `migrateRun`: `latest`, or a number with `workflow_id` in the filter.',
+      ),
     confirm: z.boolean().default(false),
   })
   .meta({ id: 'RunBatchRequest' })
@@ -61,13 +72,25 @@ const batch = z
     status: z.enum(['running', 'completed']),
     filter: z.record(z.string(), z.unknown()),
     total: z.int(),
-    done: z
-      .int()
-      .meta({ description: 'The number of runs that were retried, or whose cancellation was requested.' }),
+    done: z.int().meta({
+      description: 'The number of runs that were retried or migrated, or whose cancellation was requested.',
+    }),
     refused: z.int().meta({ description: 'The number of runs that were refused: see `refusals`.' }),
     pending: z.int(),
     refusals: z
-      .array(z.object({ run_id: z.uuid(), error: z.object({ code: z.string(), message: z.string() }) }))
+      .array(
+        z.object({
+          run_id: z.uuid(),
+          error: z.object({
+            code: z.string(),
+            message: z.string(),
+            details: z
+              .record(z.string(), z.unknown())
+              .optional()
+              .meta({ description: 'Of a migration: `obstacles`, as in `error.obstacles` of `migrateRun`.' }),
+          }),
+        }),
+      )
       .meta({ description: 'The first 20 refusals.' }),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
@@ -81,10 +104,11 @@ export const runBatchRoutes: Route[] = [
     scope: 'workflows:run',
     id: 'createRunBatch',
     tag: 'Runs',
-    summary: 'Retry or cancel many runs',
-    description: `Retries or cancels all runs that match the filter, at most ${MAX_BATCH}. Without \`confirm: true\` nothing
+    summary: 'Retry, cancel or migrate many runs',
+    description: `Retries, cancels or migrates all runs that match the filter, at most ${MAX_BATCH}. Without \`confirm: true\` nothing
 happens: the response is a preview with their number. A confirmed batch contains the runs that match at that moment; it is processed in
-the background, each run once. \`from_start\` and \`version\` are those of a retry.`,
+the background, each run once. \`from_start\` is that of a retry. A run that cannot be retried or migrated is among the
+\`refusals\`, and stays as it is.`,
     body: request,
     response: { status: 201, schema: batch, preview: preview.schema },
     example: { action: 'retry', filter: { status: ['failed'], q: 'connection refused' }, confirm: true },
@@ -112,7 +136,7 @@ the background, each run once. \`from_start\` and \`version\` are those of a ret
   }),
 ]
 
-/** Throws `validation_error` for a status that the action does not apply to. */
+/** Throws `validation_error` for a status or a version that the action does not apply to. */
 function batchOf({ action, filter, from_start, version }: z.output<typeof request>): BatchRequest {
   const { possible, default: usual } = STATUSES[action]
   const wrong = filter.status?.filter((status) => !possible.includes(status)) ?? []
@@ -124,7 +148,36 @@ function batchOf({ action, filter, from_start, version }: z.output<typeof reques
         type: 'enum',
       },
     ])
-  return { action, filter: { ...filter, status: filter.status ?? usual }, options: { from_start, version } }
+  const runs = { ...filter, status: filter.status ?? usual }
+  if (action === 'migrate') return { action, filter: runs, options: { version: targetOf(version, filter) } }
+  if (typeof version === 'number')
+    throw invalid([{ loc: ['body', 'version'], msg: `must be ${RETRY_VERSIONS.join(' or ')}`, type: 'enum' }])
+  return { action, filter: runs, options: { from_start, version: version ?? 'same' } }
+}
+
+function targetOf(
+  version: z.output<typeof request>['version'],
+  { workflow_id }: z.output<typeof filter>,
+): WantedVersion {
+  if (version === undefined || version === 'same')
+    throw invalid([
+      {
+        loc: ['body', 'version'],
+        msg: 'migrate requires the version to migrate to',
+        type: 'missing',
+        hint: 'send its number, or latest',
+      },
+    ])
+  if (version !== 'latest' && workflow_id === undefined)
+    throw invalid([
+      {
+        loc: ['body', 'filter', 'workflow_id'],
+        msg: 'a version number belongs to one workflow',
+        type: 'missing',
+        hint: 'send the workflow_id, or the version latest',
+      },
+    ])
+  return version
 }
 
 const present = ({ id, options: _, ...rest }: RunBatch) => ({

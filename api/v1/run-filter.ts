@@ -3,7 +3,7 @@ import { RUN_TRIGGERS } from '../../workflows/interpret/run-state.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import { period } from '../http/list-query.ts'
 
-/** The filters of lists and batches of runs; a run must match all of them. `status` differs between the two. */
+/** The filters of lists and batches of runs; a run must match all of them. `status` and `workflow_version` differ between the two. */
 export const runFilter = {
   workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
   record_id: z.uuid().optional().describe('Runs that an event of this record started.'),
@@ -24,6 +24,12 @@ export const runFilter = {
 
 export const LATE =
   'Whether the run was open for longer than the `expected_within` of its workflow; it may have ended.'
+
+/** The greatest integer of PostgreSQL. */
+export const MAX_VERSION = 2_147_483_647
+
+export const OF_VERSION =
+  'Runs that have this version of their workflow now, with `workflow_id` to name the workflow.'
 
 export const runStatus = z.enum(RUN_STATUSES)
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { actor } from '../../db/model/records/schemas.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
@@ -14,9 +15,17 @@ import {
 } from '../../db/runs/views.ts'
 import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import type { AppDeps } from '../deps.ts'
-import { count, listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
+import {
+  count,
+  integer,
+  listEnvelope,
+  offsetOf,
+  order,
+  pageControls,
+  presentList,
+} from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { LATE, runFilter, statusList } from './run-filter.ts'
+import { LATE, MAX_VERSION, OF_VERSION, runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
 import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
@@ -28,7 +37,7 @@ const summary = z
     run_id: z.uuid(),
     workflow_id: z.uuid(),
     workflow_name: z.string(),
-    workflow_version: z.int(),
+    workflow_version: z.int().meta({ description: 'The current one: see `migrations`.' }),
     status: z.enum(RUN_STATUSES),
     trigger: z.object({ type: z.string() }).meta({ description: 'The type of the trigger.' }),
     record_id: z.uuid().nullable(),
@@ -86,7 +95,8 @@ const iteration = z
   })
   .meta({ id: 'RunIteration' })
 
-const details = summary
+/** A run with its nodes and waits. */
+export const runShape = summary
   .extend({
     trigger: z.record(z.string(), z.unknown()),
     inputs: z.record(z.string(), z.unknown()),
@@ -100,6 +110,9 @@ const details = summary
       })
       .nullable()
       .meta({ description: 'null: the run is not a retry.' }),
+    migrations: z
+      .array(z.object({ from_version: z.int(), to_version: z.int(), at: time, by: actor }))
+      .meta({ description: 'Its migrations to other versions, the oldest first; at most the last 50.' }),
     trace_id: z.string().meta({
       description:
         'The trace (W3C Trace Context) of the request that led to the run; calls of other services pass it on in `traceparent`.',
@@ -157,6 +170,7 @@ const query = z.strictObject({
   order,
   count,
   ...runFilter,
+  workflow_version: integer(1, MAX_VERSION).optional().describe(OF_VERSION),
   status: statusList.optional(),
   late: z
     .stringbool({ truthy: ['true'], falsy: ['false'] })
@@ -178,7 +192,7 @@ const change = (verb: string, description: string, move: (tx: Tenant, id: string
     summary: `${verb[0]!.toUpperCase()}${verb.slice(1)} a run`,
     description,
     params: byId,
-    response: { status: 200, schema: details },
+    response: { status: 200, schema: runShape },
     handler: async ({ params, tenant, deps }) =>
       tenant(async (tx) => {
         await move(tx, params.run_id)
@@ -219,7 +233,7 @@ export const runRoutes: Route[] = [
         .default('')
         .describe('An iteration of a loop, such as `each:3`: its nodes are shown.'),
     }),
-    response: { status: 200, schema: details },
+    response: { status: 200, schema: runShape },
     handler: async ({ params, query, tenant, deps }) =>
       tenant((tx) => showRun(tx, params.run_id, deps, query.path)),
   }),
@@ -273,8 +287,8 @@ export const runRoutes: Route[] = [
   ...runWaitRoutes,
 ]
 
-/** Throws `not_found`. */
-async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: string) {
+/** A run as `runShape`. Throws `not_found`. */
+export async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: string) {
   const run = await getRun(tx, id)
   const nodes = await getRunNodes(tx, id, path)
   const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []

@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = [
   'workflow.schedule_paused',
   'workflow.schedule_resumed',
   'workflow.backfilled',
+  'run.migrated',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

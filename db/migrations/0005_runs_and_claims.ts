@@ -13,6 +13,8 @@ export async function up(knex: Knex): Promise<void> {
       workflow_id uuid,
       workflow_version integer,
       workflow_name text not null,
+      -- its migrations to other versions, the oldest first: [{from_version, to_version, at, by}]; null: none
+      migrations jsonb,
       -- 'queued' is the outbox; a row that has left it is never started again
       status text not null default 'queued' check (status in
         ('queued', 'running', 'paused', 'completed', 'failed', 'cancelled', 'terminated', 'lost', 'skipped')),
@@ -132,13 +134,13 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
 
-    -- Retries or cancellations of many runs, which workers make in pages.
+    -- Retries, cancellations or migrations of many runs, which workers make in pages.
     create table run_batches (
       organization_id uuid not null references organizations on delete cascade,
       id uuid not null,
-      action text not null check (action in ('retry', 'cancel')),
+      action text not null check (action in ('retry', 'cancel', 'migrate')),
       filter jsonb not null,
-      -- of retries: {from_start, version}
+      -- of retries: {from_start, version}; of migrations: {version}
       options jsonb not null,
       total integer not null,
       created_by jsonb not null,
@@ -156,7 +158,7 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       batch_id uuid not null,
       run_id uuid not null,
-      -- 'refused': the run could not be retried or cancelled; see error
+      -- 'refused': the run could not be retried, cancelled or migrated; see error
       status text not null default 'pending' check (status in ('pending', 'done', 'refused')),
       new_run_id uuid,
       error jsonb,
@@ -170,9 +172,12 @@ export async function up(knex: Knex): Promise<void> {
       id uuid primary key,
       -- the number of active runs that its worker carries
       active integer not null,
+      -- what its worker can run
+      engine integer not null default 1,
       seen_at timestamptz(3) not null
     );
     grant select, insert, update, delete on relays to agx_system;
+    grant select (engine, seen_at) on relays to agx_app;
 
     -- Which relay starts a queued run; see db/runs/claims.ts.
     create table run_claims (

@@ -53,6 +53,8 @@ export interface ErrorDetails {
   param?: string
   candidates?: unknown[]
   validation?: unknown
+  /** What stands against the migration of a run: of each the code, node, message and hint. */
+  obstacles?: unknown[]
   merged_into?: string
   /** Issues of a `validation_error`; they become the `detail` list of a 422. */
   issues?: Issue[]

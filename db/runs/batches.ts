@@ -8,10 +8,11 @@ import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { definePagedJobs } from '../queue/paged-jobs.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
+import { findVersion, migrateRun, type WantedVersion } from './migrate.ts'
 import { cancelRun } from './moves/ends.ts'
 import { createRetry, prepareRetryOf, type RetryOptions } from './retry.ts'
 
-export const BATCH_ACTIONS = ['retry', 'cancel'] as const
+export const BATCH_ACTIONS = ['retry', 'cancel', 'migrate'] as const
 export type BatchAction = (typeof BATCH_ACTIONS)[number]
 
 /** Runs of a batch at most. */
@@ -19,14 +20,17 @@ export const MAX_BATCH = 10_000
 /** Refusals that a batch shows. */
 const SHOWN_REFUSALS = 20
 
-export interface BatchRequest {
-  action: BatchAction
-  filter: RunFilter & { status: readonly RunStatus[] }
-  options: Pick<RetryOptions, 'from_start' | 'version'>
-}
+/** What a batch does with its runs. */
+export type BatchWork =
+  | { action: 'retry' | 'cancel'; options: Pick<RetryOptions, 'from_start' | 'version'> }
+  | { action: 'migrate'; options: { version: WantedVersion } }
 
-export interface RunBatch extends Omit<BatchRequest, 'filter'> {
+export type BatchRequest = BatchWork & { filter: RunFilter & { status: readonly RunStatus[] } }
+
+export interface RunBatch {
   id: string
+  action: BatchAction
+  options: BatchRequest['options']
   /** As it was requested. */
   filter: Record<string, unknown>
   total: number
@@ -37,13 +41,22 @@ export interface RunBatch extends Omit<BatchRequest, 'filter'> {
   ended_at: Date | null
 }
 
-/** The number of runs that a batch would have, and the newest of them. Throws `conflict` above MAX_BATCH. */
+/**
+ * The number of runs that a batch would have, and the newest of them. Throws `conflict` above MAX_BATCH, and for a
+ * migration of one workflow the errors of `findVersion`.
+ */
 export async function previewBatch(
   tx: Tenant,
-  { filter }: Pick<BatchRequest, 'filter'>,
+  request: BatchRequest,
 ): Promise<{ count: number; run_ids: string[] }> {
-  const ids = await listMatching(tx, filter)
+  const ids = await listRuns(tx, request)
   return { count: ids.length, run_ids: ids.slice(0, 10) }
+}
+
+async function listRuns(tx: Tenant, { action, filter, options }: BatchRequest): Promise<string[]> {
+  if (action === 'migrate' && filter.workflow_id !== undefined)
+    await findVersion(tx, filter.workflow_id, options.version)
+  return listMatching(tx, filter)
 }
 
 /** The newest first. */
@@ -62,8 +75,9 @@ async function listMatching(tx: Tenant, filter: RunFilter): Promise<string[]> {
 }
 
 /** Stores a batch with the runs that match now; workers make it. Throws as `previewBatch`. @returns its id. */
-export async function createBatch(tx: Tenant, { action, filter, options }: BatchRequest): Promise<string> {
-  const ids = await listMatching(tx, filter)
+export async function createBatch(tx: Tenant, request: BatchRequest): Promise<string> {
+  const { action, filter, options } = request
+  const ids = await listRuns(tx, request)
   const { organizationId: organization_id } = tx
   const id = uuidv7()
   await tx.trx('run_batches').insert({
@@ -113,13 +127,7 @@ export async function getBatch(tx: Tenant, id: string): Promise<RunBatch> {
   return { ...batch, done: count('done'), refused: count('refused'), refusals }
 }
 
-export interface ClaimedBatch {
-  organization_id: string
-  id: string
-  action: BatchAction
-  options: BatchRequest['options']
-  created_by: Actor
-}
+export type ClaimedBatch = BatchWork & { organization_id: string; id: string; created_by: Actor }
 
 export const runBatches = definePagedJobs<ClaimedBatch>('run_batches', 'ended_at is null', [
   'action',
@@ -143,7 +151,7 @@ export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: numbe
       (error: unknown): Outcome => {
         if (isRefusal(error)) return { status: 'refused', error: JSON.stringify(NOT_STORABLE) }
         if (!(error instanceof AppError)) throw error
-        return { status: 'refused', error: JSON.stringify({ code: error.type, message: error.message }) }
+        return { status: 'refused', error: JSON.stringify(errorOf(error)) }
       },
     )
     await items().where({ run_id }).update(outcome)
@@ -156,6 +164,12 @@ export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: numbe
 /** The error of a run that the database refuses in any case; the other runs go on. */
 const NOT_STORABLE: RunError = { code: 'internal_error', message: 'the database refused it' }
 
+const errorOf = ({ type, message, details: { obstacles } }: AppError): RunError => ({
+  code: type,
+  message,
+  ...(obstacles && { details: { obstacles } }),
+})
+
 interface Outcome {
   status: BatchItemStatus
   new_run_id?: string
@@ -165,6 +179,10 @@ interface Outcome {
 async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: string): Promise<Outcome> {
   if (action === 'cancel') {
     await cancelRun(tx, runId)
+    return { status: 'done' }
+  }
+  if (action === 'migrate') {
+    await migrateRun(tx, runId, options.version)
     return { status: 'done' }
   }
   const prepared = await prepareRetryOf(tx, runId, options)

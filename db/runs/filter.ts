@@ -7,6 +7,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 /** The filter of a list or batch of runs; all members must match. Times are inclusive. */
 export interface RunFilter {
   workflow_id?: string | undefined
+  workflow_version?: number | undefined
   status?: readonly RunStatus[] | undefined
   trigger?: RunTrigger['type'] | undefined
   record_id?: string | undefined
@@ -23,7 +24,7 @@ export interface RunFilter {
 const MAX_FOUND = 1_000
 
 /**
- * The runs of a filter. Each condition except `trigger` uses an index: times through the ids, which are UUIDv7, and `q`
+ * The runs of a filter. Each condition except `trigger` and `workflow_version` uses an index: times through the ids, which are UUIDv7, and `q`
  * through two look-ups of its own, because reading the names and errors of many runs is slow. The query is wrapped in
  * an object, because a promise of it would run it.
  */

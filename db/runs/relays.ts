@@ -1,4 +1,5 @@
-import type { System } from '../postgres/tenancy.ts'
+import { ENGINE } from '../../workflows/nodes/engine.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 import { activeRuns } from './admission.ts'
 
 /**
@@ -26,9 +27,9 @@ export const isLive = (column: string): string => `exists (
 export async function seeRelay(system: System, { id, active }: RelayCapacity): Promise<number> {
   await system.raw(
     `with dead as (delete from relays where seen_at < now() - interval '1 minute')
-     insert into relays (id, active, seen_at) values (?, ?, now())
+     insert into relays (id, active, engine, seen_at) values (?, ?, ?, now())
      on conflict (id) do update set active = excluded.active, seen_at = excluded.seen_at`,
-    [id, active],
+    [id, active, ENGINE],
   )
   const { rows } = await system.raw<{ rows: { used: number }[] }>(
     `select ((select count(*) from run_claims where retry_at is null) +
@@ -43,4 +44,12 @@ export async function endRelay(system: System, { id }: Pick<RelayCapacity, 'id'>
   await system('relays')
     .where({ id })
     .update({ seen_at: system.raw(`${LIVE_SINCE} - interval '1 second'`) })
+}
+
+/** What all live workers, and this process, can run. */
+export async function leastEngine({ trx }: Tenant): Promise<number> {
+  const { rows } = await trx.raw<{ rows: { engine: number }[] }>(
+    `select least(min(engine), ${ENGINE}) as engine from relays where seen_at > ${LIVE_SINCE}`,
+  )
+  return rows[0]!.engine
 }

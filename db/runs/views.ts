@@ -11,6 +11,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { traceText } from '../postgres/trace.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
+import type { RunMigration } from './migrate.ts'
 
 /** A run in a list: without inputs and outputs. */
 export interface RunSummary {
@@ -40,6 +41,8 @@ export interface RunDetails extends RunSummary {
    * they were named.
    */
   retry: { run_id: string; from_node: string | null; items?: string[] } | null
+  /** The oldest first. */
+  migrations: RunMigration[]
   trace_id: string
   cancel_requested_at: Date | null
   pause_requested_at: Date | null
@@ -127,6 +130,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
       'outputs',
       'error',
       'retry',
+      tx.trx.raw(`coalesce(migrations, '[]') as migrations`),
       'cancel_requested_at',
       'pause_requested_at',
       tx.trx.raw(WAITS_FOR),

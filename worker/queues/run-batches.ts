@@ -5,7 +5,7 @@ import { pagedJobsQueue } from './paged-jobs.ts'
 /** Runs of one transaction: short, so that other requests on these runs do not wait for long. */
 const PAGE = 50
 
-/** Retries and cancellations of many runs. */
+/** Retries, cancellations and migrations of many runs. */
 export const runBatchesQueue = (db: Database) =>
   pagedJobsQueue<ClaimedBatch>(db, {
     name: 'run batches',

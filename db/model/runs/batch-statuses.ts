@@ -14,7 +14,7 @@
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
  * | createBatch | (none) | pending | the API | the run matches the filter | |
- * | advanceBatch | pending | done, refused | a worker | refused: the run cannot be retried or cancelled | retries or cancels the run in the same transaction |
+ * | advanceBatch | pending | done, refused | a worker | refused: the run cannot be retried, cancelled or migrated | retries, cancels or migrates the run in the same transaction |
  *
  * A move from any other status changes nothing: `advanceBatch` returns false.
  */

@@ -55,7 +55,7 @@ export async function unpauseRun(tx: Tenant, id: string): Promise<RunStatus> {
 }
 
 /** SQL: makes the relay refresh the workflow, unless the run is `atRest` and has no workflow. */
-const refreshUnless = (
+export const refreshUnless = (
   atRest: string,
 ) => `workflow_command = case when ${atRest} then null else 'refresh' end,
   workflow_command_at = clock_timestamp(), workflow_command_lease_until = null`
