@@ -9,7 +9,8 @@ import type { EndStatus } from '../shared/statuses.ts'
 /**
  * The version of the run workflow for new runs. Version 1 completes a failed run in Temporal, and fails a run that was
  * cancelled before its first segment; version 2 never continues as new; version 3 repeats calls of more than five minutes
- * when it does, and never while the database is away. All are kept to replay their histories.
+ * when it does, never while the database is away, and keeps the memo and time limit of a run that is migrated. All are
+ * kept to replay their histories.
  */
 export const RUN_WORKFLOW_VERSION = 4
 
@@ -126,6 +127,10 @@ export interface SegmentAnswer {
    * so the workflow is behind the rows. The commands are all that the rows wait for.
    */
   segment?: number
+  /** For a migrated run: the version of its workflow, for the memo. */
+  version?: number
+  /** For a migrated run: `timeout_ms` replaces the time limit that the workflow knows; absent, there is none. */
+  replaces_timeout?: true
 }
 
 /** The input of an external node's activity. */

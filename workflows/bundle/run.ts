@@ -12,6 +12,7 @@ import {
   setHandler,
   sleep,
   TemporalFailure,
+  upsertMemo,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
@@ -61,7 +62,7 @@ async function loop(
   const branches = () => (scope ??= new CancellationScope())
   const open = new Map<string, Branch>()
   const callsAreOpen = () => [...open.values()].some((branch) => branch.calls)
-  let timeLimit = false
+  let timeLimit: CancellationScope | undefined
   const renewal = input.engine >= 4 ? new Renewal(PACE.drainLooks) : undefined
   // Of version 3: whether the history is long, and calls are open after DRAIN.
   let drain = false
@@ -105,10 +106,15 @@ async function loop(
       wanted = new Set()
     }
 
+    if (input.engine >= 4 && answer.version !== undefined) upsertMemo({ workflow_version: answer.version })
+    if (input.engine >= 4 && answer.replaces_timeout) {
+      timeLimit?.cancel()
+      timeLimit = undefined
+    }
     if (answer.timeout_ms !== undefined && !timeLimit) {
-      timeLimit = true
       const timeout = { type: 'timer', title: 'Time limit of the workflow', ms: answer.timeout_ms } as const
-      launch(branches(), inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
+      timeLimit = new CancellationScope({ parent: branches(), cancellable: true })
+      launch(timeLimit, inbox, { type: 'timeout' }, () => sleep(timeout.ms, { summary: timeout.title }))
     }
     let more = false
     after = undefined

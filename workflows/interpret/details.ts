@@ -4,13 +4,14 @@ import type { RunError, RunNode } from './run-state.ts'
  * The details of a run in the Temporal UI, as Markdown: its status, a link back to the run, and a table of its nodes.
  * If the table is too long for `limit` (in characters), the nodes that ended first are left out.
  */
-export function runDetails({ nodes, total, end, url, limit }: RunFigures): string {
+export function runDetails({ nodes, total, end, url, version, limit }: RunFigures): string {
   const link = url ? ` [Open the run](${url})` : ''
   if (end)
     return (
       `**${end.status}**${end.error ? `: ${end.error.message}` : ''}`.slice(0, limit - link.length) + link
     )
-  const head = `**running**, ${nodes.length} of ${total} nodes reached.${link}\n\n| node | type | status |\n|---|---|---|\n`
+  const migrated = version === null ? '' : `migrated to version ${version}, `
+  const head = `**running**, ${migrated}${nodes.length} of ${total} nodes reached.${link}\n\n| node | type | status |\n|---|---|---|\n`
   const lines = nodes.map(({ title, node_type, status }) => `| ${cell(title)} | ${node_type} | ${status} |\n`)
   let left = limit - head.length
   const shown = new Set<number>()
@@ -30,6 +31,8 @@ export interface RunFigures {
   /** The number of nodes of the workflow. */
   total: number
   end: { status: string; error: RunError | null } | undefined
+  /** The version of the workflow, if it is not the one that the run was started with. */
+  version: number | null
   /** The URL of the run in the API, if its public URL is configured. */
   url: string | undefined
   limit: number

@@ -78,11 +78,21 @@ export function reissue(
     // An external node has ended, but its end was never reported.
     else happened.push({ type: 'settled', ...at(row) })
   }
-  const { timeout_ms } = program.settings
-  if (timeout_ms === undefined) return { happened, commands, timeout_ms }
+  const left = timeLeft(program, run, now)
+  if (left === undefined) return { happened, commands, timeout_ms: left }
+  if (left <= 0) happened.push({ type: 'timeout' })
+  return { happened, commands, timeout_ms: Math.max(1, left) }
+}
+
+/** The milliseconds that are left to a run, none or less if it has exceeded its timeout; undefined without one. */
+export function timeLeft(
+  { settings: { timeout_ms } }: Program,
+  run: Pick<RunFacts['run'], 'started_at' | 'paused_ms'>,
+  now: number,
+): number | undefined {
+  if (timeout_ms === undefined) return undefined
   const elapsed = run.started_at === null ? 0 : now - Date.parse(run.started_at) - (run.paused_ms ?? 0)
-  if (elapsed >= timeout_ms) happened.push({ type: 'timeout' })
-  return { happened, commands, timeout_ms: Math.max(1, timeout_ms - elapsed) }
+  return timeout_ms - elapsed
 }
 
 function inOrder(rows: Iterable<RunNode>, after: string | undefined) {

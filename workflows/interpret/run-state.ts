@@ -96,6 +96,8 @@ export interface RunFacts {
     trace_id?: string
     /** The total time of its pauses. */
     paused_ms?: number
+    /** Its migrations to other versions; null: it has the version that it was started with. */
+    migrations?: unknown[] | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
   /** The `env` settings of the organization, by name. */

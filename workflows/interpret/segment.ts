@@ -16,7 +16,7 @@ import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import { type Frame, splitKey } from './frames.ts'
 import { type LoopHost, Loops } from './loops.ts'
-import { at, commandOf, endCommand, reissue } from './open-nodes.ts'
+import { at, commandOf, endCommand, reissue, timeLeft } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import { type LoopChange, Rows } from './rows.ts'
 import type {
@@ -114,6 +114,8 @@ class Segment {
   private end: End | undefined
   private paused = false
   private timeLeft: number | undefined
+  /** Whether `timeLeft` is known although it may differ from what the workflow waits for. */
+  private knowsTimeLeft = false
   private readonly program: Program
   private readonly state: RunSoFar
   private readonly input: SegmentInput
@@ -243,6 +245,7 @@ class Segment {
       ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
       ...(this.input.drain && this.isCalling() ? { busy: true } : {}),
       ...this.personState(),
+      ...this.migration(),
     }
     return {
       answer,
@@ -283,6 +286,7 @@ class Segment {
     const again = reissue(this.program, this.state.run, this.rows.open(), clock(), part)
     this.commands.push(...again.commands)
     this.timeLeft = again.timeout_ms
+    this.knowsTimeLeft = again.after === undefined
     for (const one of again.happened) this.apply(one)
     if (again.after === undefined) return true
     this.commands.push({ type: 'continue', after: again.after })
@@ -293,6 +297,7 @@ class Segment {
     if (one.type === 'cancelled')
       this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
     else if (one.type === 'refresh') return
+    else if (one.type === 'timeout' && this.isEarly()) return
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
@@ -300,6 +305,26 @@ class Segment {
       const node = this.program.nodes[one.node]
       if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
+  }
+
+  /** Whether the time limit that was over is that of a version which the run no longer has. */
+  private isEarly(): boolean {
+    if (!this.isMigrated()) return false
+    this.knowsTimeLeft = true
+    const left = timeLeft(this.program, this.state.run, this.host.clock())
+    this.timeLeft = left
+    return left === undefined || left > 0
+  }
+
+  private isMigrated(): boolean {
+    return this.state.run.migrations != null
+  }
+
+  /** What the workflow must know of a run that has another version than at its start, whenever it may not know it. */
+  private migration(): Pick<SegmentAnswer, 'version' | 'replaces_timeout'> {
+    const isNews = this.input.segment === 0 || this.knowsTimeLeft
+    if (!this.isMigrated() || !isNews) return {}
+    return { version: this.state.run.workflow_version!, ...(!this.end && { replaces_timeout: true }) }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
@@ -440,6 +465,7 @@ class Segment {
       total: Object.values(this.program.nodes).filter(({ loop }) => loop === undefined).length,
       end: this.end ?? (this.paused ? { status: 'paused', error: null } : undefined),
       url: this.host.runUrl,
+      version: this.isMigrated() ? this.state.run.workflow_version : null,
       limit: this.host.limits.detailsCharacters,
     })
   }
