@@ -9,11 +9,13 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
+import { migrateRun } from '../../db/runs/migrate.ts'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { resumeRun } from '../../db/runs/moves/starts.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
-import { activate } from '../../db/workflows/workflows.ts'
+import { activate, getWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
+import { compile } from '../../workflows/authoring/compile.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
@@ -57,6 +59,11 @@ const cases: Record<string, Case> = {
   'resumed-with-open-nodes': {
     nodes: [set('start'), wait('1500ms'), call, set('join')],
     edges: [edge('start', 'wait'), edge('start', 'call'), edge('wait', 'join'), edge('call', 'join')],
+    settings: { timeout: '1h' },
+  },
+  'migrated-with-a-time-limit': {
+    nodes: [set('start'), wait('2s')],
+    edges: [edge('start', 'wait')],
     settings: { timeout: '1h' },
   },
   refreshed: { nodes: [set('start'), wait('1s')], edges: [edge('start', 'wait')] },
@@ -163,6 +170,18 @@ const worker = await startWorker(db, {
     return advance(input)
   },
 })
+/** Migrates a run that waits to a version with a longer time limit. */
+async function migrated(id: string, definition: Case): Promise<void> {
+  await until('the wait', () => db.system('runs').where({ id }).whereNotNull('sleeps_until').first())
+  const { workflow_id } = await db.system('runs').where({ id }).first()
+  await db.tenant(organizationId, testActor, async (tx) => {
+    const before = await getWorkflow(tx, workflow_id)
+    const after = { ...before.definition, ...definition, settings: { timeout: '2h' } }
+    const content = { spec: null, definition: after, program: compile(after) }
+    await migrateRun(tx, id, (await updateWorkflow(tx, before, { content })).version)
+  })
+}
+
 mkdirSync(folder, { recursive: true })
 for (const [name, definition] of Object.entries(cases)) {
   const file = new URL(`${name}.binpb`, folder)
@@ -194,6 +213,7 @@ for (const [name, definition] of Object.entries(cases)) {
     await sleep(500)
   }
   if (name.startsWith('refreshed')) await handle.signal(REFRESH)
+  if (name.startsWith('migrated')) await migrated(id, definition)
   if (name.startsWith('waits-for-a') && name !== 'waits-for-a-child') {
     const { id: waitId } = await until('the wait', () => db.system('run_waits').where({ run_id: id }).first())
     await sleep(300)

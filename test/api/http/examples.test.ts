@@ -342,6 +342,9 @@ describe('the example responses of the document', function () {
     const { run_id } = await call('runWorkflow', { params: { workflow_id: welcome.workflow_id } })
     for (const id of ['pauseRun', 'resumeRun', 'cancelRun']) await example(id, { params: { run_id } })
     const other = await call('runWorkflow', { params: { workflow_id: welcome.workflow_id } })
+    const changed = spec.replace('name:', 'description: The second version.\nname:')
+    await call('updateWorkflow', { params: { workflow_id: welcome.workflow_id }, body: { spec: changed } })
+    await example('migrateRun', { params: { run_id: other.run_id } })
     await example('terminateRun', { params: { run_id: other.run_id } })
     return welcome.workflow_id
   }
