@@ -151,6 +151,7 @@ describe('runs that are migrated', function () {
         ],
         edges: [edge('first', 'ask'), edge('ask', 'more', 'approved'), edge('more', 'last')],
         outputs: { first: '{{ nodes.first.output.value }}', last: '{{ nodes.last.output.value }}' },
+        settings: { expected_within: '1h' },
       },
     )
     await reached(id, 'ask', 'waiting')
@@ -161,6 +162,8 @@ describe('runs that are migrated', function () {
     const [{ at, ...migration }] = run.migrations as [(typeof run.migrations)[number]]
     assert.deepEqual(migration, { from_version: 1, to_version: 2, by: testActor })
     assert.ok(Math.abs(Date.parse(at) - Date.now()) < 30_000)
+    const { created_at, expected_by } = await row(id)
+    assert.equal(expected_by - created_at, 3_600_000)
     const entry = await db.system('audit_log').where({ target_id: id }).first()
     assert.deepEqual(
       [entry.action, entry.actor_type, entry.details.from_version, entry.details.to_version],
