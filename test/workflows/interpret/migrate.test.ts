@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { compile } from '../../../workflows/authoring/compile.ts'
+import type { Happened } from '../../../workflows/bundle/protocol.ts'
 import { type MigratedRun, planMigration } from '../../../workflows/interpret/migrate.ts'
+import type { RunNode } from '../../../workflows/interpret/run-state.ts'
+import { runSegment } from '../../../workflows/interpret/segment.ts'
 import type { Edge, NodeSpec } from '../../../workflows/language/definition.ts'
+import { LIMITS } from '../../../workflows/shared/run-limits.ts'
 import { edge, set } from '../../support/nodes.ts'
+import { ID, runFacts } from '../../support/run-facts.ts'
 
 const program = (nodes: (string | NodeSpec)[], edges: Edge[]) =>
   compile({
@@ -126,5 +131,84 @@ describe('the plan of a migration', () => {
     assert.deepEqual(codes(planMigration(read!, write!, { ...run, reached })), [['effect_changed', 'b']])
     const gone = runAt(done('a'), { ...done('b', null), status: 'skipped' })
     assert.deepEqual(codes(planMigration(chain, program(['a', 'c'], [edge('a', 'c')]), gone)), [])
+  })
+})
+
+describe('a segment of a migrated run', () => {
+  const MINUTE = 60_000
+  const start = Date.parse('2026-01-01T00:00:00.000Z')
+  const limited = (timeout?: string) => {
+    const { settings, ...rest } = program(['a'], [])
+    return { ...rest, settings: timeout === undefined ? settings : { timeout_ms: Number(timeout) * MINUTE } }
+  }
+  const waiting: RunNode = {
+    path: '',
+    node_id: 'a',
+    node_type: 'set_fields',
+    title: 'a',
+    status: 'waiting',
+    attempt: 1,
+    input: null,
+    output: null,
+    handle: null,
+    error: null,
+    wait_until: '2026-01-02T00:00:00.000Z',
+    segment: 0,
+    settled_segment: null,
+    position: 0,
+    started_at: '2026-01-01T00:00:00.000Z',
+    ended_at: null,
+  }
+  /** The answer ten minutes after the start of the run. */
+  async function answerTo(
+    happened: Happened[],
+    { timeout, hold = false, migrated = true }: { timeout?: string; hold?: boolean; migrated?: boolean },
+  ) {
+    const run = {
+      ...runFacts.run,
+      workflow_version: 2,
+      started_at: '2026-01-01T00:00:00.000Z',
+      migrations: migrated ? [{}] : null,
+    }
+    const { answer } = await runSegment(
+      limited(timeout),
+      { ...runFacts, run, nodes: [{ ...waiting }] },
+      { organization_id: ID, run_id: ID, segment: 1, happened },
+      {
+        hold,
+        reissue: happened.some(({ type }) => type === 'refresh'),
+        clock: () => start + 10 * MINUTE,
+        limits: LIMITS,
+        loops: { items: async () => [], results: async () => [] },
+        runNode: () => assert.fail('it has no node to run'),
+      },
+    )
+    const { version, replaces_timeout, timeout_ms, commands } = answer
+    return { version, replaces_timeout, timeout_ms, ends: commands.some(({ type }) => type === 'end') }
+  }
+  const silent = { version: undefined, replaces_timeout: undefined, timeout_ms: undefined, ends: false }
+  const told = { ...silent, version: 2, replaces_timeout: true }
+
+  it('tells the workflow the version and the time that is left, once it issues its commands again', async () => {
+    const refresh: Happened[] = [{ type: 'refresh' }]
+    assert.deepEqual(await answerTo(refresh, { timeout: '30' }), { ...told, timeout_ms: 20 * MINUTE })
+    assert.deepEqual(await answerTo(refresh, {}), told)
+    assert.equal((await answerTo(refresh, { timeout: '10' })).ends, true)
+    assert.deepEqual(await answerTo([], { timeout: '30' }), silent)
+    const own = await answerTo(refresh, { timeout: '30', migrated: false })
+    assert.deepEqual(own, { ...silent, timeout_ms: 20 * MINUTE })
+  })
+
+  it('leaves the time limit as it is while a pause is requested', async () => {
+    const { version, replaces_timeout } = await answerTo([{ type: 'refresh' }], { timeout: '30', hold: true })
+    assert.deepEqual([version, replaces_timeout], [undefined, undefined])
+  })
+
+  it('goes on after the end of a time limit that it no longer has', async () => {
+    const timeout: Happened[] = [{ type: 'timeout' }]
+    assert.deepEqual(await answerTo(timeout, { timeout: '30' }), { ...told, timeout_ms: 20 * MINUTE })
+    assert.deepEqual(await answerTo(timeout, {}), told)
+    assert.equal((await answerTo(timeout, { timeout: '10' })).ends, true)
+    assert.equal((await answerTo(timeout, { timeout: '30', migrated: false })).ends, true)
   })
 })
