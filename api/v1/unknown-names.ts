@@ -1,16 +1,52 @@
 import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getPools } from '../../db/access/pools.ts'
+import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countWorkflows } from '../../db/workflows/list.ts'
 import type {
   Finding,
   OutsideReferences,
+  PoolReference,
   SettingReference,
+  ValidationResult,
   WorkflowReference,
 } from '../../workflows/language/definition.ts'
+import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
 import { didYouMean } from '../../workflows/language/problems.ts'
 
-/** Warnings about names in a definition that the organization does not have yet. */
+/** A validation with the findings about names in the definition that the organization does not have. */
+export async function withUnknownNames(
+  tx: Tenant,
+  result: ValidationResult,
+  references: OutsideReferences,
+): Promise<ValidationResult> {
+  const pools = await unknownPools(tx, references.pools)
+  return {
+    valid: result.valid && pools.length === 0,
+    errors: [...result.errors, ...pools],
+    warnings: [...result.warnings, ...(await missingNames(tx, references))],
+  }
+}
+
+/**
+ * Warnings about names in a definition that the organization does not have yet. Throws workflow_invalid for a worker
+ * pool that it may not use: its members cannot change that.
+ */
 export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
+  const errors = await unknownPools(tx, references.pools)
+  const warnings = await missingNames(tx, references)
+  if (errors.length > 0)
+    throw new AppError('workflow_invalid', `the workflow has an error: ${errors[0]!.message}`, {
+      validation: { valid: false, errors, warnings },
+    })
+  return warnings
+}
+
+/** Whether a definition names anything that is looked up in the database. */
+export const namesOthers = ({ workflows, settings, pools }: OutsideReferences): boolean =>
+  workflows.length + settings.length + pools.length > 0
+
+async function missingNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
   return [
     ...(await unknownWorkflows(tx, references.workflows)),
     ...(await unknownSettings(tx, references.settings)),
@@ -63,4 +99,23 @@ async function unknownSettings(tx: Tenant, references: SettingReference[]): Prom
           }
     return [{ ...unknown, ...place }]
   })
+}
+
+async function unknownPools(tx: Tenant, references: PoolReference[]): Promise<Finding[]> {
+  if (references.length === 0) return []
+  const pools = await getPools(tx)
+  return references
+    .filter(({ pool }) => !pools.includes(pool))
+    .map(({ pool, ...place }) => ({ ...unknownPool(pool, pools), ...place }))
+}
+
+/** A pool that does not exist, and one of other organizations: both look the same. */
+export function unknownPool(pool: string, pools: string[]) {
+  const others = pools.length > 0 ? `one of ${pools.join(', ')}, or ${DEFAULT_POOL}` : undefined
+  return {
+    code: 'unknown_pool' as const,
+    message: `the organization has no worker pool ${pool}`,
+    hint:
+      didYouMean(pool, pools).hint ?? others ?? 'remove it, or ask the operator of the service for the pool',
+  }
 }

@@ -18,7 +18,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { withETag } from './record-shapes.ts'
-import { unknownNames } from './unknown-names.ts'
+import { namesOthers, unknownNames, withUnknownNames } from './unknown-names.ts'
 import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 import {
   presentSummary,
@@ -61,9 +61,8 @@ export const workflowRoutes: Route[] = [
       const both = spec !== undefined && definition !== undefined
       const validate = async (source: Source): Promise<ValidationResult> => {
         const { result, references } = await compute.validate(caller.organization.id, source)
-        if (references.workflows.length + references.settings.length === 0) return result
-        const unknown = await tenant((tx) => unknownNames(tx, references))
-        return { ...result, warnings: [...result.warnings, ...unknown] }
+        if (!namesOthers(references)) return result
+        return tenant((tx) => withUnknownNames(tx, result, references))
       }
       const results = [
         ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),

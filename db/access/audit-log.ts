@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = [
   'organization.created',
   'organization.updated',
   'organization.plan_changed',
+  'organization.pools_changed',
   'key.created',
   'key.updated',
   'key.rotated',

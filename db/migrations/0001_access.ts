@@ -34,6 +34,8 @@ export async function up(knex: Knex): Promise<void> {
       env jsonb not null default '{}',
       -- overrides of the plan's limits: requests_per_minute, requests_per_minute_per_key, max_running, ...
       limits jsonb not null default '{}',
+      -- the worker pools that its workflows may use; only the operator changes them
+      pools text[] not null default '{}',
       -- the first one, made by the first start or the first sign-up
       is_operators boolean not null default false,
       created_at timestamptz(3) not null default now()

@@ -65,10 +65,10 @@ function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: 
   return repairHint(type.config, config, one, type.example.config)
 }
 
-/** Only external nodes have retries and a timeout: the others run in the run's transaction. */
+/** Only external nodes have retries, a timeout and a pool: the others run in the run's transaction. */
 function checkAttempts(node: NodeSpec, path: string): Problem[] {
   if (findNodeType(node.type)?.effectClass(node.config) === 'external') return []
-  return (['retry', 'timeout'] as const)
+  return (['retry', 'timeout', 'pool'] as const)
     .filter((member) => node[member] !== undefined)
     .map((member) => ({
       code: 'not_applicable',

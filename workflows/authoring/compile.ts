@@ -1,6 +1,7 @@
 import {
   type Definition,
   LANGUAGE_ENGINE,
+  LATER_LANGUAGE,
   type NodeSpec,
   type Program,
   type ProgramNode,
@@ -8,6 +9,7 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
+import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { bodiesOf, readsResults } from './loops.ts'
 
@@ -21,7 +23,9 @@ export const DEFAULT_TIMEOUT = '30s'
  * retry policy that Temporal rejects.
  */
 export function compile(definition: Definition): Program {
-  const nodes = Object.fromEntries(definition.nodes.map((node) => [node.id, programNode(node)]))
+  const nodes = Object.fromEntries(
+    definition.nodes.map((node) => [node.id, programNode(node, definition.settings)]),
+  )
   for (const { from, handle, to } of definition.edges) {
     const [source, destination] = [nodes[from], nodes[to]]
     if (!source || !destination) throw new Error(`the edge ${from} → ${to} names an unknown node`)
@@ -41,7 +45,11 @@ export function compile(definition: Definition): Program {
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout, expected_within, error_workflow } = definition.settings
   return {
-    engine: Math.max(LANGUAGE_ENGINE, ...definition.nodes.map(engineOf)),
+    engine: Math.max(
+      LANGUAGE_ENGINE,
+      ...definition.nodes.map(engineOf),
+      ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
+    ),
     start: start.id,
     nodes,
     outputs: definition.outputs,
@@ -66,20 +74,23 @@ function concurrencyOf(
   return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
 }
 
-function programNode(node: NodeSpec): ProgramNode {
+function programNode(node: NodeSpec, settings: Definition['settings']): ProgramNode {
   const type = findNodeType(node.type)
   if (!type) throw new Error(`unknown node type ${node.type}`)
+  const effect = type.effectClass(node.config)
+  const pool = effect === 'external' ? namedPool(node.pool ?? settings.pool) : undefined
   return {
     id: node.id,
     type: node.type,
     title: node.title ?? node.id,
-    effect: type.effectClass(node.config),
+    effect,
     config: node.config,
     ...(node.when === undefined ? {} : { when: node.when }),
     join: node.join ?? 'all',
     on_error: node.on_error ?? 'fail',
     retry: retryPolicy(node.id, { ...DEFAULT_RETRY, ...type.retry, ...node.retry }),
     timeout_ms: milliseconds(node.timeout ?? DEFAULT_TIMEOUT),
+    ...(pool === undefined ? {} : { pool }),
     next: {},
     incoming: [],
   }

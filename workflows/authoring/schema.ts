@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CONCURRENCY_POLICIES, OVERLAP_POLICIES } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
+import { POOL_NAME, POOL_RULE } from '../language/pool.ts'
 import { SPEC } from '../shared/limits.ts'
 
 /** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
@@ -79,6 +80,8 @@ export const input = z.union([
   }),
 ])
 
+const pool = z.string().regex(POOL_NAME, POOL_RULE)
+
 /** The members of a node in both forms. */
 const node = {
   type: z.string().min(1).describe('A node type of the catalogue.'),
@@ -92,6 +95,7 @@ const node = {
   timeout: upTo('1d')
     .optional()
     .describe('The time limit of one attempt of an external node; default `30s`.'),
+  pool: pool.optional().describe('The worker pool of an external node.'),
   on_error: z
     .enum(['fail', 'continue', 'end'])
     .optional()
@@ -172,6 +176,7 @@ const common = {
       expected_within: upTo('365d')
         .optional()
         .describe('A run that is open for longer raises `workflow.late`.'),
+      pool: pool.optional().describe('Default of the nodes.'),
       error_workflow: name
         .optional()
         .describe('The name or id of the workflow that each failed run starts, once.'),

@@ -4,12 +4,14 @@ import type {
   Edge,
   Finding,
   OutsideReferences,
+  PoolReference,
   ValidationResult,
   WorkflowReference,
 } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
 import { countValues } from '../language/measure.ts'
+import { namedPool } from '../language/pool.ts'
 import { type Problem, pointer } from '../language/problems.ts'
 import { Texts } from '../language/texts.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
@@ -192,6 +194,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   const placed = <T extends { path: string }>(at: T) => ({ ...at, ...place(at) })
   const references = {
     workflows: lowered ? workflowReferences(lowered).map(placed) : [],
+    pools: lowered ? poolReferences(lowered).map(placed) : [],
     settings: lowered ? settingReferences(withoutVerbatim(lowered)).slice(0, SPEC.findings).map(placed) : [],
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
@@ -210,4 +213,17 @@ function workflowReferences({ definition, nodePath }: Lowered): WorkflowReferenc
   )
   if (error_workflow === undefined) return inNodes
   return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
+}
+
+function poolReferences({ definition, nodePath }: Lowered): PoolReference[] {
+  const reference = (path: string, given: string | undefined, node?: Pick<PoolReference, 'node_id'>) => {
+    const pool = namedPool(given)
+    return pool === undefined ? [] : [{ pool, path: `${path}/pool`, ...node }]
+  }
+  return [
+    ...reference('/settings', definition.settings.pool),
+    ...definition.nodes
+      .filter(({ type, config }) => findNodeType(type)?.effectClass(config) === 'external')
+      .flatMap(({ id, pool }) => reference(nodePath(id), pool, { node_id: id })),
+  ]
 }

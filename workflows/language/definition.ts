@@ -76,6 +76,8 @@ export interface NodeSpec {
   retry?: RetrySpec
   /** The time limit of one attempt: a duration such as `30s`, `5m`. */
   timeout?: string
+  /** Only of `external` nodes: the worker pool that makes its calls; default: that of the settings. */
+  pool?: string
   /**
    * Applies if `error` has no edge. `fail` (default): an error ends the run. `continue`: the node leaves by its
    * first handle. `end`: it leaves by `error`, and its branch ends there.
@@ -103,12 +105,16 @@ export interface Definition {
   edges: Edge[]
   /** The outputs of the run; values are placeholders. */
   outputs: Record<string, unknown>
-  /** `error_workflow`: the name or id of the workflow that a failed run starts. */
+  /**
+   * `error_workflow`: the name or id of the workflow that a failed run starts. `pool`: the worker pool of its external
+   * nodes.
+   */
   settings: {
     concurrency?: number | ConcurrencySpec
     timeout?: string
     expected_within?: string
     error_workflow?: string
+    pool?: string
   }
 }
 
@@ -140,6 +146,8 @@ export interface ProgramNode {
   retry: RetryPolicy
   /** The time limit of one attempt. */
   timeout_ms: number
+  /** The worker pool that makes its calls; absent: the workers without a pool. */
+  pool?: string
   /** The handles that have edges, with the nodes they lead to. */
   next: Record<string, string[]>
   /** The edges that lead here, as `from:handle`. */
@@ -155,6 +163,9 @@ export interface ProgramNode {
  * (a new join, a new filter) raises it to one more than the greatest released engine.
  */
 export const LANGUAGE_ENGINE = 1
+
+/** The engines of what the language has since then, which only programs that use it need. */
+export const LATER_LANGUAGE = { pool: 7 }
 
 export interface Program {
   /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */
@@ -199,10 +210,16 @@ export interface SettingReference extends Pick<Finding, 'path' | 'line' | 'colum
   name: string
 }
 
+/** A place that names a worker pool. The database decides whether the organization may use it. */
+export interface PoolReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  pool: string
+}
+
 /** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
   settings: SettingReference[]
+  pools: PoolReference[]
 }
 
 export interface ValidationResult {

@@ -288,6 +288,10 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, default: 1}}\n${STOP}`,
     ),
   ),
+  unknown_pool: error(
+    'The organization has no worker pool of this name.',
+    'Write the name that the hint proposes, or `default` for the workers without a pool. The operator of the service decides which organizations may use a pool.',
+  ),
   maybe_not_upstream: warning(
     'A node reads the output of a node that does not run on every path. On other paths the value is missing, and the node fails.',
     'Add a default: `{{ nodes.b.output.x | default: "" }}`.',

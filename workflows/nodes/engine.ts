@@ -1,4 +1,4 @@
-import { LANGUAGE_ENGINE } from '../language/definition.ts'
+import { LANGUAGE_ENGINE, LATER_LANGUAGE } from '../language/definition.ts'
 import { nodeTypes } from './index.ts'
 
 /**
@@ -6,4 +6,8 @@ import { nodeTypes } from './index.ts'
  * claims a run only if its own engine is at least as great: in a deploy, or after a rollback, older workers leave the
  * runs of newer programs to newer workers.
  */
-export const ENGINE = Math.max(LANGUAGE_ENGINE, ...Object.values(nodeTypes).flatMap(({ engines }) => engines))
+export const ENGINE = Math.max(
+  LANGUAGE_ENGINE,
+  ...Object.values(LATER_LANGUAGE),
+  ...Object.values(nodeTypes).flatMap(({ engines }) => engines),
+)

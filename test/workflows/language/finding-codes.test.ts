@@ -28,6 +28,7 @@ describe('the codes of findings', () => {
     const without = entries.filter(([, { example }]) => !example).map(([code]) => code)
     deepEqual(without, [
       'yaml_limit',
+      'unknown_pool',
       'unknown_workflow',
       'unknown_secret',
       'unknown_env',

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { compile } from '../../../workflows/authoring/compile.ts'
-import { LANGUAGE_ENGINE, type NodeSpec } from '../../../workflows/language/definition.ts'
+import { LANGUAGE_ENGINE, LATER_LANGUAGE, type NodeSpec } from '../../../workflows/language/definition.ts'
 import { ENGINE } from '../../../workflows/nodes/engine.ts'
 import { nodeTypes } from '../../../workflows/nodes/index.ts'
 
 /** The engines of one version: of the language, and of each node type and its later uses. */
 interface Engines {
   language: number
+  /** Of what the language has since then. */
+  later?: Record<string, number>
   types: Record<string, readonly number[]>
 }
 
@@ -18,10 +20,12 @@ const { version } = readJson(new URL('../../../package.json', import.meta.url)) 
 
 const current: Engines = {
   language: LANGUAGE_ENGINE,
+  later: LATER_LANGUAGE,
   types: Object.fromEntries(Object.values(nodeTypes).map(({ type, engines }) => [type, engines])),
 }
 
-const greatest = ({ language, types }: Engines) => Math.max(language, ...Object.values(types).flat())
+const greatest = ({ language, later = {}, types }: Engines) =>
+  Math.max(language, ...Object.values(later), ...Object.values(types).flat())
 
 /**
  * What is wrong with the engines of a version after `released`: workers of that release would run programs that they
@@ -38,10 +42,13 @@ function problemsOf(engines: Engines, released: Engines): string[] {
     return numbers.slice(before.length).flatMap((engine) => isKnown(type, engine))
   })
   const ofLanguage = engines.language === released.language ? [] : isKnown('the language', engines.language)
+  const ofLater = Object.entries(engines.later ?? {})
+    .filter(([name, engine]) => released.later?.[name] !== engine)
+    .flatMap(([name, engine]) => isKnown(name, engine))
   const gone = Object.keys(released.types)
     .filter((type) => !Object.hasOwn(engines.types, type))
     .map((type) => `${type} was released: stored programs name it`)
-  return [...ofLanguage, ...ofTypes, ...gone]
+  return [...ofLanguage, ...ofLater, ...ofTypes, ...gone]
 }
 
 describe('the engine', () => {
@@ -61,6 +68,8 @@ describe('the engine', () => {
     assert.deepEqual(refused({ language: 4 }), [])
     assert.deepEqual(withTypes({ fax: [1] }), ['fax names engine 1, which is released: name 4'])
     assert.deepEqual(withTypes({ stop: [1, 2, 3] }), ['stop names engine 3, which is released: name 4'])
+    assert.deepEqual(refused({ later: { pool: 4 } }), [])
+    assert.deepEqual(refused({ later: { pool: 3 } }), ['pool names engine 3, which is released: name 4'])
     assert.deepEqual(refused({ language: 3 }), ['the language names engine 3, which is released: name 4'])
     assert.deepEqual(withTypes({ approval: [4] }), ['approval was released with the engines 3'])
     assert.deepEqual(withTypes({ stop: [1] }), ['stop was released with the engines 1, 2'])
@@ -87,6 +96,9 @@ describe('the engine', () => {
       }).engine
     const stop = (config: NodeSpec['config']) => ({ type: 'stop', config })
     assert.equal(engineOf(stop({})), 1)
+    const request = { type: 'api_request', config: { url: 'https://x.test' } }
+    assert.equal(engineOf({ ...request, pool: 'dmz' }), LATER_LANGUAGE.pool)
+    assert.equal(engineOf({ ...request, pool: 'default' }), 1)
     assert.equal(engineOf(stop({ outputs: { a: 1 } })), 2)
     const signal = { type: 'wait_for_signal', config: { name: 'paid' } }
     assert.equal(engineOf(stop({ outputs: { a: 1 } }), signal, stop({})), 3)
