@@ -225,6 +225,7 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
     events: [...work.started, ...work.events, ...requested, ...endEvents(run, end)],
     created: work.created,
     sleeps_until: result.sleepsUntil,
+    in_pool: result.inPool,
     paused: result.paused,
     ...(end ? { end } : {}),
   })

@@ -23,6 +23,8 @@ export interface ActivityDeps {
   publicUrl: string | undefined
   /** The time limit of the test of a node, in milliseconds; default: a minute. */
   nodeTestMs?: number | undefined
+  /** The pool of this worker, if it is in one: its activities then refuse the nodes of others. */
+  pool?: string | undefined
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
   recordDelay?: ((milliseconds: number) => void) | undefined
   /** Whether the namespace has the search attribute AgxState; default: it has. */
@@ -32,11 +34,17 @@ export interface ActivityDeps {
 /** The activities of runs by name: `advance`, the test of a node, and one for each node type. */
 export function createActivities(dependencies: ActivityDeps) {
   const deps = { ...dependencies, programs: new Programs() }
+  return { ...callsOf(deps), ...createFire(deps), advance: createAdvance(deps) }
+}
+
+/** Those of a worker in a pool: the external nodes and their tests. */
+export const createPoolActivities = (dependencies: ActivityDeps & { pool: string }) =>
+  callsOf({ ...dependencies, programs: new Programs() })
+
+function callsOf(deps: ActivityDeps & { programs: Programs }) {
   const runNode = createRunNode(deps)
   return {
     ...Object.fromEntries(Object.keys(nodeTypes).map((type) => [type, runNode])),
-    ...createFire(deps),
-    advance: createAdvance(deps),
     testOneNode: createTestNode(deps),
   }
 }

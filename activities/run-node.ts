@@ -20,6 +20,7 @@ import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
 import { toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
+import { poolRefusal } from './pool.ts'
 import type { Programs } from './programs.ts'
 import { whenAvailable } from './when-available.ts'
 
@@ -28,6 +29,8 @@ export interface RunNodeDeps extends NodeDeps {
   programs: Programs
   /** Opens the secrets of organizations. 32 bytes. */
   secretsKey: SecretsKey
+  /** The pool of this worker, if it is in one. */
+  pool?: string | undefined
 }
 
 /** Temporal attempts after which an unexpected error, which the node has not caused, is final. */
@@ -65,7 +68,8 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
   const { node, attempt, state } = begun
   const start = Date.now()
-  const performed = await attemptNode(deps, begun, signal)
+  const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })
+  const performed = refusal ? failed(refusal) : await attemptNode(deps, begun, signal)
   const retryMs = retryDelay(performed.outcome, node, attempt)
   const result = { input, token, node, attempt, run: state.run, start, end: Date.now(), retryMs }
   await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {

@@ -22,6 +22,7 @@ import { exceeded, REFUSED } from './explain.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { runLightNode } from './light-node.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
+import { poolRefusal } from './pool.ts'
 
 const TIMEOUT_MS = 60_000
 const NODE_ID = 'test'
@@ -34,6 +35,8 @@ export interface TestNodeDeps {
   secretsKey: SecretsKey
   /** The time limit of a test; default: a minute. */
   nodeTestMs?: number | undefined
+  /** The pool of this worker, if it is in one. */
+  pool?: string | undefined
 }
 
 /**
@@ -110,6 +113,8 @@ async function performTest(
     })
     return statusOf(outcome)
   }
+  const refusal = poolRefusal({ wanted: run.node.pool, own: deps.pool, allowed: state.pools })
+  if (refusal) return host.transact((tx) => record(tx, failed(refusal)))
   if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
     const performed = await performExternal()

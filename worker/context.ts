@@ -3,7 +3,7 @@ import { createDeliver } from '../activities/deliver.ts'
 import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
-import { createActivities } from '../activities/index.ts'
+import { createActivities, createPoolActivities } from '../activities/index.ts'
 import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
@@ -33,7 +33,8 @@ export async function createContext(config: WorkerConfig) {
   const traces = await startTraces('worker', config, log)
   const urls = databaseUrls(config)
   const db = connect({ ...urls, traces, poolSize: config.DATABASE_POOL, applicationName: 'agx worker' })
-  const metrics = createMetrics({ db, log: output, queues: true })
+  const pool = config.WORKER_POOL
+  const metrics = createMetrics({ db, log: output, queues: pool === undefined })
   metrics.collectProcess()
 
   const publicUrl = config.PUBLIC_URL
@@ -48,6 +49,16 @@ export async function createContext(config: WorkerConfig) {
   const dataConverter = dataConverterOf(keys)
   const attributes = new NamespaceAttributes(log, { hidesNames: keys.encrypt !== undefined })
   const relayId = randomUUID()
+  const activityDeps = {
+    db,
+    log,
+    effects,
+    secretsKey: key,
+    publicUrl,
+    traces,
+    recordDelay: (ms: number) => capacity.recordDelay(ms),
+    showsState: () => attributes.has(STATE_ATTRIBUTE),
+  }
   return {
     config,
     log,
@@ -66,16 +77,10 @@ export async function createContext(config: WorkerConfig) {
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
     connectionOptions: temporalProfile().connectionOptions,
-    activities: createActivities({
-      db,
-      log,
-      effects,
-      secretsKey: key,
-      publicUrl,
-      traces,
-      recordDelay: (ms) => capacity.recordDelay(ms),
-      showsState: () => attributes.has(STATE_ATTRIBUTE),
-    }),
+    activities: createActivities(activityDeps),
+    /** The pool that this worker is in, with the activities that it then has instead of all others. */
+    pool:
+      pool === undefined ? undefined : { pool, activities: createPoolActivities({ ...activityDeps, pool }) },
     deliveries: createDeliver({ db, http, secretsKey: key, relayId, traces }),
     files: createFiles({ db, log }),
     async close(): Promise<void> {

@@ -12,12 +12,13 @@ import { workflowBundle } from './bundle.ts'
 import type { WorkerContext } from './context.ts'
 import type { Health } from './health.ts'
 import { countActivities } from './metrics.ts'
+import { PoolPresence } from './pool-presence.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
 import { describeTemporalServer } from './temporal-server.ts'
 import { requireOwnQueue } from './witness.ts'
-import { createWorkers } from './workers.ts'
+import { createPoolWorker, createWorkers } from './workers.ts'
 
 /** The first and the greatest delay before the next connection to Temporal. */
 const MIN_DELAY_MS = 250
@@ -40,11 +41,14 @@ interface Connected {
 }
 
 /**
- * Runs the workers, the relay and the sweep until `stopping` is aborted. While Temporal or the database is unreachable,
- * the process keeps running, is not ready on /readyz, and reconnects with backoff. Throws ConfigError.
+ * Runs the workers, the relay and the sweep, or the worker of a pool, until `stopping` is aborted. While Temporal or the
+ * database is unreachable, the process keeps running, is not ready on /readyz, and reconnects with backoff. Throws
+ * ConfigError.
  */
 export async function serve(context: WorkerContext, health: Health, stopping: AbortSignal): Promise<void> {
-  const bundle = await workflowBundle(context.config.DATA_DIR, context.dataConverter)
+  const { config, pool, dataConverter } = context
+  // The worker of a pool runs no workflow.
+  const bundle = pool ? '' : await workflowBundle(config.DATA_DIR, dataConverter)
   for (let delay = MIN_DELAY_MS; !stopping.aborted; delay = Math.min(delay * 2, MAX_DELAY_MS)) {
     try {
       const connected = await connectWorkers(context, bundle)
@@ -94,19 +98,24 @@ async function createChecked(
   // Before anything polls: a worker on a copy of another database would end its runs.
   if (await requireOwnQueue(witness, config.TEMPORAL_ADOPT)) context.metrics.temporalLosses.inc()
   const lostAt = await readLostAt(db.system)
-  const workers = await createWorkers({
-    capacity: context.capacity,
+  const options = {
     connection,
     namespace,
     taskQueue: config.TEMPORAL_TASK_QUEUE,
     dataConverter: context.dataConverter,
+    shutdownGraceMs: graceMs(context),
+    interceptors: { activity: [countActivities(context.metrics)] },
+  }
+  if (context.pool)
+    return { connection, lostAt, workers: [await createPoolWorker({ ...options, ...context.pool })] }
+  const workers = await createWorkers({
+    ...options,
+    capacity: context.capacity,
     bundle,
     activities: context.activities,
     deliveries: context.deliveries,
     files: context.files,
-    shutdownGraceMs: graceMs(context),
     stackTraces: config.WORKFLOW_STACK_TRACES,
-    interceptors: { activity: [countActivities(context.metrics)] },
   })
   return { connection, workers, lostAt }
 }
@@ -121,25 +130,28 @@ async function serveConnected(
   health: Health,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { db, log, config, metrics, dataConverter } = context
+  const { db, log, config, pool, metrics, dataConverter } = context
   const namespace = config.TEMPORAL_NAMESPACE
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const client = new Client({ connection, namespace, dataConverter })
-  const relay = new Relay({ db, client, log, queues: queuesOf(context) })
-  const sweep = new Sweep({ db, client, log, taskQueue, metrics })
+  const relay = pool ? undefined : new Relay({ db, client, log, queues: queuesOf(context) })
+  const sweep = pool ? undefined : new Sweep({ db, client, log, taskQueue, metrics })
+  const presence =
+    pool && new PoolPresence({ db, log, pool: pool.pool, connection, namespace, worker: workers[0]! })
   const running = Promise.all(workers.map((worker) => worker.run()))
   health.watch({ connection, workers })
   try {
-    await relay.start()
-    const lost = new Promise<void>((resolve) => sweep.start(lostAt, resolve))
-    log.info({ taskQueue, namespace }, 'working')
+    await relay?.start()
+    const lost = new Promise<void>((resolve) => sweep?.start(lostAt, resolve))
+    presence?.start()
+    log.info({ taskQueue, namespace, pool: pool?.pool }, 'working')
     await Promise.race([running, aborted(stopping), lost])
   } finally {
     // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
-    await Promise.race([relay.close(), setTimeout(RELAY_MS)])
+    await Promise.race([Promise.all([relay?.close(), presence?.close()]), setTimeout(RELAY_MS)])
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
     // Bounded: a call to a Temporal that hangs must not keep the process from connecting again.
-    const ended = Promise.all([running.catch(() => {}), sweep.close()])
+    const ended = Promise.all([running.catch(() => {}), sweep?.close()])
     await Promise.race([ended, setTimeout(graceMs(context) + EXIT_MS, undefined, { ref: false })])
     health.watch(undefined)
     await bounded(EXIT_MS, 'the end of the connection to Temporal', connection.close())

@@ -2,28 +2,32 @@ import type { DataConverter } from '@temporalio/common'
 import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker'
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
-import type { createActivities } from '../activities/index.ts'
+import type { createActivities, createPoolActivities } from '../activities/index.ts'
 import { ATTEMPTS } from '../db/outgoing/slots.ts'
-import { filesTaskQueue } from '../workflows/bundle/protocol.ts'
+import { filesTaskQueue, poolTaskQueue } from '../workflows/bundle/protocol.ts'
 import type { RunCapacity } from './run-capacity.ts'
 import { withWorkflowThreads } from './workflow-threads.ts'
 
-export interface WorkersOptions {
+interface ConnectionOptions {
   connection: NativeConnection
   namespace: string
+  /** The task queue of runs; those of deliveries, files and pools are named after it. */
   taskQueue: string
+  /** Activities may finish for so long after `shutdown()`; then they are cancelled, and retried by other workers. */
+  shutdownGraceMs: number
+  interceptors: NonNullable<WorkerOptions['interceptors']>
+  /** How payloads and failures are stored; default: in plain text. */
+  dataConverter?: DataConverter
+}
+
+export interface WorkersOptions extends ConnectionOptions {
   /** Path of the workflow bundle. */
   bundle: string
   activities: ReturnType<typeof createActivities>
   deliveries: ReturnType<typeof createDeliver>
   files: ReturnType<typeof createFiles>
-  /** Activities may finish for so long after `shutdown()`; then they are cancelled, and retried by other workers. */
-  shutdownGraceMs: number
-  interceptors: NonNullable<WorkerOptions['interceptors']>
   /** Measures the segments of the first worker. */
   capacity: RunCapacity
-  /** How payloads and failures are stored; default: in plain text. */
-  dataConverter?: DataConverter
   /** Records the stacks that the query `__stack_trace` ("Call Stack" in the Temporal UI) returns. */
   stackTraces?: boolean
 }
@@ -88,23 +92,53 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
  */
 const POLLS = 16
 
-function createAll(options: WorkersOptions): Promise<Worker[]> {
-  const { connection, namespace, taskQueue, dataConverter = {} } = options
-  const shared = {
+/** The options of every worker. */
+const optionsOf = ({
+  connection,
+  namespace,
+  interceptors,
+  shutdownGraceMs,
+  dataConverter = {},
+}: ConnectionOptions) =>
+  ({
     ...ACTIVATION,
     connection,
     namespace,
     dataConverter,
+    interceptors,
+    shutdownGraceTime: shutdownGraceMs,
+    shutdownForceTime: shutdownGraceMs + CANCEL_MS,
+  }) satisfies Partial<WorkerOptions>
+
+/** The options of the workers that make calls. */
+const CALLS = {
+  activityTaskPollerBehavior: { type: 'autoscaling', initial: 5, maximum: POLLS },
+  // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
+  maxHeartbeatThrottleInterval: '2 seconds',
+  defaultHeartbeatThrottleInterval: '2 seconds',
+} satisfies Partial<WorkerOptions>
+
+/** The Temporal worker of a process in a pool: it makes the calls of external nodes, and runs no workflow. */
+export const createPoolWorker = (
+  options: ConnectionOptions & { pool: string; activities: ReturnType<typeof createPoolActivities> },
+): Promise<Worker> =>
+  Worker.create({
+    ...optionsOf(options),
+    ...CALLS,
+    taskQueue: poolTaskQueue(options.taskQueue, options.pool),
+    activities: options.activities,
+    maxConcurrentActivityTaskExecutions: ACTIVITIES,
+  })
+
+function createAll(options: WorkersOptions): Promise<Worker[]> {
+  const { taskQueue } = options
+  const common = optionsOf(options)
+  const shared = {
+    ...common,
+    ...CALLS,
     workflowBundle: { codePath: options.bundle },
     workflowTaskPollerBehavior: { type: 'autoscaling', initial: 5, maximum: POLLS },
-    activityTaskPollerBehavior: { type: 'autoscaling', initial: 5, maximum: POLLS },
-    interceptors: options.interceptors,
-    shutdownGraceTime: options.shutdownGraceMs,
-    shutdownForceTime: options.shutdownGraceMs + CANCEL_MS,
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS,
-    // Far below the heartbeat timeouts: a delayed heartbeat must not look like a dead worker.
-    maxHeartbeatThrottleInterval: '2 seconds',
-    defaultHeartbeatThrottleInterval: '2 seconds',
   } satisfies Partial<WorkerOptions>
   return Promise.all([
     Worker.create({
@@ -133,13 +167,7 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
     }),
     // Activities only: the first worker runs the workflows of files, because another workflow thread costs 30 MB.
     Worker.create({
-      ...ACTIVATION,
-      connection,
-      namespace,
-      dataConverter,
-      interceptors: shared.interceptors,
-      shutdownGraceTime: shared.shutdownGraceTime,
-      shutdownForceTime: shared.shutdownForceTime,
+      ...common,
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
       taskQueue: filesTaskQueue(taskQueue),
       activities: options.files,

@@ -84,6 +84,8 @@ export async function up(knex: Knex): Promise<void> {
       watched_until timestamptz(3),
       -- of a running run: until when it only waits, at most ('infinity': for an event); null: it is active
       sleeps_until timestamptz(3),
+      -- of a running run: whether only workers of pools have work for it
+      in_pool boolean not null default false,
       -- why it makes no progress
       stuck_reason text,
       -- whether a reset in Temporal has taken it over, or it is a retry: only then are run_effects read
@@ -110,7 +112,7 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
     create index runs_queue on runs (organization_id, lane, priority, id) where status = 'queued';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
-    create index runs_active on runs (organization_id, sleeps_until) where status = 'running';
+    create index runs_active on runs (organization_id, sleeps_until) include (in_pool) where status = 'running';
     create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;
     create index runs_asleep on runs (updated_at) where status = 'running' and sleeps_until is not null;
     create index runs_unchecked on runs (updated_at)
@@ -178,6 +180,14 @@ export async function up(knex: Knex): Promise<void> {
     );
     grant select, insert, update, delete on relays to agx_system;
     grant select (engine, seen_at) on relays to agx_app;
+
+    -- The workers of pools; the last one of a pool stays after its end.
+    create table pool_workers (
+      id uuid primary key,
+      pool text not null,
+      seen_at timestamptz(3) not null
+    );
+    grant select, insert, update, delete on pool_workers to agx_system;
 
     -- Which relay starts a queued run; see db/runs/claims.ts.
     create table run_claims (

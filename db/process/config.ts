@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { DEFAULT_POOL, POOL_NAME, POOL_RULE } from '../../workflows/language/pool.ts'
 import { NOT_A_MAILBOX, parseMailbox } from '../../workflows/shared/mailbox.ts'
 import { requestMessage } from '../../workflows/shared/plain-words.ts'
 import { isKey } from '../model/access/key-format.ts'
@@ -313,6 +314,17 @@ export const workerVariables = z.object({
     .regex(/^[\w.:/-]+$/, 'may contain only letters, digits and . _ - : /')
     .default('agx')
     .meta(about('task queue of the workers')),
+  WORKER_POOL: z
+    .string()
+    .regex(POOL_NAME, POOL_RULE)
+    .refine((pool) => pool !== DEFAULT_POOL, `must not be ${DEFAULT_POOL}: leave it out`)
+    .optional()
+    .meta(
+      about(
+        'the [pool](deployment.md#worker-pools) of the worker: it only makes the calls of external nodes that name the pool',
+        'the worker runs everything else',
+      ),
+    ),
   EXCHANGE_RATES_URL: httpUrl
     .default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml')
     .meta(

@@ -19,8 +19,11 @@ const active = (where: string, most: string): string => `(select count(*) from (
   (select from runs r where ${where} and r.status = 'running' and r.sleeps_until is null limit ${most}) union all
   (select from runs r where ${where} and r.status = 'running' and r.sleeps_until < now() limit ${most})) active)`
 
-/** SQL: the number of active runs of all organizations, counted up to about `most`. */
-export const activeRuns = (most: string): string => active('true', most)
+/**
+ * SQL: the number of active runs of all organizations, counted up to about `most`. Without those that only workers of
+ * pools have work for: where none polls, they would take the capacity of all workers.
+ */
+export const activeRuns = (most: string): string => active('not r.in_pool', most)
 
 /** SQL: the number of active runs of the organization `o`, counted up to about its limit. */
 export const ACTIVE_RUNS = active('r.organization_id = o.id', ORGANIZATION_LIMIT)

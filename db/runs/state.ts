@@ -54,7 +54,7 @@ export async function lockRun(
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run, ${LAST_OF('r.temporal_run_id')} as owner_last,
        case when r.ended_at is not null then r.error end as error,
-       ${ORGANIZATION_FACTS} as organization, o.env,
+       ${ORGANIZATION_FACTS} as organization, o.env, o.pools,
        ${OPEN_ITERATIONS} as iterations,
        ${OPEN_LOOPS} as loops,
        ${NODES} as nodes,

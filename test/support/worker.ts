@@ -5,7 +5,7 @@ import { createDeliver } from '../../activities/deliver.ts'
 import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
-import { createActivities } from '../../activities/index.ts'
+import { createActivities, createPoolActivities } from '../../activities/index.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
@@ -17,10 +17,11 @@ import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { dataConverterOf } from '../../worker/data-converter.ts'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
+import { PoolPresence } from '../../worker/pool-presence.ts'
 import { allQueues } from '../../worker/queues/index.ts'
 import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
-import { createWorkers, MOST_RUNS } from '../../worker/workers.ts'
+import { createPoolWorker, createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
@@ -237,4 +238,49 @@ export async function historyOf(client: Client, workflowId: string) {
 export async function nodeStatuses(db: Database, runId: string): Promise<Record<string, string>> {
   const rows = await db.system('run_nodes').where({ run_id: runId }).orderBy('position')
   return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
+}
+
+/**
+ * The worker of a pool, beside the worker with this task queue: it only makes the calls of the pool. `secretsKey` is
+ * the one of the API.
+ */
+export async function startPoolWorker(
+  db: Database,
+  taskQueue: string,
+  {
+    pool,
+    http,
+    secretsKey = randomBytes(32),
+  }: { pool: string; http: HttpClient['call']; secretsKey?: Buffer },
+): Promise<Pick<TestWorker, 'stop'>> {
+  const connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
+  const code = new CodeRunner()
+  const effects = createEffects({ db, http, code })
+  const namespace = 'default'
+  const worker = await createPoolWorker({
+    connection,
+    namespace,
+    taskQueue,
+    pool,
+    shutdownGraceMs: 10_000,
+    interceptors: {},
+    activities: createPoolActivities({ db, log: testLog, effects, secretsKey, publicUrl: PUBLIC_URL, pool }),
+  })
+  const presence = new PoolPresence({ db, log: testLog, pool, connection, namespace, worker })
+  const running = worker.run()
+  presence.start()
+  const close = async () => {
+    await presence.close()
+    worker.shutdown()
+    await running
+    await connection.close()
+    await code.close()
+  }
+  let closed: Promise<void> | undefined
+  return {
+    stop: () => {
+      closed ??= close()
+      return closed
+    },
+  }
 }

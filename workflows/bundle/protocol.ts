@@ -102,6 +102,8 @@ export type Command =
       retry: RetryPolicy
       /** The time that is left until its next attempt. */
       delay_ms?: number
+      /** The worker pool whose task queue gets it; absent: the one of the workflow. */
+      pool?: string
     } & NodeAt)
   /** The node no longer waits for its timer, or its item has ended without it. */
   | ({ type: 'cancel' } & NodeAt)
@@ -142,6 +144,8 @@ export interface NodeInput extends NodeAt {
 export interface NodeTestInput {
   organization_id: string
   test_id: string
+  /** The worker pool that makes the test. */
+  pool?: string
 }
 
 /** What a database tells the witness of its task queue (`witness.ts`). */
@@ -158,3 +162,6 @@ export const scheduleIdOf = (workflowId: string): string => `schedule:${workflow
 
 /** The task queue of the file activities: their own slots, so that a long file does not delay runs. */
 export const filesTaskQueue = (taskQueue: string): string => `${taskQueue}-files`
+
+/** The task queue of the calls of a worker pool, beside that of runs. */
+export const poolTaskQueue = (taskQueue: string, pool: string): string => `${taskQueue}-pool-${pool}`

@@ -24,6 +24,7 @@ import {
   type NodeAt,
   type NodeInput,
   ORGANIZATION_ATTRIBUTE,
+  poolTaskQueue,
   REFRESH,
   RUN_WORKFLOW_VERSION,
   type RunInput,
@@ -323,8 +324,10 @@ const PATIENT = {
 const RECORDING_MS = 24 * 60 * 60 * 1_000
 
 function external(command: Command & { type: 'external' }, input: NodeInput): Promise<unknown> {
-  const { retry } = command
+  const { retry, pool } = command
   const activities = proxyActivities<Record<string, (input: NodeInput) => Promise<unknown>>>({
+    // Without a limit of its time in the queue: where nobody polls it, the run waits.
+    ...(pool !== undefined && { taskQueue: poolTaskQueue(workflowInfo().taskQueue, pool) }),
     // The activity enforces the node's timeout itself; the heartbeat finds an activity that hangs.
     startToCloseTimeout: command.timeout_ms + RECORDING_MS,
     heartbeatTimeout: '10 seconds',

@@ -5,9 +5,15 @@ import { nodeKey } from './frames.ts'
 import type { RunError, RunFacts, RunNode } from './run-state.ts'
 
 /**
- * The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds.
+ * The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds,
+ * `pools` are those that the organization may use.
  */
-export function commandOf(node: ProgramNode, row: RunNode, now: number): Command | undefined {
+export function commandOf(
+  node: ProgramNode,
+  row: RunNode,
+  now: number,
+  pools?: readonly string[],
+): Command | undefined {
   if (row.status === 'waiting' && row.wait_until !== null) {
     const ms = Math.max(1, Date.parse(row.wait_until) - now)
     return { type: 'timer', ...at(row), title: node.title, ms }
@@ -16,8 +22,19 @@ export function commandOf(node: ProgramNode, row: RunNode, now: number): Command
   const { type, title, timeout_ms, retry } = node
   const delay = row.next_attempt_at ? Date.parse(row.next_attempt_at) - now : 0
   const later = delay > 0 ? { delay_ms: delay } : {}
-  return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry, ...later }
+  const pool = usablePool(node, pools)
+  const where = pool === undefined ? {} : { pool }
+  return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry, ...later, ...where }
 }
+
+/**
+ * The pool that makes the calls of a node. A node whose pool the organization may not use goes to the workers without a
+ * pool, which refuse it (`activities/pool.ts`): in the queue of a pool that does not exist it would wait for ever.
+ */
+export const usablePool = (
+  { pool }: Pick<ProgramNode, 'pool'>,
+  pools: readonly string[] = [],
+): string | undefined => (pool !== undefined && pools.includes(pool) ? pool : undefined)
 
 /** The node of a row, as workflow messages name it. */
 export const at = ({ node_id, path }: Pick<RunNode, 'node_id' | 'path'>): NodeAt =>
@@ -58,6 +75,7 @@ export function reissue(
   rows: Iterable<RunNode>,
   now: number,
   { after, characters }: Part,
+  pools?: readonly string[],
 ): Reissued {
   const happened: Happened[] = []
   const commands: Command[] = []
@@ -66,7 +84,7 @@ export function reissue(
   for (const { key, row } of inOrder(rows, after)) {
     const node = program.nodes[row.node_id]
     if (!node || row.settled_segment !== null) continue
-    const command = commandOf(node, row, now)
+    const command = commandOf(node, row, now, pools)
     if (command) {
       if (written > characters) return { happened, commands, timeout_ms: undefined, after: last! }
       written += JSON.stringify(command).length

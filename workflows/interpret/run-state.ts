@@ -102,6 +102,8 @@ export interface RunFacts {
   organization: { id: string; name: string; currency: string; timezone: string }
   /** The `env` settings of the organization, by name. */
   env: Record<string, unknown>
+  /** The worker pools that the organization may use. */
+  pools?: string[]
 }
 
 /** The node of a node test. */
@@ -110,6 +112,8 @@ export interface TestedNode {
   title: string
   /** Its config and inputs, sealed with SECRETS_KEY; absent when the test has ended. */
   sealed?: string
+  /** The worker pool that tests it. */
+  pool?: string
 }
 
 export interface RunError {

@@ -16,7 +16,7 @@ import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import { type Frame, splitKey } from './frames.ts'
 import { type LoopHost, Loops } from './loops.ts'
-import { at, commandOf, endCommand, reissue, timeLeft } from './open-nodes.ts'
+import { at, commandOf, endCommand, reissue, timeLeft, usablePool } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import { type LoopChange, Rows } from './rows.ts'
 import type {
@@ -69,6 +69,8 @@ export interface SegmentResult {
   paused: boolean
   /** The end of the first timed wait (ISO 8601; `infinity` without one); null if a node runs or is ready. */
   sleepsUntil: string | null
+  /** Whether all nodes that run do so in worker pools: no other worker has work for it. */
+  inPool: boolean
 }
 
 /** A wait for a child run or an answer. */
@@ -256,6 +258,7 @@ class Segment {
       loops: [...rows.changedLoops.values()],
       iterations: [...rows.changedIterations],
       sleepsUntil: end || paused ? null : this.sleepsUntil(),
+      inPool: !end && !paused && this.inPool(),
     }
   }
 
@@ -277,13 +280,23 @@ class Segment {
     }, NEVER)
   }
 
+  private inPool(): boolean {
+    const running = this.rows.open().filter(({ status }) => status !== 'waiting')
+    if (running.length === 0 || this.commands.some(({ type }) => type === 'continue')) return false
+    return running.every(({ node_id }) => {
+      const node = this.program.nodes[node_id]
+      return node !== undefined && usablePool(node, this.state.pools) !== undefined
+    })
+  }
+
   /** Issues the commands of the open nodes again, if the workflow needs them. @returns whether these are the last. */
   private reissue(): boolean {
     const { reissue: all, clock, limits } = this.host
     const after = all ? undefined : this.input.after
     if (!all && after === undefined) return true
     const part = { characters: limits.commandCharacters, ...(after !== undefined && { after }) }
-    const again = reissue(this.program, this.state.run, this.rows.open(), clock(), part)
+    const { run, pools } = this.state
+    const again = reissue(this.program, run, this.rows.open(), clock(), part, pools)
     this.commands.push(...again.commands)
     this.timeLeft = again.timeout_ms
     this.knowsTimeLeft = again.after === undefined
@@ -412,7 +425,7 @@ class Segment {
   }
 
   private wait(row: RunNode, node: ProgramNode): void {
-    const command = commandOf(node, row, this.host.clock())
+    const command = commandOf(node, row, this.host.clock(), this.state.pools)
     if (!command) return
     this.commands.push(command)
     this.commandCharacters += JSON.stringify(command).length

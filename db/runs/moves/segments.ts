@@ -29,6 +29,8 @@ export interface SegmentRecord {
   paused?: boolean
   /** The time until which the run only waits; null or absent: it is active. */
   sleeps_until?: string | null
+  /** Whether only workers of pools have work for it. */
+  in_pool?: boolean
   /** The events that the segment raised. */
   events: NewEvent[]
   /** The objects that its nodes created. */
@@ -48,7 +50,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
          temporal_run_id = :temporalRunId, history_length = :historyLength, checked = false, stuck_reason = null,
          failures = 0, updated_at = now(),
-         sleeps_until = cast(:sleepsUntil as timestamptz),
+         sleeps_until = cast(:sleepsUntil as timestamptz), in_pool = cast(:inPool as boolean),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:ends as boolean) then clock_timestamp() end,
          paused_at = case when cast(:status as text) = 'paused' then now() end,
@@ -74,7 +76,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
      )${created.length > 0 ? CREATED : ''}${loops.length > 0 ? LOOPS : ''}${iterations.length > 0 ? ITERATIONS : ''}
-     select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null) and exists (
+     select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null
+         or cast(:inPool as boolean)) and exists (
        select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
          and not exists (
            select from run_claims c where c.organization_id = other.organization_id and c.run_id = other.id)) as others_wait, run.watched
@@ -95,6 +98,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       status: record.end?.status ?? (record.paused ? 'paused' : 'running'),
       ends: record.end !== undefined,
       sleepsUntil: record.sleeps_until ?? null,
+      inPool: record.in_pool ?? false,
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
       error: record.end?.error ? JSON.stringify(record.end.error) : null,
     },

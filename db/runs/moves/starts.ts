@@ -43,7 +43,7 @@ const MAX_RESUMES = 10
 
 /** SQL: what the resume of a run that Temporal has lost sets, and which runs can be resumed. */
 const RESUMED = `status = 'queued', resumes = r.resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
-       sleeps_until = null, stuck_reason = null, updated_at = now()`
+       sleeps_until = null, in_pool = false, stuck_reason = null, updated_at = now()`
 const RESUMABLE = `r.kind = 'run' and r.status in ('queued', 'running') and r.resumes - r.pauses < ${MAX_RESUMES}`
 
 /** A run, and the Temporal run that was looked up. */
@@ -166,7 +166,8 @@ export async function reopenRun(
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
-       cancel_requested_at = null, cancel_sent_at = null, pause_requested_at = null, paused_at = null, reopened = true, sleeps_until = null
+       cancel_requested_at = null, cancel_sent_at = null, pause_requested_at = null, paused_at = null, reopened = true, sleeps_until = null,
+       in_pool = false
      where r.organization_id = :organizationId and r.id = :id and r.status not in ('queued', 'skipped')
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
