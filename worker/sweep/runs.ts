@@ -18,6 +18,7 @@ import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found, pausedActivity, withTimeout } from './describe.ts'
 import { lastTaskFailure, messageOf } from './failures.ts'
 import type { OpenRuns } from './open.ts'
+import { poolsReader, unpolledReason } from './unpolled.ts'
 
 /** A pending task with more attempts than this, besides those that a node's `retry` makes, is stuck. */
 const MAX_ATTEMPTS = 3
@@ -63,8 +64,11 @@ export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined)
 export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void> {
   const checked: CheckedRun[] = []
   const lost: IdleRun[] = []
+  const pools = poolsReader(deps.db.system)
   const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
-    const { end, reason, stale } = await findingOf(deps, run, found)
+    const { end, reason: known, stale } = await findingOf(deps, run, found)
+    const waits = known === undefined && found !== 'not_found'
+    const reason = waits ? await unpolledReason(found.workflow, pools) : known
     if (end === 'lost') return void lost.push(run)
     if (stale) await refresh(deps, run)
     if (end) await endRun(deps, run, end, reason ?? '')

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { setPools } from '../../db/access/pools.ts'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
+import { seeRelay } from '../../db/runs/relays.ts'
+import { Sweep } from '../../worker/sweep.ts'
+import { testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { call, edge } from '../support/nodes.ts'
+import { withWorker } from '../support/with-worker.ts'
+import { queueRun, startPoolWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
+
+describe('worker pools', function () {
+  this.timeout(60_000)
+  const suite = withWorker({ http: (async () => httpResponse({ body: { from: 'outside' } })) as never })
+  const started: Pick<TestWorker, 'stop'>[] = []
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((worker) => worker.stop()))
+  })
+  const allow = (...pools: string[]) =>
+    suite.db.tenant(suite.organizationId, testActor, (tx) => setPools(tx, pools))
+  const startPool = async (pool: string, from = pool) => {
+    const http = (async () => httpResponse({ body: { from } })) as never
+    started.push(await startPoolWorker(suite.db, suite.worker.taskQueue, { pool, http }))
+  }
+  const outputs = (...ids: string[]) =>
+    Object.fromEntries(ids.map((id) => [id, `{{ nodes.${id}.output.body.from }}`]))
+  const sweep = () => new Sweep({ db: suite.db, client: suite.worker.client, log: testLog }).once('0 seconds')
+  const stuckReason = async (id: string): Promise<string | null> =>
+    (await suite.db.system('runs').where({ id }).first('stuck_reason')).stuck_reason
+  const untilStuck = async (id: string) => {
+    for (let tries = 0; tries < 100; tries++) {
+      await sweep()
+      const reason = await stuckReason(id)
+      if (reason !== null) return reason
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    throw new Error('the run is not stuck')
+  }
+
+  it('make the calls of the nodes that name them, or whose workflow does', async () => {
+    await allow('dmz', 'lab')
+    await startPool('dmz')
+    await startPool('lab')
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [call('a'), call('b', { pool: 'lab' }), call('c', { pool: 'default' })],
+      edges: [edge('a', 'b'), edge('b', 'c')],
+      settings: { pool: 'dmz' },
+      outputs: outputs('a', 'b', 'c'),
+    })
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { a: 'dmz', b: 'lab', c: 'outside' }])
+  })
+
+  it('fail the node if the organization may not use the pool, and make no call', async () => {
+    await allow('lab')
+    await startPool('dmz')
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [call('a', { pool: 'dmz', retry: { max_attempts: 5 } })],
+    })
+    const { status, error } = await untilRun(suite.db, id)
+    assert.deepEqual([status, error?.code, error?.node_id], ['failed', 'unknown_pool', 'a'])
+    assert.match(error!.message, /may not use the worker pool dmz.*operator/)
+  })
+
+  it('refuse a call that was queued before the pool was withdrawn', async () => {
+    await allow('dmz')
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [call('a', { pool: 'dmz' })] })
+    await untilStuck(id)
+    await allow()
+    await startPool('dmz')
+    const { status, error } = await untilRun(suite.db, id)
+    assert.deepEqual([status, error?.code], ['failed', 'unknown_pool'])
+  })
+
+  it('without a worker: the run waits, says why, and goes on once there is one', async () => {
+    await allow('sea', 'dmz')
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [call('a', { pool: 'sea' })],
+      outputs: outputs('a'),
+    })
+    assert.match(
+      await untilStuck(id),
+      /^api_request waits for a worker of the pool sea since 20\S+Z; none has ever run: .*WORKER_POOL=sea/,
+    )
+    await startPool('sea')
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.outputs], ['completed', { a: 'sea' }])
+    assert.equal(await stuckReason(id), null)
+    await started.splice(0)[0]!.stop()
+    const later = await queueRun(suite.db, suite.organizationId, { nodes: [call('a', { pool: 'sea' })] })
+    assert.match(await untilStuck(later), /the pool sea since 20\S+Z; the last one was seen at 20\S+Z: /)
+    await startPool('sea')
+    assert.equal((await untilRun(suite.db, later)).status, 'completed')
+  })
+
+  it('without a worker take no capacity of the others, and their runs can be paused and resumed', async () => {
+    await allow('dmz')
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [call('a', { pool: 'dmz' })] })
+    await untilStuck(id)
+    // The relay of the suite's worker counts too.
+    const used = () => seeRelay(suite.db.system, { id: randomUUID(), starts: 1, active: 1 })
+    assert.equal(await used(), 0)
+    await suite.db.tenant(suite.organizationId, testActor, (tx) => pauseRun(tx, id))
+    await untilRun(suite.db, id, ['paused'])
+    await suite.db.tenant(suite.organizationId, testActor, (tx) => unpauseRun(tx, id))
+    await startPool('dmz')
+    assert.equal((await untilRun(suite.db, id)).status, 'completed')
+  })
+
+  it('of an activity that an operator paused: the pause is the reason', async () => {
+    await allow('dmz')
+    const id = await queueRun(suite.db, suite.organizationId, { nodes: [call('a', { pool: 'dmz' })] })
+    await untilStuck(id)
+    const { workflowService } = suite.worker.client
+    const of = { namespace: 'default', execution: { workflowId: `run:${id}` }, type: 'api_request' }
+    await workflowService.pauseActivity({ ...of, identity: 'test', reason: 'test' })
+    await sweep()
+    assert.match((await stuckReason(id))!, /is paused in Temporal/)
+    await startPool('dmz')
+    await workflowService.unpauseActivity({ ...of, identity: 'test' })
+    assert.equal((await untilRun(suite.db, id)).status, 'completed')
+  })
+})
