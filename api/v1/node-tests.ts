@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getPools } from '../../db/access/pools.ts'
 import { AppError, invalid } from '../../db/model/errors.ts'
+import type { System } from '../../db/postgres/tenancy.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
+import { hasPoolWorker } from '../../db/runs/pool-workers.ts'
 import { durationOf, getNodeTest } from '../../db/runs/views.ts'
 import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { masked } from '../../workflows/interpret/mask.ts'
@@ -10,6 +13,7 @@ import { checkConfig, describeIssue } from '../../workflows/language/config.ts'
 import { EFFECT_CLASSES } from '../../workflows/language/definition.ts'
 import { secretsRead } from '../../workflows/language/expressions/secrets.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import { namedPool, POOL_NAME, POOL_RULE } from '../../workflows/language/pool.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
 import { MASK, maskSecrets } from '../../workflows/shared/secret-names.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -18,6 +22,7 @@ import { catalogue } from './catalogue.ts'
 import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
+import { unknownPool } from './unknown-names.ts'
 
 /** Seconds that a request waits for a test: longer than the time limit of a test, one minute. */
 const WAIT_SECONDS = 75
@@ -86,6 +91,11 @@ export const nodeTestRoutes: Route[] = [
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
       inputs: z.record(z.string(), z.unknown()).default({}),
+      pool: z
+        .string()
+        .regex(POOL_NAME, POOL_RULE)
+        .optional()
+        .meta({ description: 'The worker pool that tests the node, if it is external.' }),
       confirm: z.boolean().default(false),
     }),
     response: { status: 200, schema: nodeTestResult },
@@ -96,8 +106,16 @@ export const nodeTestRoutes: Route[] = [
       confirm: true,
     },
     handler: (request) => {
-      const { node_type, config, inputs, confirm } = request.body
-      return testNode(request, { node_type, config, inputs: rootsOf(inputs), confirm })
+      const { node_type, config, inputs, pool, confirm } = request.body
+      if (pool !== undefined && requireNodeType(node_type).effectClass(config) !== 'external')
+        throw invalid([
+          {
+            loc: ['body', 'pool'],
+            msg: `has no effect: this ${node_type} node is not external`,
+            type: 'not_applicable',
+          },
+        ])
+      return testNode(request, { node_type, config, inputs: rootsOf(inputs), pool, confirm })
     },
   }),
 ]
@@ -112,16 +130,19 @@ export interface WantedTest {
   config: Record<string, unknown>
   /** Sample values by placeholder root, as `rootsOf` returns them. */
   inputs: Record<string, unknown>
+  /** The worker pool of the node, or of its workflow. */
+  pool: string | undefined
   confirm: boolean
 }
 
 /** Tests a node, or previews its test. */
 export async function testNode(
   { caller, requireScopes, deps, signal, tenant, commit, asPreview }: TestRequest,
-  { node_type, config, inputs, confirm }: WantedTest,
+  { node_type, config, inputs, pool: wanted, confirm }: WantedTest,
 ) {
   const type = requireNodeType(node_type)
   const effect = type.effectClass(config)
+  const pool = effect === 'external' ? namedPool(wanted) : undefined
   const read = secretsOf(config)
   // A test that reads secrets needs workflows:author: a key that may only run workflows must not send a secret to a URL
   // of its choice.
@@ -137,6 +158,7 @@ export async function testNode(
     const warnings = [
       ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
       ...settingWarnings([node], deps.config),
+      ...(pool === undefined ? [] : await poolWarnings(deps.db.system, pool, await tenant(getPools))),
       ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
       ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
       ...checkConfig(type.config, config)
@@ -163,9 +185,18 @@ export async function testNode(
       ...(calls ? { calls } : {}),
     })
   }
+  // A pool that the organization may not use is refused by the worker, as in a run.
+  if (pool !== undefined && (await tenant(getPools)).includes(pool))
+    await requirePoolWorker(deps.db.system, pool)
   const started = performance.now()
   const id = await tenant((tx) =>
-    createNodeTest(tx, deps.secretsKey, { node_type, title: type.title, config, inputs }),
+    createNodeTest(tx, deps.secretsKey, {
+      node_type,
+      title: type.title,
+      config,
+      inputs,
+      ...(pool !== undefined && { pool }),
+    }),
   )
   await commit({ object: 'node_test', status: 'running', node_type })
   const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
@@ -214,4 +245,19 @@ function secretsOf(config: unknown): string[] {
 /** The value of the placeholder root `org`, as in a run. */
 function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
   return { id, name, currency, timezone }
+}
+
+const noWorker = (pool: string) => `no worker of the pool ${pool} runs at the moment`
+
+async function poolWarnings(system: System, pool: string, pools: string[]): Promise<string[]> {
+  if (!pools.includes(pool)) return [`The test will fail: ${unknownPool(pool, pools).message}.`]
+  return (await hasPoolWorker(system, pool)) ? [] : [`The test is refused: ${noWorker(pool)}.`]
+}
+
+/** Throws unavailable: a run waits for a worker of its pool, but nobody waits so long for a test. */
+async function requirePoolWorker(system: System, pool: string): Promise<void> {
+  if (await hasPoolWorker(system, pool)) return
+  throw new AppError('unavailable', noWorker(pool), {
+    hint: `the operator of the service starts one with WORKER_POOL=${pool}`,
+  })
 }

@@ -133,24 +133,30 @@ export const sampleRoutes: Route[] = [
     example: { inputs: { inputs: { email: 'ada@example.com' } }, confirm: true },
     handler: async (request) => {
       const { params, body, tenant } = request
-      const { node, samples } = await tenant(async (tx) => sampled(tx, params))
+      const { node, pool, samples } = await tenant(async (tx) => sampled(tx, params))
       const inputs = rootsOf(body.inputs)
       const outputs = inputs.nodes ?? {}
       const isObject = typeof outputs === 'object' && !Array.isArray(outputs)
       const nodes = isObject ? { ...samples, ...outputs } : outputs
       const { type: node_type, config } = node
-      return testNode(request, { node_type, config, inputs: { ...inputs, nodes }, confirm: body.confirm })
+      const { confirm } = body
+      return testNode(request, { node_type, config, inputs: { ...inputs, nodes }, pool, confirm })
     },
   }),
 ]
 
 async function sampled(tx: Tenant, { workflow_id, node_id }: z.output<typeof ofNode>) {
-  const node = requireNode(await getWorkflow(tx, workflow_id), node_id)
+  const workflow = await getWorkflow(tx, workflow_id)
+  const node = requireNode(workflow, node_id)
   const rows = await listSamples(tx, workflow_id)
   const samples = rows
     .filter((row) => row.node_id !== node_id)
     .map(({ node_id, output }) => [node_id, { output, status: 'completed', error: null }])
-  return { node, samples: Object.fromEntries(samples) as Record<string, unknown> }
+  return {
+    node,
+    pool: node.pool ?? workflow.definition.settings.pool,
+    samples: Object.fromEntries(samples) as Record<string, unknown>,
+  }
 }
 
 /** Throws `not_found`, with the nearest name. */

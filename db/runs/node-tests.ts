@@ -17,10 +17,11 @@ export interface TestValues {
 export async function createNodeTest(
   tx: Tenant,
   secretsKey: SecretsKey,
-  { node_type, title, ...values }: TestValues & { node_type: string; title: string },
+  { node_type, title, pool, ...values }: TestValues & { node_type: string; title: string; pool?: string },
 ): Promise<string> {
   const id = uuidv7()
-  const node: TestedNode = { node_type, title, sealed: seal(secretsKey, JSON.stringify(values)) }
+  const sealed = seal(secretsKey, JSON.stringify(values))
+  const node: TestedNode = { node_type, title, ...(pool === undefined ? {} : { pool }), sealed }
   await tx.trx('runs').insert({
     organization_id: tx.organizationId,
     id,

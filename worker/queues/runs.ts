@@ -116,7 +116,7 @@ function startRun(
     return startWorkflow<typeof testNode>(client, {
       ...shared,
       workflow: 'testNode',
-      args: [{ organization_id, test_id: id }],
+      args: [{ organization_id, test_id: id, ...(row.pool && { pool: row.pool }) }],
     })
   return startWorkflow<typeof run>(client, {
     ...shared,
