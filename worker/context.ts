@@ -19,6 +19,7 @@ import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
 import { EncryptionCodec } from './payload-codec.ts'
+import { PoolBacklog } from './pool-backlog.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
 import { MOST_RUNS } from './workers.ts'
@@ -34,7 +35,17 @@ export async function createContext(config: WorkerConfig) {
   const urls = databaseUrls(config)
   const db = connect({ ...urls, traces, poolSize: config.DATABASE_POOL, applicationName: 'agx worker' })
   const pool = config.WORKER_POOL
-  const metrics = createMetrics({ db, log: output, queues: pool === undefined })
+  const backlog = new PoolBacklog({
+    namespace: config.TEMPORAL_NAMESPACE,
+    taskQueue: config.TEMPORAL_TASK_QUEUE,
+  })
+  const metrics = createMetrics({
+    db,
+    log: output,
+    queues: pool === undefined,
+    // Reported by the others, which run also where a pool has no worker.
+    ...(pool === undefined && { poolBacklog: (name: string) => backlog.of(name) }),
+  })
   metrics.collectProcess()
 
   const publicUrl = config.PUBLIC_URL
@@ -65,6 +76,7 @@ export async function createContext(config: WorkerConfig) {
     db,
     urls,
     metrics,
+    backlog,
     /** In Prometheus' text format. */
     metricsText: async () => (await metrics.text()) + (await sdkMetrics()),
     secretsKey: key,

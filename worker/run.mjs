@@ -16,7 +16,9 @@ const SELF = fileURLToPath(import.meta.url)
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/agx')
 const isHere = (name) => existsSync(join(ROOT, name))
-const COMMANDS = ['migrate', 'reseal', 'set-password', 'set-plan'].map((name) => `worker/commands/${name}.ts`)
+const COMMANDS = ['migrate', 'reseal', 'set-password', 'set-plan', 'set-pools'].map(
+  (name) => `worker/commands/${name}.ts`,
+)
 const ENTRIES = ['api/main.ts', 'worker/main.ts', 'worker/dev/start.ts', ...COMMANDS].filter(isHere)
 const FOLDERS = ['activities', 'api', 'db', 'worker', 'workflows'].filter(isHere)
 /** What other versions left is kept for a day: their processes may still load a part of it. */

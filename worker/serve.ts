@@ -140,6 +140,7 @@ async function serveConnected(
     pool && new PoolPresence({ db, log, pool: pool.pool, connection, namespace, worker: workers[0]! })
   const running = Promise.all(workers.map((worker) => worker.run()))
   health.watch({ connection, workers })
+  context.backlog.watch(connection)
   try {
     await relay?.start()
     const lost = new Promise<void>((resolve) => sweep?.start(lostAt, resolve))
@@ -154,6 +155,7 @@ async function serveConnected(
     const ended = Promise.all([running.catch(() => {}), sweep?.close()])
     await Promise.race([ended, setTimeout(graceMs(context) + EXIT_MS, undefined, { ref: false })])
     health.watch(undefined)
+    context.backlog.watch(undefined)
     await bounded(EXIT_MS, 'the end of the connection to Temporal', connection.close())
   }
 }

@@ -4,6 +4,7 @@ import { BlockList } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../postgres/connect.ts'
 import { countLateRuns, listQueues } from '../queue/depth.ts'
+import { countPoolWorkers } from '../runs/pool-workers.ts'
 import type { LogOutput } from './log-output.ts'
 
 /** Lifetime of the cached figures that are read from PostgreSQL, so that frequent scrapes do not query more often. */
@@ -16,9 +17,15 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 /**
  * The definitions of all metrics; api and worker fill in their own. `queues`: reads the figures of the queues from
- * PostgreSQL, which only the worker does.
+ * PostgreSQL, which only the worker does. `poolBacklog`: the number of calls that wait for a worker of a pool, if it is
+ * known.
  */
-export function createMetrics(deps: { db: Database; log: LogOutput; queues: boolean }) {
+export function createMetrics(deps: {
+  db: Database
+  log: LogOutput
+  queues: boolean
+  poolBacklog?: (pool: string) => Promise<number | undefined>
+}) {
   const registry = new Registry()
   const registers = [registry]
 
@@ -49,6 +56,7 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
   })
   deps.db.onRunEnd((status) => runsEnded.inc({ status }))
   if (deps.queues) registerQueues(deps.db, registers)
+  if (deps.poolBacklog) registerPools(deps.db, deps.poolBacklog, registers)
 
   return {
     httpRequests: new Histogram({
@@ -83,12 +91,7 @@ export function createMetrics(deps: { db: Database; log: LogOutput; queues: bool
 }
 
 function registerQueues(db: Database, registers: Registry[]): void {
-  let last: { at: number; rows: ReturnType<typeof listQueues> } | undefined
-  const rows = () => {
-    if (!last || Date.now() - last.at > QUEUES_CACHED_MS)
-      last = { at: Date.now(), rows: listQueues(db.system).catch(() => []) }
-    return last.rows
-  }
+  const rows = cached(() => listQueues(db.system))
   new Gauge({
     name: 'agx_queue_rows',
     help: 'Rows of each queue, by status; counted up to 100,000.',
@@ -96,18 +99,16 @@ function registerQueues(db: Database, registers: Registry[]): void {
     labelNames: ['queue', 'status'],
     async collect() {
       this.reset()
-      for (const { queue, status, count } of await rows()) this.set({ queue, status }, count)
+      for (const { queue, status, count } of (await rows()) ?? []) this.set({ queue, status }, count)
     },
   })
-  let late: { at: number; count: Promise<number | undefined> } | undefined
+  const late = cached(() => countLateRuns(db.system))
   new Gauge({
     name: 'agx_runs_late',
     help: 'Open runs that are late by the expected_within of their workflow; counted up to 100,000.',
     registers,
     async collect() {
-      if (!late || Date.now() - late.at > QUEUES_CACHED_MS)
-        late = { at: Date.now(), count: countLateRuns(db.system).catch(() => undefined) }
-      const count = await late.count
+      const count = await late()
       if (count !== undefined) this.set(count)
     },
   })
@@ -118,10 +119,55 @@ function registerQueues(db: Database, registers: Registry[]): void {
     labelNames: ['queue'],
     async collect() {
       this.reset()
-      for (const { queue, lag_seconds } of await rows())
+      for (const { queue, lag_seconds } of (await rows()) ?? [])
         if (lag_seconds !== null) this.set({ queue }, lag_seconds)
     },
   })
+}
+
+function registerPools(
+  db: Database,
+  backlogOf: (pool: string) => Promise<number | undefined>,
+  registers: Registry[],
+): void {
+  const pools = cached(() => countPoolWorkers(db.system))
+  const backlogs = cached(async () => {
+    const known = (await pools()) ?? []
+    return Promise.all(
+      known.map(async ({ pool }) => ({ pool, waiting: await backlogOf(pool).catch(() => undefined) })),
+    )
+  })
+  new Gauge({
+    name: 'agx_pool_workers',
+    help: 'Live workers of each pool.',
+    registers,
+    labelNames: ['pool'],
+    async collect() {
+      this.reset()
+      for (const { pool, workers } of (await pools()) ?? []) this.set({ pool }, workers)
+    },
+  })
+  new Gauge({
+    name: 'agx_pool_backlog',
+    help: 'Calls that wait for a worker of the pool, as Temporal estimates them.',
+    registers,
+    labelNames: ['pool'],
+    async collect() {
+      this.reset()
+      for (const { pool, waiting } of (await backlogs()) ?? [])
+        if (waiting !== undefined) this.set({ pool }, waiting)
+    },
+  })
+}
+
+/** Reads at most every `QUEUES_CACHED_MS`; undefined where it fails. */
+function cached<T>(read: () => Promise<T>): () => Promise<T | undefined> {
+  let last: { at: number; value: Promise<T | undefined> } | undefined
+  return () => {
+    if (!last || Date.now() - last.at > QUEUES_CACHED_MS)
+      last = { at: Date.now(), value: read().catch(() => undefined) }
+    return last.value
+  }
 }
 
 const loopback = new BlockList()

@@ -51,6 +51,18 @@ export async function listReportedPools(system: System): Promise<ReportedPool[]>
   return rows
 }
 
+/** Every pool that an organization may use, or that has a live worker, with the number of its live workers. */
+export async function countPoolWorkers(system: System): Promise<Pick<ReportedPool, 'pool' | 'workers'>[]> {
+  const { rows } = await system.raw<{ rows: Pick<ReportedPool, 'pool' | 'workers'>[] }>(
+    `select pool, cast(count(w.id) as integer) as workers
+     from (select unnest(pools) as pool from organizations where pools <> '{}'
+       union select pool from pool_workers where seen_at > ${LIVE_SINCE}) known
+     left join (select id, pool from pool_workers where seen_at > ${LIVE_SINCE}) w using (pool)
+     group by pool order by pool`,
+  )
+  return rows
+}
+
 /** Whether a worker of the pool is alive. */
 export async function hasPoolWorker(system: System, pool: string): Promise<boolean> {
   const row = await system('pool_workers').where({ pool }).whereRaw(`seen_at > ${LIVE_SINCE}`).first('id')
