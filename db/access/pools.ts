@@ -1,5 +1,6 @@
 import { POOL_NAME } from '../../workflows/language/pool.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import { SYSTEM } from '../model/actor.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 import { recordChange } from './audit-log.ts'
 
 /**
@@ -16,19 +17,24 @@ export async function getPools(tx: Tenant): Promise<string[]> {
   return row.pools
 }
 
-/** Replaces the pools of the organization. Only for the operator. @returns the previous ones. */
-export async function setPools(tx: Tenant, names: string[]): Promise<string[]> {
+/**
+ * Replaces the pools of an organization. Only for the operator: the role of tenants cannot write the column. @returns
+ * the previous ones.
+ */
+export function setPools(system: System, organizationId: string, names: string[]): Promise<string[]> {
   const pools = [...new Set(names)].sort()
   const wrong = pools.find((name) => !POOL_NAME.test(name))
   if (wrong !== undefined) throw new Error(`${wrong} is not the name of a pool`)
-  const locked = tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate()
-  const before = await locked.first<{ name: string; pools: string[] }>('name', 'pools')
-  if (before.pools.join() === pools.join()) return pools
-  await tx.trx('organizations').where({ id: tx.organizationId }).update({ pools })
-  await recordChange(tx, 'organization.pools_changed', {
-    id: tx.organizationId,
-    name: before.name,
-    details: { from: before.pools, to: pools },
+  return system.transaction(async (trx) => {
+    const row = () => trx('organizations').where({ id: organizationId })
+    const before = await row().forNoKeyUpdate().first<{ name: string; pools: string[] }>('name', 'pools')
+    if (before.pools.join() === pools.join()) return pools
+    await row().update({ pools })
+    await recordChange({ trx, organizationId, actor: SYSTEM }, 'organization.pools_changed', {
+      id: organizationId,
+      name: before.name,
+      details: { from: before.pools, to: pools },
+    })
+    return before.pools
   })
-  return before.pools
 }

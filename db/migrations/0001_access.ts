@@ -256,6 +256,10 @@ export async function up(knex: Knex): Promise<void> {
     'idempotency_keys',
   ])
     await protect(knex, table)
+  // Only the operator, by the system role, changes the limits and pools of organizations.
+  await knex.raw(`
+    revoke update on organizations from agx_app;
+    grant update (name, plan, settings, env) on organizations to agx_app`)
   // Organizations cannot change their audit log; only the system role purges it.
   await knex.raw('revoke update, delete on audit_log from agx_app')
   // A user may belong to several organizations, and is visible in each. Only the system role, which signs users in,

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setPools } from '../../db/access/pools.ts'
-import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -49,7 +49,7 @@ describe('a worker process in a pool', function () {
   before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
-    await db.tenant(organizationId, testActor, (tx) => setPools(tx, ['dmz']))
+    await setPools(db.system, organizationId, ['dmz'])
     server = createServer((request, response) => {
       calls.push(request.headers['idempotency-key'] as string | undefined)
       arrived()

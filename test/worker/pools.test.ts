@@ -17,8 +17,7 @@ describe('worker pools', function () {
   afterEach(async () => {
     await Promise.all(started.splice(0).map((worker) => worker.stop()))
   })
-  const allow = (...pools: string[]) =>
-    suite.db.tenant(suite.organizationId, testActor, (tx) => setPools(tx, pools))
+  const allow = (...pools: string[]) => setPools(suite.db.system, suite.organizationId, pools)
   const startPool = async (pool: string, from = pool) => {
     const http = (async () => httpResponse({ body: { from } })) as never
     started.push(await startPoolWorker(suite.db, suite.worker.taskQueue, { pool, http }))

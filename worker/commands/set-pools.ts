@@ -1,6 +1,5 @@
 import { organizationNamed } from '../../db/access/plan-changes.ts'
 import { setPools } from '../../db/access/pools.ts'
-import { SYSTEM } from '../../db/model/actor.ts'
 import { ConfigError } from '../../db/model/config-error.ts'
 import { listReportedPools } from '../../db/runs/pool-workers.ts'
 import { DEFAULT_POOL, POOL_NAME } from '../../workflows/language/pool.ts'
@@ -18,7 +17,7 @@ await operatorCommand('set-pools', 'the pools cannot be changed', async (connect
   if (!of || list === undefined || others.length > 0 || !names.every(isPool)) throw new ConfigError(USAGE)
   const db = connected()
   const { id, name } = await organizationNamed(db.system, of)
-  const before = await db.tenant(id, SYSTEM, (tx) => setPools(tx, names))
+  const before = await setPools(db.system, id, names)
   const live = (await listReportedPools(db.system)).filter(({ workers }) => workers > 0)
   const unpolled = names.filter((pool) => !live.some((one) => one.pool === pool))
   const shown = (pools: string[]) => (pools.length > 0 ? pools.join(', ') : NONE)

@@ -1,6 +1,5 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
 import { setPools } from '../../../db/access/pools.ts'
-import { testActor } from '../../support/database.ts'
 import { httpResponse } from '../../support/http-response.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { startPoolWorker, type TestWorker } from '../../support/worker.ts'
@@ -11,8 +10,7 @@ describe('worker pools in the API', function () {
   const started: Pick<TestWorker, 'stop'>[] = []
   after(() => Promise.all(started.map((worker) => worker.stop())))
 
-  const allow = (...pools: string[]) =>
-    suite.db.tenant(suite.api.organizationId, testActor, (tx) => setPools(tx, pools))
+  const allow = (...pools: string[]) => setPools(suite.db.system, suite.api.organizationId, pools)
   const post = (path: string, body: object) => suite.api.request('POST', `/v1/workflows${path}`, { body })
   const spec = (pool: string, settings = 'default') =>
     [
