@@ -7,6 +7,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setPools } from '../../db/access/pools.ts'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
 import { migrateRun } from '../../db/runs/migrate.ts'
@@ -23,7 +24,7 @@ import { saveHistory } from './histories.ts'
 import { httpResponse } from './http-response.ts'
 import { until } from './journey.ts'
 import { edge } from './nodes.ts'
-import { queueRun, startWorker, untilRun } from './worker.ts'
+import { queueRun, startPoolWorker, startWorker, untilRun } from './worker.ts'
 import { createEmptyWorkflow } from './workflows.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
@@ -151,6 +152,13 @@ const cases: Record<string, Case> = {
     nodes: [{ id: 'child', type: 'run_workflow', config: { workflow: 'Child' } }, set('then')],
     edges: [edge('child', 'then')],
   },
+  'call-in-a-pool': {
+    nodes: [
+      { ...call, pool: 'dmz' },
+      { ...call, id: 'after' },
+    ],
+    edges: [edge('call', 'after')],
+  },
 }
 
 const db = await createTestDatabase()
@@ -182,6 +190,13 @@ async function migrated(id: string, definition: Case): Promise<void> {
   })
 }
 
+const pool = 'dmz'
+const inPool = await startPoolWorker(db, worker.taskQueue, {
+  pool,
+  secretsKey,
+  http: async () => httpResponse({ status }),
+})
+await setPools(db.system, organizationId, [pool])
 mkdirSync(folder, { recursive: true })
 for (const [name, definition] of Object.entries(cases)) {
   const file = new URL(`${name}.binpb`, folder)
@@ -254,11 +269,15 @@ for (const [name, definition] of Object.entries(cases)) {
   }
   saveHistory(file, await handle.fetchHistory())
 }
-const tested = new URL('node-test.binpb', folder)
-if (!existsSync(tested)) {
-  const { type, config } = set('test')
+for (const [name, { type, config }, where] of [
+  ['node-test', set('test'), {}],
+  ['node-test-in-a-pool', call, { pool }],
+] as const) {
+  const tested = new URL(`${name}.binpb`, folder)
+  if (existsSync(tested)) continue
+  status = 200
   const id = await db.tenant(organizationId, testActor, (tx) =>
-    createNodeTest(tx, secretsKey, { node_type: type, title: type, config, inputs: {} }),
+    createNodeTest(tx, secretsKey, { node_type: type, title: type, config, inputs: {}, ...where }),
   )
   await untilRun(db, id)
   const handle = worker.client.workflow.getHandle(`node-test:${id}`)
@@ -345,5 +364,6 @@ if (!existsSync(caughtUp)) {
   await handle.result()
   saveHistory(caughtUp, await handle.fetchHistory())
 }
+await inPool.stop()
 await worker.stop()
 await db.drop()
