@@ -48,6 +48,10 @@ export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
   const config = readVariables(startVariables, env)
   if (config.NODE_ENV === 'production' && !config.DATABASE_URL)
     throw new ConfigError('DATABASE_URL is missing: the embedded PostgreSQL is not used in production')
+  if (config.WORKER_POOL)
+    throw new ConfigError(
+      'WORKER_POOL is set: `npm start` has one worker, which runs everything; the worker of a pool is `npm run worker`',
+    )
   requireDifferent(portsOf(config))
   return config
 }

@@ -15,6 +15,10 @@ const wrong: [settings: Record<string, string>, line: string][] = [
   [{ TEMPORAL_ADDRESS: 'localhost' }, 'TEMPORAL_ADDRESS must be a host and port such as 127.0.0.1:7233'],
   [{ PUBLIC_URL: 'agx.example.com' }, 'PUBLIC_URL must be a URL such as https://agx.example.com'],
   [{ ALLOW_INSECURE_WEBHOOKS: 'perhaps' }, 'ALLOW_INSECURE_WEBHOOKS must be true or false'],
+  [
+    { WORKER_POOL: 'dmz' },
+    'WORKER_POOL is set: `npm start` has one worker, which runs everything; the worker of a pool is `npm run worker`',
+  ],
   [{ NODE_ENV: 'prod' }, 'NODE_ENV must be one of development, production, test'],
   [{ SMTP_URL: 'smtp.example.com' }, 'SMTP_URL must be a URL such as smtps://user:password@smtp.example.com'],
   [{ SMTP_URL: 'smtp://localhost:1025' }, 'MAIL_FROM is missing: mails need a sender address'],
