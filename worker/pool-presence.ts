@@ -4,7 +4,7 @@ import type { NativeConnection, Worker } from '@temporalio/worker'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
 import { requireTemporalAnswers } from '../db/process/temporal-answers.ts'
-import { endPoolWorker, POOL_BEAT_MS, seePoolWorker } from '../db/runs/pool-workers.ts'
+import { endPoolWorker, POOL_BEAT_MS, seePoolWorker } from '../db/queue/pool-workers.ts'
 
 interface PresenceDeps {
   db: Database

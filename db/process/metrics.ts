@@ -4,7 +4,7 @@ import { BlockList } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../postgres/connect.ts'
 import { countLateRuns, listQueues } from '../queue/depth.ts'
-import { countPoolWorkers } from '../runs/pool-workers.ts'
+import { countPoolWorkers } from '../queue/pool-workers.ts'
 import type { LogOutput } from './log-output.ts'
 
 /** Lifetime of the cached figures that are read from PostgreSQL, so that frequent scrapes do not query more often. */

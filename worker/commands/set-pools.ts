@@ -1,7 +1,7 @@
 import { organizationNamed } from '../../db/access/plan-changes.ts'
 import { setPools } from '../../db/access/pools.ts'
 import { ConfigError } from '../../db/model/config-error.ts'
-import { listReportedPools } from '../../db/runs/pool-workers.ts'
+import { listReportedPools } from '../../db/queue/pool-workers.ts'
 import { DEFAULT_POOL, POOL_NAME } from '../../workflows/language/pool.ts'
 import { operatorCommand } from './operator-command.ts'
 

@@ -1,7 +1,7 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { optionalTsToMs } from '@temporalio/common/lib/time.js'
 import type { System } from '../../db/postgres/tenancy.ts'
-import { listReportedPools, type ReportedPool } from '../../db/runs/pool-workers.ts'
+import { listReportedPools, type ReportedPool } from '../../db/queue/pool-workers.ts'
 import { poolTaskQueue } from '../../workflows/bundle/protocol.ts'
 
 /** temporal.api.enums.v1.PendingActivityState. */

@@ -87,15 +87,9 @@ const node = {
   type: z.string().min(1).describe('A node type of the catalogue.'),
   title: z.string().max(200).optional().describe('The display name; default: the id.'),
   config: z.record(z.string(), z.unknown()).default({}).describe('The settings of its type.'),
-  retry: retry
-    .optional()
-    .describe(
-      'The retries of an external node after a transient error: up to `max_attempts` attempts in all.',
-    ),
-  timeout: upTo('1d')
-    .optional()
-    .describe('The time limit of one attempt of an external node; default `30s`.'),
-  pool: pool.optional().describe('The worker pool of an external node.'),
+  retry: retry.optional().describe('The retries of an external node: up to `max_attempts` attempts in all.'),
+  timeout: upTo('1d').optional().describe('The time limit of one attempt of an external node.'),
+  pool: pool.optional().describe('The worker pool of its calls.'),
   on_error: z
     .enum(['fail', 'continue', 'end'])
     .optional()
@@ -172,11 +166,11 @@ const common = {
   settings: z
     .strictObject({
       concurrency: concurrency.optional(),
-      timeout: upTo('365d').optional().describe('The time limit of a run, such as `1h`.'),
+      timeout: upTo('365d').optional().describe('The time limit of a run.'),
       expected_within: upTo('365d')
         .optional()
         .describe('A run that is open for longer raises `workflow.late`.'),
-      pool: pool.optional().describe('Default of the nodes.'),
+      pool: pool.optional().describe('For all nodes.'),
       error_workflow: name
         .optional()
         .describe('The name or id of the workflow that each failed run starts, once.'),
