@@ -30,7 +30,10 @@ describe('worker pools', function () {
   }
   const outputs = (...ids: string[]) =>
     Object.fromEntries(ids.map((id) => [id, `{{ nodes.${id}.output.body.from }}`]))
-  const sweep = () => new Sweep({ db: suite.db, client: suite.worker.client, log: testLog }).once('0 seconds')
+  const sweep = () => {
+    const { client, taskQueue } = suite.worker
+    return new Sweep({ db: suite.db, client, taskQueue, log: testLog }).once('0 seconds')
+  }
   const stuckReason = async (id: string): Promise<string | null> =>
     (await suite.db.system('runs').where({ id }).first('stuck_reason')).stuck_reason
   const untilStuck = async (id: string) => {
