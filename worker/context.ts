@@ -43,7 +43,7 @@ export async function createContext(config: WorkerConfig) {
     db,
     log: output,
     queues: pool === undefined,
-    // Reported by the others, which run also where a pool has no worker.
+    // Workers without a pool report it: they run also where a pool has no worker.
     ...(pool === undefined && { poolBacklog: (name: string) => backlog.of(name) }),
   })
   metrics.collectProcess()

@@ -14,7 +14,7 @@ const LIVE_SINCE = `now() - interval '${LIVE_SECONDS} seconds'`
 /** How often a worker reports, in milliseconds. */
 export const POOL_BEAT_MS = 2_000
 
-/** Reports that a worker of a pool polls. Of the ended workers of each pool, only the last stays. */
+/** Reports that a worker of a pool polls. Only the last of a pool's ended workers stays. */
 export async function seePoolWorker(system: System, worker: { id: string; pool: string }): Promise<void> {
   await system.raw(
     `with gone as (

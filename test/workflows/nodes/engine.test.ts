@@ -8,7 +8,7 @@ import { nodeTypes } from '../../../workflows/nodes/index.ts'
 /** The engines of one version: of the language, and of each node type and its later uses. */
 interface Engines {
   language: number
-  /** Of what the language has since then. */
+  /** The engines of later features of the language. */
   later?: Record<string, number>
   types: Record<string, readonly number[]>
 }
