@@ -17,7 +17,7 @@ export interface ClaimedRun {
   /** An open run is late after it. */
   expected_by: Date | null
   starts_with: string | null
-  /** Of a node test: its worker pool, if the organization may use it. */
+  /** The worker pool of a node test, if the organization may use it. */
   pool?: string | null
   organization_name: string
   /** The Temporal run that owned it, if it was resumed. */
