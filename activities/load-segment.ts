@@ -60,6 +60,10 @@ export async function loadSegment(
   const { status, temporal_run_id: owner, engine } = state.run
   if (engine > ENGINE) throw new NeedsNewerWorker()
   const owns = owner === null || owner === temporalRunId
+  // Temporal repeats the task of a workflow that ends if something has arrived meanwhile. It must not go on: after a pause
+  // another workflow resumes the run.
+  if (owns && segment === state.last && state.recorded && endsWorkflow(state.recorded.answer))
+    return state.recorded.answer
   // It has recorded this segment or a later one, or lost the row to a Temporal run that Temporal does not know.
   const behind = state.last !== null && (state.last >= segment || !owns)
   if (owns || behind) {
@@ -95,6 +99,8 @@ function isRepeated({ recorded, last }: RunState, { segment, happened }: Segment
     !happened.some(({ type }) => type === 'refresh')
   )
 }
+
+const endsWorkflow = ({ commands }: SegmentAnswer) => commands.some(({ type }) => type === 'end')
 
 /** Whether the workflow may wait for other nodes than the rows although it is not behind them. */
 const mayDiffer = ({ last }: RunState, { segment, happened, resume }: SegmentInput): boolean =>

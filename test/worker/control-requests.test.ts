@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import type { SegmentInput } from '../../workflows/bundle/protocol.ts'
+import type { Happened, SegmentAnswer, SegmentInput } from '../../workflows/bundle/protocol.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { forgetRun } from '../support/forget-run.ts'
 import { httpResponse } from '../support/http-response.ts'
@@ -18,6 +18,11 @@ describe('control requests that meet', function () {
   let organizationId: string
   /** Resolves before a segment runs; tests hold segments by it. */
   let gate: (input: SegmentInput) => Promise<void>
+  /** Replaces the answer of a segment; `repeat` asks for it again, after more has happened. */
+  let again: (
+    answer: SegmentAnswer,
+    repeat: (happened: Happened[]) => Promise<SegmentAnswer>,
+  ) => Promise<SegmentAnswer>
   let held: Promise<void>
   let calls: number
   /** Segments in progress. */
@@ -31,7 +36,9 @@ describe('control requests that meet', function () {
           advancing += 1
           try {
             await gate(input)
-            return await advance(input)
+            return await again(await advance(input), (happened) =>
+              advance({ ...input, happened: [...input.happened, ...happened] }),
+            )
           } finally {
             advancing -= 1
           }
@@ -52,6 +59,7 @@ describe('control requests that meet', function () {
   })
   beforeEach(() => {
     gate = async () => {}
+    again = async (answer) => answer
     held = Promise.resolve()
     calls = 0
   })
@@ -89,6 +97,31 @@ describe('control requests that meet', function () {
     }
     return { reached, release: () => release() }
   }
+
+  it('a paused workflow whose task is repeated after the resume applies nothing any more', async () => {
+    const id = await queueRun(db, organizationId, { nodes: [delay('wait', '1h')] })
+    await waiting(id)
+    const { temporal_run_id: first } = await row(id)
+    const repeated = new Promise<SegmentAnswer>((resolve) => {
+      again = async (answer, repeat) => {
+        if (!isPause(answer)) return answer
+        again = async (other) => other
+        await move(unpauseRun, id)
+        // Temporal refuses an end if something has arrived meanwhile, and repeats the task with it.
+        const second = await repeat([{ type: 'timer', node: 'wait' }])
+        resolve(second)
+        return second
+      }
+    })
+    await move(pauseRun, id)
+    assert.ok(isPause(await repeated))
+    await until(async () => (await row(id)).temporal_run_id !== first)
+    assert.deepEqual(await nodeStatuses(db, id), { wait: 'waiting' })
+    await move(terminateRun, id)
+  })
+
+  const isPause = ({ commands }: SegmentAnswer) =>
+    commands.some((command) => command.type === 'end' && command.status === 'paused')
 
   it('a run that is terminated before its resumed workflow has begun stays terminated', async () => {
     const id = await queueRun(db, organizationId, {
