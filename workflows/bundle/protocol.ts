@@ -112,6 +112,9 @@ export type Command =
   /** The run has ended, with its error for Temporal. `paused`: the workflow ends, and another one resumes the run. */
   | { type: 'end'; status: EndStatus | 'paused'; error?: { code: string; message: string } }
 
+/** The commands for one node. */
+export type NodeCommand = Exclude<Command, { type: 'continue' | 'end' }>
+
 export interface SegmentAnswer {
   commands: Command[]
   /** The nodes that ran, as `node: status`, for the marker in the Temporal UI. */

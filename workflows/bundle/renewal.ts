@@ -1,50 +1,68 @@
 import { workflowInfo } from '@temporalio/workflow'
+import type { Branches } from './branches.ts'
+import { PACE } from './pace.ts'
+import type { RunInput, SegmentAnswer } from './protocol.ts'
 
 /**
  * When a run with a long history continues as new. A call in progress would be repeated then, so no node starts until
- * all calls have ended. If that takes long, nodes start again until the history is twice as long: a call of an hour
- * must not hold up all others. Only near Temporal's limits calls are repeated, with the same idempotency key.
+ * all calls have ended.
  */
-export class Renewal {
+export interface Renewal {
   /** Whether no node may start. */
+  readonly drain: boolean
+  /** How long the workflow waits for something to happen while no node may start. */
+  readonly look: '1 minute' | '5 minutes'
+  /** Whether the workflow may continue as new, after this answer or without one. */
+  isDue(answer?: SegmentAnswer): boolean
+  /** After a segment that does not continue as new. @returns whether nodes may start again, so that the next one is due. */
+  update(): boolean
+  /** After a look. */
+  looked(hasHappened: boolean): void
+}
+
+export const renewalOf = (engine: RunInput['engine'], branches: Branches): Renewal =>
+  engine >= 4 ? new PatientRenewal(branches) : new EarlierRenewal(engine, branches)
+
+/**
+ * If calls take long, nodes start again until the history is twice as long: a call of an hour must not hold up all
+ * others. Only near Temporal's limits calls are repeated, with the same idempotency key.
+ */
+class PatientRenewal implements Renewal {
   drain = false
+  readonly look = PACE.drainLook
   private looks = 0
   /** The part of Temporal's limits from which nodes stop to start. */
   private from = 0
-  private readonly mostLooks: number
+  private readonly branches: Branches
 
-  constructor(mostLooks: number) {
-    this.mostLooks = mostLooks
+  constructor(branches: Branches) {
+    this.branches = branches
   }
 
-  /**
-   * Whether the workflow may continue as new.
-   * @param waits `open`: the nodes that it waits for; `calls`: whether calls are among them; `busy`: whether one would be
-   * repeated.
-   */
-  static isDue({ open, calls, busy }: { open: number; calls: boolean; busy: boolean }): boolean {
+  isDue(answer?: SegmentAnswer): boolean {
     const { continueAsNewSuggested, historyLength } = workflowInfo()
+    const { size, calls } = this.branches
     // The new history begins with an event for each of them.
-    const isShorter = historyLength > 2 * open
-    return continueAsNewSuggested && isShorter && (!calls || !busy || used() >= MOST)
+    const isShorter = historyLength > 2 * size
+    // Whether a call would be repeated.
+    const busy = calls && (!answer || !this.drain || answer.busy === true)
+    return continueAsNewSuggested && isShorter && (!busy || used() >= MOST)
   }
 
-  /** After a segment that does not continue as new. @returns whether nodes may start again, so that the next one is due. */
   update(): boolean {
     if (!this.drain) {
       this.drain = workflowInfo().continueAsNewSuggested && used() >= this.from
       this.looks = 0
       return false
     }
-    if (this.looks < this.mostLooks || 2 * used() >= MOST) return false
+    if (this.looks < PACE.drainLooks || 2 * used() >= MOST) return false
     this.drain = false
     this.from = 2 * used()
     return true
   }
 
-  /** Nothing has happened for a while. */
-  looked(): void {
-    this.looks += 1
+  looked(hasHappened: boolean): void {
+    if (!hasHappened) this.looks += 1
   }
 }
 
@@ -57,4 +75,35 @@ const LIMITS = { events: 51_200, bytes: 50 * 1024 * 1024 }
 const used = () => {
   const { historyLength, historySize } = workflowInfo()
   return Math.max(historyLength / LIMITS.events, historySize / LIMITS.bytes)
+}
+
+/** Of version 3, which repeats the calls that are still open after a look; versions 1 and 2 never continue as new. */
+class EarlierRenewal implements Renewal {
+  drain = false
+  readonly look = '5 minutes'
+  private late = false
+  private readonly engine: RunInput['engine']
+  private readonly branches: Branches
+
+  constructor(engine: RunInput['engine'], branches: Branches) {
+    this.engine = engine
+    this.branches = branches
+  }
+
+  isDue(): boolean {
+    return this.isLong() && (!this.branches.calls || this.late)
+  }
+
+  update(): boolean {
+    this.drain ||= this.isLong()
+    return false
+  }
+
+  looked(hasHappened: boolean): void {
+    this.late = !hasHappened
+  }
+
+  private isLong(): boolean {
+    return this.engine >= 3 && workflowInfo().continueAsNewSuggested
+  }
 }
