@@ -205,10 +205,10 @@ describe('an operator in Temporal', function () {
       return raw.pendingActivities?.[0]
     }
     await until(async () => (await activity())?.scheduledTime)
-    const startedAt = async () => JSON.stringify((await activity())?.lastStartedTime)
-    const before = await startedAt()
+    const completedAt = async () => JSON.stringify((await activity())?.lastAttemptCompleteTime)
+    const before = await completedAt()
     await until(() => quiet(resetActivity(`delivery:${id}`, 'deliverUntilDone')))
-    await until(async () => (await startedAt()) !== before)
+    await until(async () => (await completedAt()) !== before)
     const { PENDING_ACTIVITY_STATE_SCHEDULED: waits } = proto.temporal.api.enums.v1.PendingActivityState
     await until(async () => (await activity())?.state === waits)
     const after = await on.get(id)

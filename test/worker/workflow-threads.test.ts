@@ -41,6 +41,6 @@ describe('workflow threads', () => {
 
   it('record stacks of promises if the setting asks for them', async () => {
     worker = await startWorker(db, { stackTraces: true })
-    assert.match(await stackTrace(), /at loop \(.*run\.ts/)
+    assert.match(await stackTrace(), /at \w+ \(.*bundle\/run\.ts/)
   })
 })

@@ -18,6 +18,7 @@ const DO_NOT_GROW: Record<string, string> = {
   memberships: BY_HAND,
   organizations: BY_HAND,
   outgoing_webhooks: BY_HAND,
+  pool_workers: 'one row per worker of a pool; dead ones are deleted by those that live',
   relays: 'one row per worker; dead ones are deleted by those that live',
   run_claims: 'one row per run that a relay starts; deleted when it has started',
   secrets: BY_HAND,
