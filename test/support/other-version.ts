@@ -33,7 +33,7 @@ const PATCHES: Patch[] = [
   ],
   [
     'workflows/bundle/run.ts',
-    /=> (loop\(.*\))\)/,
+    /=> (new RunLoop\(.*\)\.perform\(\))\)/,
     `=> input.engine > ${RUN_WORKFLOW_VERSION} ? sleep(1).then(() => $1) : $1)`,
   ],
   ['workflows/bundle/deliver.ts', /DELIVER_ENGINE = \d+/, `DELIVER_ENGINE = ${DELIVER_ENGINE + 1}`],
