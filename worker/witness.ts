@@ -8,6 +8,7 @@ import { markLost, markSeen, nextSequence, readWitness, recordDatabaseId } from 
 import type { witness } from '../workflows/bundle/index.ts'
 import type { Testimony } from '../workflows/bundle/protocol.ts'
 import { witnessed } from '../workflows/bundle/witness.ts'
+import { MissingPayloadKey } from './payload-codec.ts'
 import { withTimeout } from './sweep/describe.ts'
 
 /**
@@ -152,6 +153,10 @@ async function ask(deps: WitnessDeps): Promise<Remembered> {
     return status.name === 'RUNNING' ? (memo as unknown as Testimony) : 'ended'
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'gone'
+    if (error instanceof MissingPayloadKey)
+      throw new ConfigError(
+        `the workflow ${witnessId(deps.taskQueue)} cannot be read: ${error.message}; if the key is lost for good, terminate that workflow in Temporal`,
+      )
     throw error
   }
 }

@@ -86,7 +86,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits, or that runs a body for each item, only evaluates its config and describes in `log` the wait or the body; `output` is that of its start, and no approval is requested. Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}` needs `workflows:author`.',
+      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits, or that runs a body for each item, only evaluates its config and describes in `log` the wait or the body; `output` is that of its start, and no approval is requested. Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}`, or a `pool`, needs `workflows:author`.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -115,6 +115,8 @@ export const nodeTestRoutes: Route[] = [
             type: 'not_applicable',
           },
         ])
+      // As for secrets: a key that may only run workflows must not send a request of its choice into another network.
+      if (pool !== undefined) request.requireScopes(['workflows:author'])
       return testNode(request, { node_type, config, inputs: rootsOf(inputs), pool, confirm })
     },
   }),

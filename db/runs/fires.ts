@@ -3,7 +3,7 @@ import { parseDuration } from '../../workflows/language/duration.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { skipScan } from '../queue/lanes.ts'
 import { claimAlone } from '../queue/queue-lock.ts'
-import { lockSchedule } from '../workflows/schedules.ts'
+import { isScheduleLocked, lockSchedule } from '../workflows/schedules.ts'
 import { cancelRun, terminateRun } from './moves/ends.ts'
 import { createScheduledRun } from './scheduled.ts'
 
@@ -42,7 +42,7 @@ export interface Fire {
 /** The waiting times of a schedule with `buffer_all`, at most. */
 const MAX_WAITING = 1_000
 /** Runs that one transaction starts. */
-const PAGE = 100
+const PAGE = 25
 
 const SHOWN = [
   'scheduled_at',
@@ -112,8 +112,11 @@ async function decide(
   if (overlap === 'allow_all') return { status: 'started' }
   await startNext(tx, workflowId, { schedule, paused: false })
   const open = await listOpen(tx, workflowId)
-  if (overlap === 'cancel_other' || overlap === 'terminate_other')
-    return replaceOpen(tx, workflowId, scheduledAt, overlap, open)
+  if (overlap === 'cancel_other' || overlap === 'terminate_other') {
+    // Not those of a backfill, which somebody asked for.
+    const own = open.filter((run) => !run.backfill)
+    return replaceOpen(tx, workflowId, scheduledAt, overlap, own)
+  }
   const waiting = await countWaiting(tx, workflowId)
   if (open.length + waiting === 0) return { status: 'started' }
   if (overlap === 'skip' || (overlap === 'buffer_one' && waiting > 0))
@@ -139,7 +142,7 @@ async function replaceOpen(
   for (const { id } of open)
     if (overlap === 'cancel_other') await cancelRun(tx, id, SUPERSEDED)
     else await terminateRun(tx, id)
-  const left = (await listOpen(tx, workflowId)).length + (await countWaiting(tx, workflowId))
+  const left = (await listOpen(tx, workflowId)).filter((run) => !run.backfill).length
   return { status: left === 0 ? 'started' : 'waiting' }
 }
 
@@ -148,6 +151,7 @@ const SUPERSEDED = 'The run was cancelled by the next one of its schedule (overl
 interface OpenRun {
   id: string
   scheduled_at: Date
+  backfill: boolean
 }
 
 /** The open runs that the schedule or a backfill started, without retries. */
@@ -158,7 +162,7 @@ async function listOpen(tx: Tenant, workflowId: string): Promise<OpenRun[]> {
     .whereNotNull('scheduled_at')
     .orderBy('scheduled_at')
     .limit(MAX_WAITING)
-    .select<OpenRun[]>('id', 'scheduled_at')
+    .select<OpenRun[]>('id', 'scheduled_at', tx.trx.raw(`trigger -> 'backfill' is not null as backfill`))
 }
 
 async function countWaiting(tx: Tenant, workflowId: string): Promise<number> {
@@ -187,10 +191,15 @@ const CLAIM = `
         and f.workflow_id = w.workflow_id and f.status = 'waiting' and f.parallel)
       or not exists (select from runs r where r.organization_id = w.organization_id and r.workflow_id = w.workflow_id
         and r.scheduled_at is not null and r.ended_at is null))
-  limit :limit`
+  -- no organization is always the first
+  order by random() limit :limit`
 
-/** Starts what can start of the waiting times of a workflow. */
+/**
+ * Starts what can start of the waiting times of a workflow. The queue claims without a lease, so that it may claim a
+ * workflow that is in work: then this does nothing, instead of holding a connection while it waits for the lock.
+ */
 export async function startWaiting(tx: Tenant, workflowId: string): Promise<void> {
+  if (await isScheduleLocked(tx, workflowId)) return
   const locked = await lockSchedule(tx, workflowId)
   await startNext(tx, workflowId, locked ?? { schedule: null, paused: false })
 }

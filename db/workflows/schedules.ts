@@ -72,13 +72,15 @@ export async function readSchedule(
 
 /**
  * Records that Temporal has this state. A row that has changed since stays in the queue; the row of a deleted schedule
- * is deleted.
+ * is deleted, unless it holds a pause, which stays for the next schedule of the workflow.
  */
 export async function markSynced(system: System, told: DesiredSchedule): Promise<void> {
   const { organization_id, workflow_id, revision, state } = told
   const row = system('workflow_schedules').where({ organization_id, workflow_id, revision })
-  if (state === 'deleted') await row.delete()
-  else await row.update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
+  const keepsPause = `paused_at is not null and exists (select from workflows w where w.organization_id =
+    workflow_schedules.organization_id and w.id = workflow_schedules.workflow_id and w.deleted_at is null)`
+  const deleted = state === 'deleted' ? await row.clone().whereRaw(`not (${keepsPause})`).delete() : 0
+  if (deleted === 0) await row.update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
 }
 
 /** Records on the workflow, for its author, that Temporal refused its schedule. It is not retried. */
@@ -136,6 +138,12 @@ export async function lockSchedule(
   if (!row) return undefined
   const trigger = await getTriggerSchedule(tx, workflowId)
   return { schedule: trigger?.schedule ?? null, paused: row.paused_at !== null }
+}
+
+/** Whether another transaction decides times of the schedule now. If not, this one has locked it. */
+export async function isScheduleLocked(tx: Tenant, workflowId: string): Promise<boolean> {
+  const free = await rowOf(tx, workflowId).forNoKeyUpdate().skipLocked().first('workflow_id')
+  return !free && (await rowOf(tx, workflowId).first('workflow_id')) !== undefined
 }
 
 /** The schedule of the active version, if it has one. */

@@ -152,6 +152,19 @@ describe('control requests that meet', function () {
     return { events: events.length }
   }
 
+  it('a pause after a cancellation that was accepted changes nothing, also while the run is queued again', async () => {
+    const id = await queueRun(db, organizationId, { nodes: [delay('wait', '1h')] })
+    await waiting(id)
+    await move(pauseRun, id)
+    await untilRun(db, id, ['paused'])
+    await db.system('organizations').where({ id: organizationId }).update({ limits: '{"max_running": 0}' })
+    await move(unpauseRun, id)
+    await move(cancelRun, id)
+    await move(pauseRun, id)
+    await db.system('organizations').where({ id: organizationId }).update({ limits: '{}' })
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
+  })
+
   it('a run whose cancellation was accepted while it pauses is cancelled', async () => {
     const id = await queueRun(db, organizationId, { nodes: [delay('pause', '1h')] })
     await waiting(id)

@@ -5,13 +5,15 @@ import type { Queue } from '../relay.ts'
 
 /** Every end of a run wakes it, for the few schedules whose runs wait for each other. */
 const LEAST_PAUSE_MS = 200
+/** Each queues a page of runs: more at once would take the connections of all other work. */
+const AT_ONCE = 2
 
 /** Times of schedules that wait for the end of a run, or of a backfill. It starts no workflow: it queues their runs. */
 export const waitingFiresQueue = (db: Database): Queue<{ organization_id: string; workflow_id: string }> => ({
   name: 'waiting fires',
   channel: 'agx_runs',
   leastPause: LEAST_PAUSE_MS,
-  claim: claimWaiting,
+  claim: (system, limit) => claimWaiting(system, Math.min(limit, AT_ONCE)),
   start: (_client, { organization_id, workflow_id }) =>
     db.tenant(organization_id, SYSTEM, (tx) => startWaiting(tx, workflow_id)),
 })
