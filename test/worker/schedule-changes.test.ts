@@ -55,6 +55,25 @@ describe('the schedule of a workflow in the API', function () {
     }
   })
 
+  it('keeps its pause while the workflow has another trigger', async () => {
+    const id = await active('every: 1h')
+    await post(`/${id}/schedule/pause`, { reason: 'migration' })
+    await inTemporal(id)
+    const change = async (spec: string) => {
+      assert.equal((await call('PATCH', `/${id}`, { spec })).status, 200)
+      assert.equal((await post(`/${id}/activate`)).status, 200)
+    }
+    await change(
+      'name: Report\ntrigger: {type: manual}\nnodes: {say: {type: set_fields, config: {fields: {a: b}}}}\n',
+    )
+    await until('Temporal to be told', async () => {
+      const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()
+      return !row || row.synced === row.revision
+    })
+    await change(specOf('every: 2h'))
+    assert.deepEqual([(await schedule(id)).state, (await inTemporal(id)).state.paused], ['paused', true])
+  })
+
   it('gives Temporal intervals with their offset', async () => {
     const id = await active('every: 15m, offset: 5m')
     const { spec } = await inTemporal(id)

@@ -21,6 +21,7 @@ export const OBSTACLE_CODES = [
   'node_type_changed',
   'node_moved',
   'effect_changed',
+  'pool_changed',
   'handle_missing',
   'loop_items_changed',
   'loop_body_changed',
@@ -98,12 +99,18 @@ function reachedObstacles(from: Program, to: Program, { node_id: id, ...row }: R
     const message = `${has} ${placeOf(row.loops)}, and in the new version it is ${placeOf(loops)}`
     return [{ code: 'node_moved', node_id: id, message, hint }]
   }
+  if (!row.open) return []
+  const until = `wait until ${id} has ended, or keep its config`
+  // The call is in the queue of its pool already.
+  const [pool, other] = [from.nodes[id]?.pool ?? 'default', node.pool ?? 'default']
+  if (pool !== other) {
+    const message = `${has} in the worker pool ${pool}, and in the new version its pool is ${other}`
+    return [{ code: 'pool_changed', node_id: id, message, hint: until.replace('config', 'pool') }]
+  }
   const effect = from.nodes[id]?.effect ?? node.effect
-  if (!row.open || effect === node.effect) return []
+  if (effect === node.effect) return []
   const message = `${has}, and its effect is ${effect} in the version of the run and ${node.effect} in the new one`
-  return [
-    { code: 'effect_changed', node_id: id, message, hint: `wait until ${id} has ended, or keep its config` },
-  ]
+  return [{ code: 'effect_changed', node_id: id, message, hint: until }]
 }
 
 const placeOf = (loops: string[]) =>

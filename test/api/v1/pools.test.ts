@@ -1,5 +1,6 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
 import { setPools } from '../../../db/access/pools.ts'
+import { createKey } from '../../support/api.ts'
 import { httpResponse } from '../../support/http-response.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { startPoolWorker, type TestWorker } from '../../support/worker.ts'
@@ -112,6 +113,13 @@ describe('worker pools in the API', function () {
       match((await test({ pool: 'dmz' })).body.preview.warnings.join('\n'), /has no worker pool dmz/)
       const { body } = await test({ pool: 'dmz', confirm: true })
       deepEqual([body.status, body.error?.code], ['failed', 'unknown_pool'])
+    })
+
+    it('needs workflows:author: its request of choice would be sent into another network', async () => {
+      const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['workflows:run'] })
+      const body = { node_type: 'api_request', config, pool: 'dmz' }
+      const { status } = await suite.api.request('POST', '/v1/workflows/nodes/test', { key, body })
+      equal(status, 403)
     })
 
     it('refuses a pool for a node without calls', async () => {

@@ -129,6 +129,9 @@ describe('the plan of a migration', () => {
       node.node_id === 'b' ? { ...node, node_type: 'crm_manager' } : node,
     )
     assert.deepEqual(codes(planMigration(read!, write!, { ...run, reached })), [['effect_changed', 'b']])
+    const pooled = structuredClone(read!)
+    pooled.nodes.b!.pool = 'dmz'
+    assert.deepEqual(codes(planMigration(read!, pooled, { ...run, reached })), [['pool_changed', 'b']])
     const gone = runAt(done('a'), { ...done('b', null), status: 'skipped' })
     assert.deepEqual(codes(planMigration(chain, program(['a', 'c'], [edge('a', 'c')]), gone)), [])
   })
