@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { fireSchedule } from '../../db/runs/fires.ts'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
+import { createScheduledRun } from '../../db/runs/scheduled.ts'
 import { deactivate } from '../../db/workflows/workflows.ts'
 import type { OverlapPolicy } from '../../workflows/language/definition.ts'
 import { schedulesOf, until } from '../support/schedules.ts'
@@ -92,6 +93,17 @@ describe('the times of a schedule while an earlier run is open', function () {
     await running(first.run_id)
     assert.equal((await fire(id, SECOND)).status, 'started')
     assert.equal((await untilRun(suite.db, first.run_id!)).status, 'terminated')
+  })
+
+  it('leave the runs of a backfill alone, whatever they replace', async () => {
+    for (const overlap of ['cancel_other', 'terminate_other'] as const) {
+      const id = await hourly(overlap)
+      const run_id = (await tenant((tx) => createScheduledRun(tx, id, FIRST, 'backfill')))!
+      await running(run_id)
+      assert.equal((await fire(id, SECOND)).status, 'started')
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      assert.equal((await suite.db.system('runs').where({ id: run_id }).first()).status, 'running')
+    }
   })
 
   it('start beside it with allow_all, and without a policy', async () => {
