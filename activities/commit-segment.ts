@@ -128,7 +128,10 @@ function withCancellation({ run }: RunState, happened: Happened[]): Happened[] {
   return isKnown ? happened : [...happened, { type: 'cancelled' }]
 }
 
-/** `workflow.started` in the first segment of a run, which is not 0 if the database was away for long. Its id is generated first: it sorts before the nodes' events. */
+/**
+ * `workflow.started` in the first segment of a run, which is not 0 if the database was away for long. Its id is generated
+ * first: it sorts before the nodes' events.
+ */
 function startedEvent({ segment }: SegmentInput, happened: Happened[], { run }: RunState): NewEvent[] {
   const starts =
     (segment === 0 || run.temporal_run_id === null) && !happened.some(({ type }) => type === 'cancelled')

@@ -3,7 +3,10 @@ import { RUN_TRIGGERS } from '../../workflows/interpret/run-state.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import { period } from '../http/list-query.ts'
 
-/** The filters of lists and batches of runs; a run must match all of them. `status` and `workflow_version` differ between the two. */
+/**
+ * The filters of lists and batches of runs; a run must match all of them. `status` and `workflow_version` differ between
+ * the two.
+ */
 export const runFilter = {
   workflow_id: z.uuid().optional().describe('Runs of this workflow.'),
   record_id: z.uuid().optional().describe('Runs that an event of this record started.'),

@@ -6,8 +6,8 @@ import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
  * The audit log: changes of the access to an organization or of its configuration, and of the version of runs, with
- * their actors. The function of db/ that makes a change writes its entry in the same transaction, so that every caller is recorded. The application's
- * role can neither change nor delete entries.
+ * their actors. The function of db/ that makes a change writes its entry in the same transaction, so that every caller is
+ * recorded. The application's role can neither change nor delete entries.
  */
 
 /** `<type of the target>.<action>`. */

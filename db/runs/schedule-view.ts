@@ -7,7 +7,7 @@ import { type Fire, listFires, waitingFires } from './fires.ts'
 
 /** A schedule, as the API shows it. */
 export interface ScheduleView {
-  /** That has this schedule. */
+  /** The version that has this schedule. */
   version: number
   state: 'active' | 'paused' | 'inactive'
   schedule: ScheduleSpec

@@ -39,7 +39,7 @@ const overlapOf = ({ overlap }: ScheduleSpec) =>
     ? ScheduleOverlapPolicy.ALLOW_ALL
     : ScheduleOverlapPolicy.BUFFER_ONE
 
-/** Of an inactive workflow, whose Schedule keeps its times. */
+/** Stands for the schedule of an inactive workflow, whose Schedule in Temporal keeps its times. */
 const NO_SCHEDULE: ScheduleSpec = { cron: '', timezone: 'UTC' }
 
 /** Workflows whose Schedule in Temporal is not up to date. The start makes it equal to the workflow. */

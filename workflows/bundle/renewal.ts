@@ -77,7 +77,7 @@ const used = () => {
   return Math.max(historyLength / LIMITS.events, historySize / LIMITS.bytes)
 }
 
-/** Of version 3, which repeats the calls that are still open after a look; versions 1 and 2 never continue as new. */
+/** Version 3 repeats the calls that are still open after a look; versions 1 and 2 never continue as new. */
 class EarlierRenewal implements Renewal {
   drain = false
   readonly look = '5 minutes'

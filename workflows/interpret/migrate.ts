@@ -100,17 +100,17 @@ function reachedObstacles(from: Program, to: Program, { node_id: id, ...row }: R
     return [{ code: 'node_moved', node_id: id, message, hint }]
   }
   if (!row.open) return []
-  const until = `wait until ${id} has ended, or keep its config`
+  const keep = (what: string) => `wait until ${id} has ended, or keep its ${what}`
   // The call is in the queue of its pool already.
   const [pool, other] = [from.nodes[id]?.pool ?? 'default', node.pool ?? 'default']
   if (pool !== other) {
     const message = `${has} in the worker pool ${pool}, and in the new version its pool is ${other}`
-    return [{ code: 'pool_changed', node_id: id, message, hint: until.replace('config', 'pool') }]
+    return [{ code: 'pool_changed', node_id: id, message, hint: keep('pool') }]
   }
   const effect = from.nodes[id]?.effect ?? node.effect
   if (effect === node.effect) return []
   const message = `${has}, and its effect is ${effect} in the version of the run and ${node.effect} in the new one`
-  return [{ code: 'effect_changed', node_id: id, message, hint: until }]
+  return [{ code: 'effect_changed', node_id: id, message, hint: keep('config') }]
 }
 
 const placeOf = (loops: string[]) =>

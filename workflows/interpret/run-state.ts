@@ -22,7 +22,7 @@ export interface RunState extends RunFacts {
   /** The open loops, and their open iterations. */
   loops: RunLoop[]
   iterations: RunIteration[]
-  /** Of a run that has ended. */
+  /** Why the run failed; null unless it has ended. */
   error: RunError | null
   /** The segment that was asked for, if it is recorded. */
   recorded: { answer: SegmentAnswer; happened: Happened[] } | null

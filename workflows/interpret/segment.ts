@@ -110,7 +110,7 @@ class Segment {
   /** The calls that may start. */
   private room = 0
   private readonly commands: Command[] = []
-  /** Of the commands of this segment's nodes as JSON. */
+  /** The length of the commands of this segment's nodes as JSON. */
   private commandCharacters = 0
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined

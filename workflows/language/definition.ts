@@ -45,7 +45,7 @@ export interface ScheduleSpec {
   every?: string
   /** Shifts the times of an interval. */
   offset?: string
-  /** Of `cron`. */
+  /** The time zone in which `cron` is read. */
   timezone: string
   /** Absent: runs may overlap, and of the times that an outage missed two are started at most. */
   overlap?: OverlapPolicy
