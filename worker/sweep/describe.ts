@@ -1,4 +1,5 @@
 import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client'
+import pLimit from 'p-limit'
 import type { Logger } from '../../db/process/log.ts'
 
 /** The time limit of one call to Temporal, so that a call that hangs does not delay the others. */
@@ -9,13 +10,9 @@ const CONCURRENT = 8
 export async function concurrently<Row>(
   rows: readonly Row[],
   work: (row: Row) => Promise<void>,
-  most = CONCURRENT,
 ): Promise<void> {
-  const waiting = [...rows].reverse()
-  const next = async () => {
-    for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) await work(row)
-  }
-  await Promise.all(Array.from({ length: most }, next))
+  const limit = pLimit(CONCURRENT)
+  await Promise.all(rows.map((row) => limit(work, row)))
 }
 
 /** What Temporal knows about a workflow. */
