@@ -18,7 +18,6 @@ import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
-import { EncryptionCodec } from './payload-codec.ts'
 import { PoolBacklog } from './pool-backlog.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
@@ -84,8 +83,6 @@ export async function createContext(config: WorkerConfig) {
     capacity,
     attributes,
     dataConverter,
-    codec:
-      config.PAYLOAD_KEY || config.PAYLOAD_KEYS_TO_OPEN.length > 0 ? new EncryptionCodec(keys) : undefined,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
     connectionOptions: temporalProfile().connectionOptions,

@@ -11,6 +11,7 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const context = await createContext(config)
   const stopping = new AbortController()
+  const [codec] = context.dataConverter.payloadCodecs ?? []
   const health = await serveHealth({
     db: context.db,
     log: context.log,
@@ -20,8 +21,8 @@ async function main(): Promise<void> {
     stopping: stopping.signal,
     metrics: context.metricsText,
     metricsToken: config.METRICS_TOKEN,
-    codec: context.codec && {
-      codec: context.codec,
+    codec: codec && {
+      codec,
       token: config.CODEC_TOKEN,
       uiOrigin: config.TEMPORAL_UI_URL && new URL(config.TEMPORAL_UI_URL).origin,
       log: context.log,
