@@ -35,6 +35,7 @@ export const shutdownLimitMs = (context: WorkerContext) => RELAY_MS + graceMs(co
 
 interface Connected {
   connection: NativeConnection
+  client: Client
   workers: Worker[]
   /** When Temporal's last loss was noticed. */
   lostAt: Date | null
@@ -107,7 +108,7 @@ async function createChecked(
     interceptors: { activity: [countActivities(context.metrics)] },
   }
   if (context.pool)
-    return { connection, lostAt, workers: [await createPoolWorker({ ...options, ...context.pool })] }
+    return { connection, client, lostAt, workers: [await createPoolWorker({ ...options, ...context.pool })] }
   const workers = await createWorkers({
     ...options,
     capacity: context.capacity,
@@ -117,7 +118,7 @@ async function createChecked(
     files: context.files,
     stackTraces: config.WORKFLOW_STACK_TRACES,
   })
-  return { connection, workers, lostAt }
+  return { connection, client, workers, lostAt }
 }
 
 /**
@@ -126,14 +127,13 @@ async function createChecked(
  */
 async function serveConnected(
   context: WorkerContext,
-  { connection, workers, lostAt }: Connected,
+  { connection, client, workers, lostAt }: Connected,
   health: Health,
   stopping: AbortSignal,
 ): Promise<void> {
-  const { db, log, config, pool, metrics, dataConverter } = context
+  const { db, log, config, pool, metrics } = context
   const namespace = config.TEMPORAL_NAMESPACE
   const taskQueue = config.TEMPORAL_TASK_QUEUE
-  const client = new Client({ connection, namespace, dataConverter })
   const relay = pool ? undefined : new Relay({ db, client, log, queues: queuesOf(context) })
   const sweep = pool ? undefined : new Sweep({ db, client, log, taskQueue, metrics })
   const presence =
