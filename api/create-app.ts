@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import { AppError } from '../db/model/errors.ts'
-import { isFromOperator, METRICS_TYPE } from '../db/process/metrics.ts'
+import { METRICS_TYPE } from '../db/process/metrics.ts'
+import { isFromOperator } from '../db/process/operator-request.ts'
 import { answersLink } from './app/link-page.ts'
 import { appRealm } from './app/realm.ts'
 import { appRoutes } from './app/route-table.ts'

@@ -4,7 +4,7 @@ import type { PayloadCodec } from '@temporalio/common'
 import proto from '@temporalio/proto'
 import { z } from 'zod'
 import type { Logger } from '../db/process/log.ts'
-import { isFromOperator } from '../db/process/metrics.ts'
+import { isFromOperator } from '../db/process/operator-request.ts'
 
 export interface CodecEndpoint {
   codec: PayloadCodec
