@@ -6,8 +6,9 @@ import { iterationPath, nodeKey } from '../../workflows/interpret/frames.ts'
 import type { LoopChange } from '../../workflows/interpret/rows.ts'
 import type { RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../../workflows/interpret/segment.ts'
-import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
+import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { LIMITS, type Limits } from '../../workflows/shared/run-limits.ts'
+import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { ID, runFacts } from './run-facts.ts'
 
 export const set = (id: string, more: Partial<NodeSpec> = {}): NodeSpec => ({
@@ -25,18 +26,10 @@ export const call = (id: string): NodeSpec => ({
 
 /** A run in memory: each segment continues from the rows of the earlier ones; it loads what the database would. */
 export function runOf(
-  definition: Pick<Definition, 'nodes'> & Partial<Definition>,
+  definition: PartialDefinition,
   options: { limits?: Partial<Limits>; msPerNode?: number } = {},
 ) {
-  const program = compile({
-    name: 'Test',
-    trigger: { type: 'manual' },
-    inputs: {},
-    edges: [],
-    outputs: {},
-    settings: {},
-    ...definition,
-  })
+  const program = compile(completeDefinition(definition))
   const limits = { ...LIMITS, ...options.limits }
   /** By key: a node's id, with the path of its iteration before it. */
   const rows = new Map<string, RunNode>()

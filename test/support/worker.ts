@@ -24,10 +24,10 @@ import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createPoolWorker, createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
-import type { Definition } from '../../workflows/language/definition.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
+import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { searchedLog } from './planted.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
@@ -164,20 +164,9 @@ export async function startWorker(
   }
 }
 
-/** A definition with the given nodes; what is not given is empty. */
-export type PartialDefinition = Partial<Definition> & Pick<Definition, 'nodes'>
-
 /** Saves a workflow; without a name it is "Test". */
 export function saveWorkflow(db: Database, organizationId: string, definition: PartialDefinition) {
-  const complete: Definition = {
-    name: 'Test',
-    trigger: { type: 'manual' },
-    inputs: {},
-    edges: [],
-    outputs: {},
-    settings: {},
-    ...definition,
-  }
+  const complete = completeDefinition(definition)
   return db.tenant(organizationId, testActor, (tx) =>
     createWorkflow(tx, {
       name: complete.name,

@@ -6,6 +6,7 @@ import { Sweep } from '../../worker/sweep.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../../workflows/bundle/protocol.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { forgetRun } from '../support/forget-run.ts'
+import { holdFor } from '../support/hold.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, edge, set } from '../support/nodes.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
@@ -82,20 +83,9 @@ describe('control requests that meet', function () {
 
   /** Holds the segments for which `matches`, until `release`. `reached` resolves with the first of them. */
   function hold(matches: (input: SegmentInput) => boolean) {
-    let reach = () => {}
-    let release = () => {}
-    const reached = new Promise<void>((resolve) => {
-      reach = resolve
-    })
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    gate = async (input) => {
-      if (!matches(input)) return
-      reach()
-      await released
-    }
-    return { reached, release: () => release() }
+    const held = holdFor(matches)
+    gate = held.pass
+    return held
   }
 
   it('a paused workflow whose task is repeated after the resume applies nothing any more', async () => {

@@ -4,8 +4,9 @@ import { cancelRun, endUnrecordedRun } from '../../db/runs/moves/ends.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
+import type { PartialDefinition } from '../support/definition.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { type PartialDefinition, queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
+import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
 const fail = { id: 'post', type: 'stop', title: 'Post', config: { status: 'failed', message: 'No.' } }
 

@@ -12,20 +12,15 @@ import { getWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import type { SegmentInput } from '../../workflows/bundle/protocol.ts'
 import type { Obstacle } from '../../workflows/interpret/migrate.ts'
-import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
+import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { completeDefinition, type PartialDefinition } from '../support/definition.ts'
+import { holdFor } from '../support/hold.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, each, edge, set } from '../support/nodes.ts'
 import { recordsOf } from '../support/records.ts'
-import {
-  nodeStatuses,
-  type PartialDefinition,
-  saveWorkflow,
-  startWorker,
-  type TestWorker,
-  untilRun,
-} from '../support/worker.ts'
+import { nodeStatuses, saveWorkflow, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const approve: NodeSpec = { id: 'ask', type: 'approval', config: { title: 'Go on?' } }
 
@@ -80,15 +75,7 @@ describe('runs that are migrated', function () {
 
   /** Saves the next version. @returns its number. */
   async function save(workflowId: string, definition: PartialDefinition): Promise<number> {
-    const complete: Definition = {
-      name: 'Test',
-      trigger: { type: 'manual' },
-      inputs: {},
-      edges: [],
-      outputs: {},
-      settings: {},
-      ...definition,
-    }
+    const complete = completeDefinition(definition)
     const content = { spec: null, definition: complete, program: compile(complete) }
     const saved = await tenant(async (tx) =>
       updateWorkflow(tx, await getWorkflow(tx, workflowId), { content }),
@@ -430,20 +417,9 @@ describe('runs that are migrated', function () {
 
   /** Holds the segments for which `matches`, until `release`. `reached` resolves with the first of them. */
   function hold(matches: (input: SegmentInput) => boolean) {
-    let reach = () => {}
-    let release = () => {}
-    const reached = new Promise<void>((resolve) => {
-      reach = resolve
-    })
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    gate = async (input) => {
-      if (!matches(input)) return
-      reach()
-      await released
-    }
-    return { reached, release: () => release() }
+    const held = holdFor(matches)
+    gate = held.pass
+    return held
   }
 
   it('run a segment that was held during the migration with the new version', async () => {

@@ -6,9 +6,10 @@ import { createRetry, prepareRetryOf, type RetryOptions } from '../../db/runs/re
 import { lockWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { testActor } from '../support/database.ts'
+import type { PartialDefinition } from '../support/definition.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { type PartialDefinition, queueRun, untilRun } from '../support/worker.ts'
+import { queueRun, untilRun } from '../support/worker.ts'
 
 const edge = (from: string, to: string, handle = 'success') => ({ from, handle, to })
 const node = (id: string, type: string, config: Record<string, unknown>) => ({ id, type, config })

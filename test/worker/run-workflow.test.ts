@@ -6,16 +6,10 @@ import { Sweep } from '../../worker/sweep.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
+import type { PartialDefinition } from '../support/definition.ts'
 import { edge, set } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
-import {
-  historyOf,
-  type PartialDefinition,
-  queueRun,
-  saveWorkflow,
-  testLog,
-  untilRun,
-} from '../support/worker.ts'
+import { historyOf, queueRun, saveWorkflow, testLog, untilRun } from '../support/worker.ts'
 
 const wait = (time: string): NodeSpec => ({ id: 'wait', type: 'delay', config: { for: time } })
 const start = (workflow: string, more: Record<string, unknown> = {}, id = 'child'): NodeSpec => ({

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { testActor } from '../support/database.ts'
+import type { PartialDefinition } from '../support/definition.ts'
 import { edge, set } from '../support/nodes.ts'
 import { recordStatements } from '../support/statements.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { nodeStatuses, type PartialDefinition, saveWorkflow, untilRun } from '../support/worker.ts'
+import { nodeStatuses, saveWorkflow, untilRun } from '../support/worker.ts'
 
 const write = (id: string, name: string) => ({
   id,

@@ -8,11 +8,12 @@ import { sendSignal } from '../../db/runs/signals.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { testActor } from '../support/database.ts'
+import type { PartialDefinition } from '../support/definition.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { until } from '../support/journey.ts'
 import { edge } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { type PartialDefinition, queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
+import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
 const node = (id: string, type: string, config: Record<string, unknown>): NodeSpec => ({ id, type, config })
 const each = (items: unknown, more: Record<string, unknown> = {}) =>
