@@ -8,7 +8,7 @@ import {
   previewBackfill,
 } from '../../db/runs/backfills.ts'
 import { FIRE_SOURCES, FIRE_STATUSES, type Fire, SKIP_REASONS } from '../../db/runs/fires.ts'
-import { getSchedule, type ScheduleView } from '../../db/runs/schedule-view.ts'
+import { getSchedule, type ScheduleView, SHOWN_FIRES } from '../../db/runs/schedule-view.ts'
 import { pauseSchedule, resumeSchedule } from '../../db/workflows/schedules.ts'
 import { CATCHUP_WINDOW, OVERLAP_POLICIES } from '../../workflows/language/definition.ts'
 import { localText, nextTimes } from '../../workflows/language/schedule-times.ts'
@@ -70,7 +70,9 @@ const schedule = z
       }),
     waiting: z.int().meta({ description: 'The number of times with the status `waiting`.' }),
     problem: triggerProblem,
-    fires: z.array(fire).meta({ description: 'The newest times of the last 30 days, at most 10.' }),
+    fires: z
+      .array(fire)
+      .meta({ description: `The newest times of the last 30 days, at most ${SHOWN_FIRES}.` }),
   })
   .meta({ id: 'Schedule' })
 

@@ -169,7 +169,7 @@ export async function listAtRest(
  * Whether it is time to compare the open workflows in Temporal with the runs: after a loss of Temporal, and as rarely as
  * sleeping runs are checked. @returns the database's time; undefined if it is not time.
  */
-export async function claimComparison(system: System, idle: string): Promise<Date | undefined> {
+export async function comparisonDue(system: System, idle: string): Promise<Date | undefined> {
   const { rows } = await system.raw<{ rows: { now: Date }[] }>(
     `select now() as now from sweep_state
      where compared_at is null or compared_at < lost_at or compared_at < now() - ${ASLEEP} * cast(? as interval)`,

@@ -17,7 +17,8 @@ export interface ScheduleView {
   fires: Fire[]
 }
 
-const SHOWN_FIRES = 10
+/** The newest times that a schedule shows. */
+export const SHOWN_FIRES = 10
 
 /**
  * The schedule of the active version; without one that of the newest version, which is inactive. Throws `not_found` for

@@ -1,4 +1,4 @@
-import { claimComparison, endComparison, listAtRest } from '../../db/runs/queue.ts'
+import { comparisonDue, endComparison, listAtRest } from '../../db/runs/queue.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import { workflowIdOf } from '../queues/runs.ts'
 import type { SweepDeps } from './deps.ts'
@@ -22,7 +22,7 @@ const PAGE = 1_000
  */
 export async function sweepOpenWorkflows(deps: SweepDeps, idle: string): Promise<OpenRuns | undefined> {
   const { db, client, log, taskQueue } = deps
-  const since = await claimComparison(db.system, idle)
+  const since = await comparisonDue(db.system, idle)
   if (!since) return undefined
   const ids = new Set<string>()
   const query = `ExecutionStatus = 'Running' AND WorkflowType = 'run' AND TaskQueue = '${taskQueue}'`
