@@ -1,7 +1,8 @@
 import { splitName } from '../../records/split-name.ts'
 import type { TargetKind } from '../types.ts'
-import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
+import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
+import { ofOnePerson } from './one-person.ts'
 import { saysOptOut } from './opt-out.ts'
 import { valueAt } from './path.ts'
 import { senderOf } from './senders/index.ts'
@@ -52,11 +53,13 @@ export function matchesOf(
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
   if (sender?.isPing?.(request)) return { ...known, isPing: true, best, tags, custom, warnings: [] }
-  const found = matchesIn(sender ? within(all, sender) : all, kind)
-  const firstIndexes = firstRecords(found)
+  const matches = matchesIn(sender ? within(all, sender) : all, kind)
+  const firstIndexes = firstRecords(matches)
+  const first = matches.filter(
+    ({ leaf: { entry } }) => !entry || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
+  )
+  const { found, ambiguous } = kind === 'contacts' ? ofOnePerson(first) : { found: first }
   for (const match of found) {
-    const { entry } = match.leaf
-    if (entry && (firstIndexes.get(entry.list) ?? entry.index) !== entry.index) continue
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
@@ -76,17 +79,21 @@ export function matchesOf(
   const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
+  if (ambiguous) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
-}
-
-export interface Match extends Guess {
-  leaf: Leaf
 }
 
 /** The score of what the sender is known to mean. */
 const KNOWN = 1_000
 
-const leafAt = (path: string, value: Leaf['value']): Leaf => ({ name: '', key: '', context: [], path, value })
+const leafAt = (path: string, value: Leaf['value']): Leaf => ({
+  name: '',
+  key: '',
+  context: [],
+  holder: '',
+  path,
+  value,
+})
 
 /** The values whose names the account's owner chose. */
 const within = (all: Leaf[], { guessIn = [] }: Sender) =>

@@ -1,6 +1,6 @@
 import type { MappingRule, TargetKind, Transform } from '../types.ts'
-import { type Match, matchesOf } from './automatic.ts'
-import { optionNamed } from './guess.ts'
+import { matchesOf } from './automatic.ts'
+import { type Match, optionNamed } from './guess.ts'
 import { leaves } from './leaves.ts'
 import { mapManually } from './manual.ts'
 import { textAt, valueAt } from './path.ts'
