@@ -198,7 +198,7 @@ function customFields(custom: Match[], sources: Record<string, string>): Record<
   for (const { field, leaf } of custom) {
     const name = field.slice('custom_fields.'.length)
     const before = values.get(name)
-    const isItem = leaf.path.endsWith(']')
+    const isItem = /\[\d+\]$/.test(leaf.path)
     values.set(
       name,
       before === undefined ? (isItem ? [leaf.value] : leaf.value) : [before, leaf.value].flat(),

@@ -1,6 +1,7 @@
 import { isObject } from '../../../../workflows/shared/is-object.ts'
 import { normalise, SUBJECT_WORDS, SYNONYMS } from '../../records/synonyms.ts'
 import { TEXT } from '../parse-body.ts'
+import { memberPath } from './path.ts'
 
 /** One scalar of a payload, with its name. */
 export interface Leaf {
@@ -69,16 +70,16 @@ export function leaves(payload: unknown): Leaf[] {
       for (const label of [...labels.map((one) => String(attributes[one])), name])
         walk(text, path, label, within)
       for (const [key, member] of Object.entries(attributes))
-        if (!labels.includes(key)) walk(member, path ? `${path}.${key}` : key, key, inner)
+        if (!labels.includes(key)) walk(member, memberPath(path, key), key, inner)
       return
     }
     const answer = path === '' ? undefined : answerOf(value, titles, name)
     if (answer) {
       for (const label of answer.labels)
-        walk(answer.value, `${path}${path ? '.' : ''}${answer.member}`, label, { ...within, isAnswer: true })
+        walk(answer.value, answer.members.reduce(memberPath, path), label, { ...within, isAnswer: true })
       return
     }
-    for (const [key, member] of Object.entries(value)) walk(member, path ? `${path}.${key}` : key, key, inner)
+    for (const [key, member] of Object.entries(value)) walk(member, memberPath(path, key), key, inner)
   }
 
   function isAnswer(value: Record<string, unknown>, name: string): boolean {
@@ -102,7 +103,7 @@ function answerOf(object: Record<string, unknown>, titles: Map<string, string>, 
     const chosen = object[type]
     const value = isObject(chosen) ? (chosen.label ?? chosen.labels ?? chosen.other) : chosen
     const labels = [field.title, titles.get(String(field.id)), field.ref, field.type].filter(isText)
-    return { member: type, value, labels }
+    return { members: [type], value, labels }
   }
   const member = VALUES.find((name) => object[name] !== undefined)
   if (!member || Object.keys(object).length > 12) return undefined
@@ -110,17 +111,17 @@ function answerOf(object: Record<string, unknown>, titles: Map<string, string>, 
   const named = LABELS.map((name) => object[name]).filter(isText)
   // HubSpot's `email: {value}` and Elementor's `fields[email][value]` are named by their key.
   const labels = [...named, ...(/^\d*$/.test(key) ? [] : [key])]
-  const { path, value } = unwrapped(member, object[member])
+  const { members, value } = unwrapped([member], object[member])
   const holdsValue = scalarOf(value) !== undefined || Array.isArray(value)
   return holdsValue && labels.length > 0
-    ? { member: path, value: chosen(value, object.options), labels }
+    ? { members, value: chosen(value, object.options), labels }
     : undefined
 }
 
 /** LinkedIn wraps an answer in objects of one member: `answerDetails: {textQuestionAnswer: {answer}}`. */
-function unwrapped(path: string, value: unknown): { path: string; value: unknown } {
-  const members = isObject(value) ? Object.entries(value) : []
-  return members.length === 1 ? unwrapped(`${path}.${members[0]![0]}`, members[0]![1]) : { path, value }
+function unwrapped(members: string[], value: unknown): { members: string[]; value: unknown } {
+  const [only, ...others] = isObject(value) ? Object.entries(value) : []
+  return only && others.length === 0 ? unwrapped([...members, only[0]], only[1]) : { members, value }
 }
 
 /** Tally sends the ids of the chosen options, and the options: the texts of those that were chosen. */
