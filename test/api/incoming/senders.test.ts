@@ -298,6 +298,18 @@ describe('guesses from unknown senders', () => {
       assert.deepEqual(read({ answers: [{ question, answer: 'Yes' }] }).fields, {}, question)
   })
 
+  it('understand time zones by city and as Rails names them', () => {
+    for (const [said, zone] of [
+      ['Berlin', 'Europe/Berlin'],
+      ['new york', 'America/New_York'],
+      ['Eastern Time (US & Canada)', 'America/New_York'],
+      ['Bern', 'Europe/Zurich'],
+      ['Asia/Tokyo', 'Asia/Tokyo'],
+      ['constructor', 'constructor'],
+    ])
+      assert.equal(read({ ...ada, time_zone: said }).fields.timezone, zone, said)
+  })
+
   it('list what was not taken, for rules too', () => {
     assert.deepEqual(read({ ...ada, shoe: { size: 9, colour: '' } }).unmapped, ['shoe.size'])
     assert.equal(read(ada).unmapped, undefined)

@@ -8,6 +8,7 @@ import { valueAt } from './path.ts'
 import { senderOf } from './senders/index.ts'
 import type { KnownPaths, Sender, SenderRequest } from './senders/types.ts'
 import { customFieldOf, fieldOf, typed } from './targets.ts'
+import { zoneNamed } from './time-zone.ts'
 import type { Mapped } from './types.ts'
 
 /**
@@ -211,6 +212,7 @@ function customFields(custom: Match[], sources: Record<string, string>): Record<
 /** Text as the type of its field. The names of options are compared as names of fields are. */
 function guessed(text: string, name: string, kind: TargetKind): unknown {
   const field = fieldOf(name, kind)
+  if (field?.type === 'timezone') return zoneNamed(text)
   if (field?.type !== 'enum') return typed(text, field)
   return optionNamed(text, field.values!) ?? text
 }
