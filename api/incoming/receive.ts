@@ -173,7 +173,7 @@ async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedPayload> {
 
 /** The answer to a request that its sender makes when the webhook is set up; undefined for any other. */
 async function answerSetUp(call: Call, { payload, mapped }: MappedPayload): Promise<object | undefined> {
-  if (mapped.isPing) return writtenNothing(call, `ping of ${mapped.sender}`)
+  if (mapped.skip) return writtenNothing(call, mapped.skip)
   const challenge = call.webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
   if (challenge === undefined) return undefined
   await logSetUp(call, 'challenge: nothing was written')

@@ -105,13 +105,55 @@ describe('the payloads of common senders', () => {
   })
 
   it('pings are recognised', () => {
-    for (const name of ['github-ping.json', 'intercom-ping.json']) assert.equal(read(name).isPing, true, name)
+    for (const name of ['github-ping.json', 'intercom-ping.json'])
+      assert.match(read(name).skip!, /^ping of /, name)
     const woo = mapPayload(
       { webhook_id: '5' },
       { field_mapping: { mode: 'automatic' }, kind: 'contacts' },
       { 'user-agent': 'WooCommerce/9.4.3 Hookshot (WordPress/6.7.1)' },
     )
-    assert.equal(woo.isPing, true)
+    assert.equal(woo.skip, 'ping of WooCommerce')
+  })
+
+  it('a notification without the data of a record is none', () => {
+    for (const [sender, payload] of [
+      [
+        'Meta',
+        {
+          object: 'page',
+          entry: [
+            {
+              id: '1',
+              time: 1,
+              changes: [{ field: 'leadgen', value: { leadgen_id: '4', page_id: '1', form_id: '5' } }],
+            },
+          ],
+        },
+      ],
+      [
+        'LinkedIn',
+        { type: 'LEAD_ACTION', leadGenFormResponse: 'urn:li:leadGenFormResponse:1-5', leadAction: 'CREATED' },
+      ],
+      [
+        'HubSpot',
+        {
+          eventId: 1,
+          subscriptionId: 2,
+          portalId: 3,
+          subscriptionType: 'contact.creation',
+          objectId: 4,
+          attemptNumber: 0,
+        },
+      ],
+      [
+        'Twilio',
+        { MessageSid: 'SM1', AccountSid: 'AC1', From: '+442079460000', To: '+12025550143', Body: 'Hi' },
+      ],
+    ] as const)
+      assert.equal(
+        mapPayload(payload, { field_mapping: { mode: 'automatic' }, kind: 'contacts' }).skip,
+        `notification of ${sender} without the data of a record`,
+      )
   })
 })
 

@@ -23,9 +23,9 @@ export function mapAutomatically(
   headers: SenderRequest['headers'] = {},
   all: Leaf[] = leaves(payload),
 ): Mapped {
-  const { sender, isPing, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
+  const { sender, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
   const known = sender ? { sender } : {}
-  if (isPing) return { fields: {}, sources: {}, ...known, isPing }
+  if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
   return { ...assemble(best, tags, custom, kind), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
@@ -33,7 +33,8 @@ export function mapAutomatically(
 export interface Matches {
   /** The name of the known sender. */
   sender?: string
-  isPing?: true
+  /** Why there is nothing to take. */
+  skip?: string
   /** By field, also `full_name`. */
   best: Map<string, Match>
   tags: Match[]
@@ -53,7 +54,8 @@ export function matchesOf(
   const tags: Match[] = []
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
-  if (sender?.isPing?.(request)) return { ...known, isPing: true, best, tags, custom, warnings: [] }
+  const skip = sender && skipped(sender, request)
+  if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
   const matches = matchesIn(sender ? within(all, sender) : all, kind)
   const firstIndexes = firstRecords(matches)
   const first = matches.filter(
@@ -82,6 +84,13 @@ export function matchesOf(
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
   if (ambiguous) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
+}
+
+function skipped(sender: Sender, request: SenderRequest): string | undefined {
+  if (sender.isPing?.(request)) return `ping of ${sender.name}`
+  return sender.isNotice?.(request)
+    ? `notification of ${sender.name} without the data of a record`
+    : undefined
 }
 
 /** The score of what the sender is known to mean. */

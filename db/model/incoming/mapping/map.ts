@@ -23,8 +23,8 @@ export function mapPayload(
     mapping.mode === 'manual'
       ? mapManually(payload, mapping.rules, kind)
       : mapAutomatically(payload, kind, headers, all)
-  const mapped = found.isPing ? found : withKeyAt(payload, found, deduplication)
-  return { ...truncateNote(mapped), ...(mapped.isPing ? {} : unmappedOf(all, mapping, mapped)) }
+  const mapped = found.skip ? found : withKeyAt(payload, found, deduplication)
+  return { ...truncateNote(mapped), ...(mapped.skip ? {} : unmappedOf(all, mapping, mapped)) }
 }
 
 /** Truncates a note that is too long, instead of refusing the payload. */

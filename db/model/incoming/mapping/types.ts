@@ -10,8 +10,8 @@ export interface Mapped {
   sources: Record<string, string>
   /** The known sender of the payload. */
   sender?: string
-  /** The sender's set-up request, which writes nothing. */
-  isPing?: true
+  /** Why the request has nothing to write: `ping of GitHub`. */
+  skip?: string
   /** The paths that were not taken, for the log and the test; `unmapped_more` is the number of those not listed. */
   unmapped?: string[]
   unmapped_more?: number

@@ -3,9 +3,12 @@ import { github } from './github.ts'
 import { hubspot } from './hubspot.ts'
 import { intercom } from './intercom.ts'
 import { jotform } from './jotform.ts'
+import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
+import { meta } from './meta.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
 import { stripe, stripeCustomer } from './stripe.ts'
+import { twilio } from './twilio.ts'
 import { typeform } from './typeform.ts'
 import type { Sender, SenderRequest } from './types.ts'
 import { woocommerce } from './woocommerce.ts'
@@ -24,6 +27,9 @@ const senders: Sender[] = [
   typeform,
   calendly,
   hubspot,
+  linkedin,
+  meta,
+  twilio,
 ]
 
 /** The headers by which senders are recognised. None is a secret, except signatures, of which only the name counts. */
@@ -36,6 +42,7 @@ const HEADERS = [
   'x-hubspot-signature-v3',
   'calendly-webhook-signature',
   'stripe-signature',
+  'x-twilio-signature',
 ]
 
 export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['headers'] =>

@@ -1,0 +1,12 @@
+import type { Sender } from './types.ts'
+
+/** Messages and calls: a number, but no person. https://www.twilio.com/docs/messaging/guides/webhook-request */
+export const twilio: Sender = {
+  name: 'Twilio',
+  matches: ({ headers, payload }) =>
+    headers['x-twilio-signature'] !== undefined ||
+    (typeof payload.AccountSid === 'string' &&
+      (payload.MessageSid !== undefined || payload.CallSid !== undefined)),
+  isNotice: () => true,
+  fields: {},
+}
