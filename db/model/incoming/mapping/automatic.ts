@@ -123,7 +123,7 @@ function knownIn(payload: unknown, paths: KnownPaths): Match[] {
   })
 }
 
-function matchesIn(all: Leaf[], kind: TargetKind): Match[] {
+export function matchesIn(all: Leaf[], kind: TargetKind): Match[] {
   const guess = guesser(all, kind)
   const mayOptOut = fieldOf('do_not_contact', kind) !== undefined
   return all.flatMap((leaf) => {
@@ -146,7 +146,15 @@ function customTarget({ key, context }: Leaf, kind: TargetKind): string | undefi
 }
 
 /** Identifying fields: a list in which two entries have the same one is a list of records. */
-const IDENTITY = new Set(['email', 'full_name', 'first_name', 'last_name', 'name', 'title', 'external_id'])
+export const IDENTITY = new Set([
+  'email',
+  'full_name',
+  'first_name',
+  'last_name',
+  'name',
+  'title',
+  'external_id',
+])
 
 /** The index of the first record in each list of records: the result must not mix several records. */
 function firstRecords(matches: Match[]): Map<string, number> {

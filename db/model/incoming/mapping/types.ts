@@ -8,6 +8,8 @@ export interface Mapped {
   note?: string
   /** Target → path in the payload, for the log and the test. */
   sources: Record<string, string>
+  /** The id by which the known sender repeats a delivery, where the body has one. */
+  deliveryId?: string
   /** The known sender of the payload. */
   sender?: string
   /** Why the request has nothing to write: `ping of GitHub`. */

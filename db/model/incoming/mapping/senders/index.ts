@@ -6,6 +6,8 @@ import { jotform } from './jotform.ts'
 import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
 import { meta } from './meta.ts'
+import { segment } from './segment.ts'
+import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
 import { stripe, stripeCustomer } from './stripe.ts'
 import { twilio } from './twilio.ts'
@@ -26,6 +28,8 @@ const senders: Sender[] = [
   stripe,
   typeform,
   calendly,
+  segment,
+  sendgrid,
   hubspot,
   linkedin,
   meta,
@@ -52,6 +56,13 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
       /signature/.test(name) ? '' : String(headers[name]),
     ]),
   )
+
+/** The id of a delivery in the body, with the name of its sender. */
+export function deliveryIdOf(request: SenderRequest): string | undefined {
+  const sender = senderOf(request)
+  const id = sender?.deliveryId?.(request)
+  return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
+}
 
 export const senderOf = (request: SenderRequest): Sender | undefined =>
   senders.find((sender) => sender.matches(request))

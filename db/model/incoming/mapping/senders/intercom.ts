@@ -9,6 +9,7 @@ const of = (...names: string[]) => PERSONS.flatMap((person) => names.map((name) 
 export const intercom: Sender = {
   name: 'Intercom',
   matches: ({ payload }) => payload.type === 'notification_event' && Object.hasOwn(payload, 'topic'),
+  deliveryId: ({ payload }) => payload.id,
   isPing: ({ payload }) => payload.topic === 'ping',
   optsOut: ({ payload }) =>
     payload.topic === 'contact.unsubscribed' ||

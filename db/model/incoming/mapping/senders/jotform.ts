@@ -4,6 +4,7 @@ import type { Sender } from './types.ts'
 export const jotform: Sender = {
   name: 'Jotform',
   matches: ({ payload }) => payload.formID !== undefined && payload.rawRequest !== undefined,
+  deliveryId: ({ payload }) => payload.submissionID,
   fields: {},
   guessIn: ['rawRequest'],
 }

@@ -7,6 +7,7 @@ export const twilio: Sender = {
     headers['x-twilio-signature'] !== undefined ||
     (typeof payload.AccountSid === 'string' &&
       (payload.MessageSid !== undefined || payload.CallSid !== undefined)),
+  deliveryId: ({ payload }) => payload.MessageSid ?? payload.CallSid,
   isNotice: () => true,
   fields: {},
 }

@@ -5,6 +5,7 @@ import type { Sender } from './types.ts'
 export const typeform: Sender = {
   name: 'Typeform',
   matches: ({ payload }) => Array.isArray(valueAt(payload, 'form_response.answers')),
+  deliveryId: ({ payload }) => payload.event_id,
   fields: {},
   guessIn: ['form_response.answers', 'form_response.hidden'],
 }

@@ -16,6 +16,8 @@ export interface Sender {
   matches(request: SenderRequest): boolean
   /** The request that the sender makes when the webhook is set up. */
   isPing?(request: SenderRequest): boolean
+  /** The id of the delivery, or of the item of a batch, which a retry repeats. */
+  deliveryId?(request: SenderRequest): unknown
   /** A request that names a record of the sender, without its data. */
   isNotice?(request: SenderRequest): boolean
   /** Whether the person of the payload must not be contacted any more. */
