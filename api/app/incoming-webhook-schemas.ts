@@ -35,7 +35,7 @@ const verification = z
   .meta({
     id: 'Verification',
     description:
-      'How requests are verified: by the secret in the header `X-Webhook-Secret` (`secret`), in the URL (`token`: `?token=…` or a last segment of the path) or as the password of HTTP basic (`basic`), or by a signature of the raw body. `hubspot` signs the URL too: it needs PUBLIC_URL to be the address that HubSpot calls.',
+      'How requests are verified: by the secret in the header `X-Webhook-Secret` (`secret`), in the URL (`token`: `?token=…` or a last segment of the path) or as the password of HTTP basic (`basic`), or by a signature of the raw body. `hubspot` and `twilio` sign the URL too: they need PUBLIC_URL to be the address that the sender calls. The secret of `sendgrid` is its public key.',
   })
 
 /** A list, or text with one entry per line. */
