@@ -364,6 +364,7 @@ describe('the example responses of the document', function () {
 
   async function incoming(workflow_id: string) {
     await example('listIncomingWebhooks', { query: '?limit=1' })
+    await example('listIncomingWebhookSenders')
     const { id, secret } = await example('createIncomingWebhook')
     const params = { webhook_id: id }
     await example('getIncomingWebhook', { params })

@@ -67,7 +67,7 @@ export function matchesOf(
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  for (const match of sender ? knownIn(payload, sender.fields[kind] ?? {}) : []) {
+  for (const match of sender ? knownIn(payload, sender.fields?.[kind] ?? {}) : []) {
     if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }

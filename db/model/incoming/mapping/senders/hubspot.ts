@@ -8,6 +8,8 @@ const isEvent = ({ subscriptionType, portalId, objectId }: Payload) =>
 /** Objects with `properties`, each a value or `{value}`. Their names are those of the account, so they are guessed. */
 export const hubspot: Sender = {
   name: 'HubSpot',
+  documentation: 'https://developers.hubspot.com/docs/api-reference/webhooks-webhooks-v3/guide',
+  verification: { type: 'hubspot' },
   matches: ({ headers, payload }) =>
     (headers['x-hubspot-signature-v3'] ?? headers['x-hubspot-signature']) !== undefined ||
     isEvent(payload) ||

@@ -5,6 +5,8 @@ const of = (name: string) => [`traits.${name}`, `context.traits.${name}`]
 /** Persons and what they did, alone or in batches. https://segment.com/docs/connections/spec/identify/ */
 export const segment: Sender = {
   name: 'Segment',
+  documentation: 'https://www.twilio.com/docs/segment/connections/destinations/catalog/webhooks',
+  verification: { type: 'token' },
   matches: ({ payload }) =>
     typeof payload.messageId === 'string' &&
     ['identify', 'track', 'page', 'screen', 'group', 'alias'].includes(String(payload.type)),

@@ -8,6 +8,8 @@ const inAddresses = (name: string) => ADDRESSES.map((path) => `${path}.${name}`)
 /** Customers, and orders with their customer. `state` is that of the account, not of an address. */
 export const shopify: Sender = {
   name: 'Shopify',
+  documentation: 'https://shopify.dev/docs/apps/build/webhooks/subscribe/https',
+  verification: { type: 'shopify' },
   matches: ({ headers, payload }) =>
     headers['x-shopify-topic'] !== undefined ||
     typeof payload.admin_graphql_api_id === 'string' ||
@@ -48,11 +50,11 @@ export const shopify: Sender = {
 export const shopifyCustomer: Sender = {
   ...shopify,
   matches: (request) =>
-    shopify.matches(request) &&
+    shopify.matches!(request) &&
     (request.headers['x-shopify-topic']?.startsWith('customers/') ??
       request.payload.verified_email !== undefined),
   fields: {
-    contacts: { ...shopify.fields.contacts, tags: ['tags'], note_content: ['note'] },
-    companies: shopify.fields.companies!,
+    contacts: { ...shopify.fields?.contacts, tags: ['tags'], note_content: ['note'] },
+    companies: shopify.fields?.companies!,
   },
 }

@@ -36,6 +36,8 @@ const organization = (of: (name: string) => string[]): KnownPaths => ({
 /** Events. Amounts are in the smallest unit of the currency, so a deal needs a rule with a conversion. */
 export const stripe: Sender = {
   name: 'Stripe',
+  documentation: 'https://docs.stripe.com/webhooks',
+  verification: { type: 'stripe' },
   matches: ({ headers, payload }) =>
     headers['stripe-signature'] !== undefined ||
     (payload.object === 'event' &&
@@ -50,6 +52,6 @@ const ofCustomer = (name: string) => [`${OBJECT}.${name}`]
 export const stripeCustomer: Sender = {
   ...stripe,
   matches: (request) =>
-    stripe.matches(request) && valueAt(request.payload, `${OBJECT}.object`) === 'customer',
+    stripe.matches!(request) && valueAt(request.payload, `${OBJECT}.object`) === 'customer',
   fields: { contacts: person(ofCustomer), companies: organization(ofCustomer) },
 }

@@ -3,6 +3,8 @@ import type { Sender } from './types.ts'
 /** Messages and calls: a number, but no person. https://www.twilio.com/docs/messaging/guides/webhook-request */
 export const twilio: Sender = {
   name: 'Twilio',
+  documentation: 'https://www.twilio.com/docs/usage/security',
+  verification: { type: 'twilio' },
   matches: ({ headers, payload }) =>
     headers['x-twilio-signature'] !== undefined ||
     (typeof payload.AccountSid === 'string' &&
