@@ -6,7 +6,7 @@ const ADDRESSES = ['default_address', 'customer.default_address', 'billing_addre
 const inAddresses = (name: string) => ADDRESSES.map((path) => `${path}.${name}`)
 
 /** Customers, and orders with their customer. `state` is that of the account, not of an address. */
-export const shopify: Sender = {
+export const shopify = {
   name: 'Shopify',
   documentation: 'https://shopify.dev/docs/apps/build/webhooks/subscribe/https',
   verification: { type: 'shopify' },
@@ -44,17 +44,17 @@ export const shopify: Sender = {
       company_name: inAddresses('company'),
     },
   },
-}
+} satisfies Sender
 
 /** The customer as the payload itself. */
 export const shopifyCustomer: Sender = {
   ...shopify,
   matches: (request) =>
-    shopify.matches!(request) &&
+    shopify.matches(request) &&
     (request.headers['x-shopify-topic']?.startsWith('customers/') ??
       request.payload.verified_email !== undefined),
   fields: {
-    contacts: { ...shopify.fields?.contacts, tags: ['tags'], note_content: ['note'] },
-    companies: shopify.fields?.companies!,
+    contacts: { ...shopify.fields.contacts, tags: ['tags'], note_content: ['note'] },
+    companies: shopify.fields.companies,
   },
 }

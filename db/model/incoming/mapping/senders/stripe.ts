@@ -34,7 +34,7 @@ const organization = (of: (name: string) => string[]): KnownPaths => ({
 })
 
 /** Events. Amounts are in the smallest unit of the currency, so a deal needs a rule with a conversion. */
-export const stripe: Sender = {
+export const stripe = {
   name: 'Stripe',
   documentation: 'https://docs.stripe.com/webhooks',
   verification: { type: 'stripe' },
@@ -44,7 +44,7 @@ export const stripe: Sender = {
       typeof payload.type === 'string' &&
       Object.hasOwn(Object(payload.data), 'object')),
   fields: { contacts: person(ofOthers), companies: organization(ofOthers) },
-}
+} satisfies Sender
 
 const ofCustomer = (name: string) => [`${OBJECT}.${name}`]
 
@@ -52,6 +52,6 @@ const ofCustomer = (name: string) => [`${OBJECT}.${name}`]
 export const stripeCustomer: Sender = {
   ...stripe,
   matches: (request) =>
-    stripe.matches!(request) && valueAt(request.payload, `${OBJECT}.object`) === 'customer',
+    stripe.matches(request) && valueAt(request.payload, `${OBJECT}.object`) === 'customer',
   fields: { contacts: person(ofCustomer), companies: organization(ofCustomer) },
 }
