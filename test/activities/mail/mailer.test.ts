@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
-import { createMailer } from '../../../activities/mail/mailer.ts'
+import { createMailer, type OpenedMail } from '../../../activities/mail/mailer.ts'
 import type { MailMessage } from '../../../workflows/effects/mail.ts'
 import type { NodeError } from '../../../workflows/language/node-error.ts'
 import { parseMailbox } from '../../../workflows/shared/mailbox.ts'
@@ -35,7 +35,7 @@ describe('the mailer', () => {
   })
 
   const mailer = (SMTP_URL = open.url) => createMailer({ SMTP_URL, MAIL_FROM })!
-  const send = (message: MailMessage, url?: string) => mailer(url).send(message, NEVER)
+  const send = (message: OpenedMail, url?: string) => mailer(url).send(message, NEVER)
   const login = `${encodeURIComponent(SMTP_USER)}:${encodeURIComponent(SMTP_PASSWORD)}`
 
   it('sends both alternatives to all recipients, and does not show the hidden ones', async () => {

@@ -96,6 +96,12 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
           const chat = request.url.endsWith('/chat/completions') ? { status: 200, body: CHAT } : {}
           return { ...answer, ...chat, ...http }
         },
+        async fetchFile(request, { takes, name = 'invoice.pdf' }) {
+          requests.push(request)
+          const response = { ...answer, ...http }
+          const file = { file_id: ID, name, content_type: 'application/pdf', size: 7 }
+          return { ...response, file: takes(response.status) ? file : null }
+        },
       },
     },
   }
