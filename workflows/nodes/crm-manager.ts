@@ -85,7 +85,7 @@ export const crmManager = defineNode({
     'database',
   ],
   description:
-    'Creates, reads, searches, updates, deletes and links records, and attaches files to them. The output of create, get and update is the record; of upsert `{record, created}`; of search, list_related and list_files `{data, has_more}`; of attach_file the file. Each related record holds the properties of its link in `association`.',
+    'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search, list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   effects: ['records'],
   config: operations,
