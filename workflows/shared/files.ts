@@ -21,10 +21,7 @@ export const fileReference = z.strictObject({
 export const FILE_NAME_RULE = `must have 1 to ${FILES.name} characters, without slashes, control characters and spaces around it`
 
 /** A file in the config of a node: what another node has returned. */
-export const givenFile = z.object(
-  { file_id: z.uuid() },
-  'must be the reference of a file, such as "{{ nodes.<id>.output.file }}"',
-)
+export const givenFile = z.object({ file_id: z.uuid() })
 
 /** Whether a name is safe in the header of a mail or a download, and as the name of a file on any system. */
 export const isFileName = (name: string): boolean =>
