@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { S3ClientConfig, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '../../model/config-error.ts'
 import type { FileStorage } from './storage.ts'
@@ -32,12 +33,18 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: 5_000, requestTimeout: 30_000 },
+    // The errors are logged where they are handled.
+    logger: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
   })
   const put = async (Key: string, content: AsyncIterable<Buffer>) => {
     const spooled = await spool(content)
     try {
-      const Body = spooled.read()
-      await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength: spooled.bytes }))
+      // The SDK repeats no request whose body is a stream.
+      await attempted(() =>
+        client.send(
+          new PutObjectCommand({ Bucket, Key, Body: spooled.read(), ContentLength: spooled.bytes }),
+        ),
+      )
     } finally {
       await spooled.close()
     }
@@ -73,6 +80,22 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
 }
 
 const NO_CREDENTIALS = 'CredentialsProviderError'
+
+const ATTEMPTS = 3
+
+/** Repeats a request after an error of the server or of the connection. */
+async function attempted(request: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await request()
+      return
+    } catch (error) {
+      const status = (error as S3ServiceException).$metadata?.httpStatusCode ?? 500
+      if (attempt === ATTEMPTS || (status < 500 && status !== 429)) throw error
+      await pause(100 * 2 ** attempt)
+    }
+  }
+}
 
 /**
  * Writes a content into a temporary file that has no name any more, so that nothing is left of it when the process dies.
