@@ -60,13 +60,13 @@ export async function createKey(
 
 /**
  * `env` replaces environment variables of the API; `log` is where its log goes, by default a search for secrets;
- * `storage` keeps its files, by default in a folder.
+ * `storage` keeps its files, by default in a folder; null: none.
  */
 export async function startApi(
   db: TestDatabase,
   env: Record<string, string> = {},
   log?: DestinationStream,
-  storage: FileStorage = diskStorage(filesOf(db)),
+  storage: FileStorage | null = diskStorage(filesOf(db)),
 ): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
@@ -82,7 +82,7 @@ export async function startApi(
     db,
     log: logger,
     secretsKey,
-    files: new FileStore({ storage, keys: secretsKey, log: logger }),
+    files: new FileStore({ storage: storage ?? undefined, keys: secretsKey, log: logger }),
     runEnds,
     knownWorkflows: new KnownWorkflows(),
     compute,

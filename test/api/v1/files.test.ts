@@ -4,8 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { FILES } from '../../../workflows/shared/limits.ts'
-import { createKey } from '../../support/api.ts'
+import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, filesOf } from '../../support/database.ts'
+import { type S3, startS3 } from '../../support/s3.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const PDF = 'application/pdf'
@@ -254,5 +255,46 @@ describe('the limits of files', () => {
     const answers = await Promise.all(['1', '2', '3', '4', '5'].map(send))
     equal(answers.filter(({ status }) => status === 201).length, 2)
     equal(await used(), 200_000)
+  })
+})
+
+describe('a storage of files that is away', () => {
+  const suite = withApi()
+  let s3: S3
+  let api: TestApi
+  before(async () => {
+    s3 = await startS3()
+    api = await startApi(suite.db, {}, undefined, await s3.storage())
+  })
+  after(() => api.close())
+
+  it('is answered with 503, and what was accepted before is there', async () => {
+    const { body } = await api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada' } })
+    const files = `/v1/objects/contacts/${body.id}/files`
+    const upload = () =>
+      api.request('POST', `${files}?name=x.txt`, { body: 'x', headers: { 'Content-Type': 'text/plain' } })
+    const { body: file } = await upload()
+    equal((await api.request('GET', `/v1/files/${file.id}`)).body, 'x')
+    await s3.stop()
+    for (const answer of [await upload(), await api.request('GET', `/v1/files/${file.id}`)]) {
+      equal(answer.status, 503)
+      equal(answer.body.error.message, 'the storage of files is not available: try again')
+      equal(answer.headers.get('retry-after'), '5')
+    }
+    deepEqual((await api.request('GET', files)).body.data, [file])
+    equal(await suite.db.system('files').where({ status: 'uploading' }).first(), undefined)
+  })
+
+  it('is no storage: the settings are named', async () => {
+    const { body } = await suite.api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada' } })
+    const none = await startApi(suite.db, {}, undefined, null)
+    const answer = await none.request('POST', `/v1/objects/contacts/${body.id}/files?name=x.txt`, {
+      body: 'x',
+      headers: { 'Content-Type': 'text/plain' },
+      key: suite.api.key,
+    })
+    await none.close()
+    equal(answer.status, 409)
+    match(answer.body.error.message, /neither FILES_DIR nor FILES_S3_BUCKET/)
   })
 })
