@@ -4,10 +4,12 @@ import { existsSync, readdirSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { createHttp } from '../../activities/http/client.ts'
+import type { FileStorage } from '../../db/process/storage/storage.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, filesOf } from '../support/database.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 import { purgeAll } from '../support/purge.ts'
+import { type S3, startS3 } from '../support/s3.ts'
 import { withMails } from '../support/with-mails.ts'
 import { historyOf, queueRun, untilRun } from '../support/worker.ts'
 
@@ -264,5 +266,61 @@ describe('files in workflows', () => {
     equal(await db.system('files').where({ id: file_id }).first(), undefined)
     for (;;) if (!(await db.system('deleted_files').where({ id: file_id }).first())) break
     ok(!readdirSync(filesOf(db), { recursive: true }).some((path) => String(path).endsWith(file_id)))
+  })
+})
+
+describe('files in workflows, in S3', () => {
+  let s3: S3
+  let storage: FileStorage
+  let server: HttpServer
+  before(async () => {
+    s3 = await startS3()
+    storage = await s3.storage()
+    server = await startHttpServer((_, response) => response.writeHead(200).end(randomBytes(300_000)))
+  })
+  const client = createHttp({ allow: ['127.0.0.0/8'] })
+  const suite = withMails(undefined, () => ({ http: client.call, storage }))
+  after(async () => {
+    await server.close()
+    await client.close()
+  })
+  const send: NodeSpec = {
+    id: 'send',
+    type: 'send_email',
+    config: {
+      to: 'ada@example.com',
+      subject: 'Invoice',
+      text: 'Attached.',
+      attachments: [{ file_id: '{{ inputs.file }}' }],
+    },
+    retry: { max_attempts: 2, initial_interval: '10ms' },
+  }
+  const run = async (node: NodeSpec, inputs: Record<string, unknown> = {}) => {
+    const { db, api } = suite
+    const id = await queueRun(db, api.organizationId, { nodes: [node] }, inputs)
+    const { status, error } = await untilRun(db, id)
+    const row = await db.system('run_nodes').where({ run_id: id }).first()
+    return { status, error, attempts: row.attempt, output: row.output }
+  }
+
+  it('are received and mailed; while it is away, the nodes are retried and say so', async () => {
+    const fetched: NodeSpec = {
+      id: 'fetch',
+      type: 'api_request',
+      config: { url: `${server.url}/a.bin`, response: 'file' },
+      retry: { max_attempts: 2, initial_interval: '10ms' },
+    }
+    const { output } = await run(fetched)
+    const inputs = { file: output.file.file_id }
+    equal((await run(send, inputs)).status, 'completed')
+    match(suite.smtp.received[0]!.text, /filename=a\.bin/)
+    suite.smtp.behave()
+    await s3.stop()
+    for (const node of [fetched, send]) {
+      const { status, error, attempts } = await run(node, inputs)
+      deepEqual([status, error?.code, attempts], ['failed', 'unavailable', 2])
+      match(error!.message, /the storage of files is not available/)
+    }
+    equal(suite.smtp.received.length, 0)
   })
 })
