@@ -207,7 +207,8 @@ function answerFile(ctx: Koa.Context, type: string, { name, content, is }: FileA
     ctx.res.setHeader('Content-Security-Policy', "sandbox; default-src 'none'")
   }
   ctx.res.setHeader('Content-Disposition', attachment(name))
-  ctx.body = Readable.from(content)
+  // Koa destroys it when the response ends, however it ends.
+  ctx.body = content instanceof Readable ? content : Readable.from(content)
 }
 
 /** RFC 6266: the name in ASCII for old clients, and the whole one. */

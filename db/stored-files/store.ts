@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { v7 as uuidv7 } from 'uuid'
 import { AppError, invalid } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -66,8 +67,14 @@ export class FileStore {
     }
   }
 
-  /** The content of a file, opened as it is read. Throws `unavailable`, `not_found` if the storage has lost it. */
-  async read(organizationId: string, { id, key_sealed }: Pick<FileRow, 'id' | 'key_sealed'>) {
+  /**
+   * The content of a file, opened as it is read; the caller reads or destroys it. Throws `unavailable`, `not_found` if
+   * the storage has lost it.
+   */
+  async read(
+    organizationId: string,
+    { id, key_sealed }: Pick<FileRow, 'id' | 'key_sealed'>,
+  ): Promise<Readable> {
     const storage = this.required()
     const owner = ownerOfFile(organizationId, id)
     const key = this.opened(key_sealed, owner)
@@ -80,7 +87,10 @@ export class FileStore {
         hint: 'the api and all workers need the same FILES_DIR or FILES_S3_BUCKET',
       })
     }
-    return openStream(key, Buffer.from(owner), sealed)
+    const content = Readable.from(openStream(key, Buffer.from(owner), sealed))
+    // Also where nobody has begun to read it.
+    content.once('close', () => sealed.destroy())
+    return content
   }
 
   private opened(key_sealed: string, owner: string): Buffer {

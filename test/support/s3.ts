@@ -15,15 +15,17 @@ export async function startS3() {
     configureBuckets: [{ name: 'agx' }],
   })
   const { port } = await server.run()
+  const endpoint = `http://127.0.0.1:${port}`
   /** A client of the server; by default with the right credentials. */
   const storage = ({ bucket = 'agx', key = 'S3RVER', secret = 'S3RVER' } = {}) =>
     s3Storage({
       bucket,
       region: 'us-east-1',
-      endpoint: `http://127.0.0.1:${port}`,
+      endpoint,
       credentials: { accessKeyId: key, secretAccessKey: secret },
     })
   return {
+    url: endpoint,
     storage,
     async stop() {
       await server.close()

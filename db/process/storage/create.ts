@@ -1,5 +1,7 @@
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { z } from 'zod'
+import { ConfigError } from '../../model/config-error.ts'
 import type { sharedVariables } from '../config.ts'
 import type { Logger } from '../log.ts'
 import { diskStorage } from './disk.ts'
@@ -19,10 +21,22 @@ export async function createStorage(settings: Settings): Promise<FileStorage | u
   return settings.NODE_ENV === 'production' ? undefined : diskStorage(join(settings.DATA_DIR, 'files'))
 }
 
-/** Reports wrong settings at start. A storage that is away may come back. Throws ConfigError. */
+/** Reports wrong settings at start. A storage that is away, or does not answer, may come back. Throws ConfigError. */
 export async function requireStorage(storage: FileStorage | undefined, log: Logger): Promise<void> {
-  await storage?.check().catch((error: Error) => {
-    if (error.name === 'ConfigError') throw error
-    log.warn({ err: error }, 'the storage of files is not available')
+  if (!storage) return
+  const ended = new AbortController()
+  const late = pause(CHECK_MS, undefined, { signal: ended.signal, ref: false }).then(() => {
+    throw new Error(`no answer within ${CHECK_MS} ms`)
   })
+  try {
+    await Promise.race([storage.check(), late])
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    log.warn({ err: error }, 'the storage of files is not available')
+  } finally {
+    ended.abort()
+    late.catch(() => {})
+  }
 }
+
+const CHECK_MS = 5_000

@@ -30,7 +30,7 @@ export function diskStorage(folder: string): FileStorage {
         if (error.code === 'ENOENT') return undefined
         throw error
       })
-      return file?.createReadStream({ highWaterMark: READ_BYTES }) as AsyncIterable<Buffer> | undefined
+      return file?.createReadStream({ highWaterMark: READ_BYTES })
     },
     async delete(key) {
       await rm(pathOf(key), { force: true })

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { S3ClientConfig, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '../../model/config-error.ts'
@@ -19,6 +20,8 @@ export interface S3Settings {
 
 /** Objects of a bucket of S3, or of a server that speaks its protocol. */
 export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
+  // A notice of several lines about Node.js, before the one line that says what is wrong.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
   // Loaded only where it is configured: it takes 30 MB of memory.
   const { S3Client, PutObjectCommand, GetObjectCommand, DeleteObjectCommand } = await import(
     '@aws-sdk/client-s3'
@@ -32,7 +35,14 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
     // Many compatible servers refuse the checksums that the SDK adds; the content is authenticated by its seal.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: 5_000, requestTimeout: 30_000 },
+    requestHandler: {
+      connectionTimeout: 5_000,
+      // Of a server that sends nothing, and of a client that reads nothing of its download.
+      socketTimeout: IDLE_MS,
+      // A download that is read slowly keeps its connection, and must not keep others waiting.
+      httpAgent: { keepAlive: true, maxSockets: CONNECTIONS },
+      httpsAgent: { keepAlive: true, maxSockets: CONNECTIONS },
+    },
     // The errors are logged where they are handled.
     logger: { trace() {}, debug() {}, info() {}, warn() {}, error() {} },
   })
@@ -54,7 +64,7 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
     async read(Key) {
       try {
         const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }))
-        return Body as AsyncIterable<Buffer> | undefined
+        return Body as Readable | undefined
       } catch (error) {
         if ((error as S3ServiceException).name === 'NoSuchKey') return undefined
         throw error
@@ -82,6 +92,9 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
 const NO_CREDENTIALS = 'CredentialsProviderError'
 
 const ATTEMPTS = 3
+const IDLE_MS = 15_000
+/** As many as an api process has by default. */
+const CONNECTIONS = 2_000
 
 /** Repeats a request after an error of the server or of the connection. */
 async function attempted(request: () => Promise<unknown>): Promise<void> {

@@ -1,7 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
 import { createMailer, type OpenedMail } from '../../../activities/mail/mailer.ts'
-import type { MailMessage } from '../../../workflows/effects/mail.ts'
 import type { NodeError } from '../../../workflows/language/node-error.ts'
 import { parseMailbox } from '../../../workflows/shared/mailbox.ts'
 import { SMTP_PASSWORD, SMTP_USER, type Smtp, startSmtp } from '../../support/smtp.ts'
@@ -9,7 +8,7 @@ import { SMTP_PASSWORD, SMTP_USER, type Smtp, startSmtp } from '../../support/sm
 const MAIL_FROM = 'Example CRM <crm@example.com>'
 const NEVER = new AbortController().signal
 
-const mailTo = (...addresses: string[]): MailMessage => ({
+const mailTo = (...addresses: string[]): OpenedMail => ({
   key: 'run:node',
   to: addresses.map((address) => parseMailbox(address)!),
   cc: [],

@@ -224,7 +224,7 @@ describe('the limits of files', () => {
     }
     const used = async () =>
       Number(
-        (await suite.db.system('files').where({ organization_id: organizationId }).sum('size').first()).sum,
+        (await suite.db.system('files').where({ organization_id: organizationId }).sum('size').first())?.sum,
       )
     return { send, used }
   }
@@ -258,7 +258,7 @@ describe('the limits of files', () => {
   })
 })
 
-describe('a storage of files that is away', () => {
+describe('files in S3', () => {
   const suite = withApi()
   let s3: S3
   let api: TestApi
@@ -268,7 +268,27 @@ describe('a storage of files that is away', () => {
   })
   after(() => api.close())
 
-  it('is answered with 503, and what was accepted before is there', async () => {
+  it('gives its connections back, also if nobody reads a download to its end', async () => {
+    const { body } = await api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada' } })
+    const bytes = randomBytes(3_000_000)
+    const upload = await api.request('POST', `/v1/objects/contacts/${body.id}/files?name=x.bin`, {
+      body: bytes,
+      headers: { 'Content-Type': PDF },
+    })
+    const url = `${api.url}/v1/files/${upload.body.id}`
+    const headers = { Authorization: `Bearer ${api.key}` }
+    // More than the client of S3 has connections.
+    for (let i = 0; i < 60; i++) {
+      equal((await fetch(url, { method: 'HEAD', headers })).status, 200)
+      const abort = new AbortController()
+      const { status } = await fetch(url, { headers, signal: abort.signal })
+      equal(status, 200)
+      abort.abort()
+    }
+    ok(Buffer.from(await (await fetch(url, { headers })).arrayBuffer()).equals(bytes))
+  })
+
+  it('are answered with 503 while it is away, and what was accepted before is there', async () => {
     const { body } = await api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada' } })
     const files = `/v1/objects/contacts/${body.id}/files`
     const upload = () =>
@@ -285,7 +305,7 @@ describe('a storage of files that is away', () => {
     equal(await suite.db.system('files').where({ status: 'uploading' }).first(), undefined)
   })
 
-  it('is no storage: the settings are named', async () => {
+  it('need a storage: its settings are named', async () => {
     const { body } = await suite.api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada' } })
     const none = await startApi(suite.db, {}, undefined, null)
     const answer = await none.request('POST', `/v1/objects/contacts/${body.id}/files?name=x.txt`, {
