@@ -1,3 +1,4 @@
+import { BINARY } from '../../workflows/shared/files.ts'
 import { APPROVAL_PATH, approvalOperations, approvalResponses } from '../approvals/openapi.ts'
 import { MAX_BODY } from './body.ts'
 import { errorResponse, errorResponses, errorShapes } from './openapi-errors.ts'
@@ -175,7 +176,8 @@ const fileOf = (type: Accepted): Json =>
 const fileBody = (type: Accepted, limit = MAX_BODY) => ({
   required: true,
   content: {
-    [type]: {
+    // Generators of clients know no body of any type.
+    [type === ANY ? BINARY : type]: {
       schema: fileOf(type),
       'x-max-bytes': limit,
       ...(type === 'text/csv' && { example: 'email,first_name\nann@example.com,Ann\nalan@,Alan\n' }),

@@ -33,10 +33,8 @@ const fileSchema = z
     sha256: z.string().describe('The hash of the content, in hexadecimal.'),
     entity: z.enum(kindNames).describe('The kind of the record that it is attached to.'),
     record_id: z.uuid(),
-    run_id: z
-      .uuid()
-      .nullable()
-      .describe('The run that received it; null for an upload, and after the run was purged.'),
+    origin: z.enum(['upload', 'run']),
+    run_id: z.uuid().nullable().describe('The run that received it, until it is purged; null for an upload.'),
     created_by: actor,
     created_at: z.date(),
   })
@@ -144,7 +142,7 @@ async function find(
 }
 
 function present(row: FileRow): z.input<typeof fileSchema> {
-  const { id, name, content_type, size, run_id, created_by, created_at } = row
+  const { id, name, content_type, size, origin, run_id, created_by, created_at } = row
   return {
     object: 'file',
     id,
@@ -154,6 +152,7 @@ function present(row: FileRow): z.input<typeof fileSchema> {
     sha256: row.sha256.toString('hex'),
     entity: row.entity!,
     record_id: row.record_id!,
+    origin,
     run_id,
     created_by,
     created_at,

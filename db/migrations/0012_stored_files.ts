@@ -30,7 +30,7 @@ export async function up(knex: Knex): Promise<void> {
       check ((entity is null) = (record_id is null))
     );
     -- the bytes of an organization
-    create index files_size on files (organization_id) include (size);
+    create index files_size on files (organization_id) include (size, status, created_at);
     create index files_run on files (organization_id, run_id) where run_id is not null;
     -- the same content under the same name is attached to a record once
     create unique index files_record on files (organization_id, entity, record_id, name, sha256)

@@ -50,10 +50,14 @@ const files = (tx: Tenant) => tx.trx('files').where({ organization_id: tx.organi
 /** SQL: the bytes with which a file counts, at least a block of the disk. */
 const COUNTED = 'greatest(size, 4096)'
 
-/** The bytes of the organization's files, with those that are reserved for files that are being received. */
+/**
+ * The bytes of the organization's files, with those that are reserved for files that are being received. What a killed
+ * process had reserved is free again before its row is purged: receiving a content takes at most an hour.
+ */
 export async function fileBytes(tx: Tenant): Promise<number> {
   const { rows } = await tx.trx.raw<{ rows: { bytes: string }[] }>(
-    `select coalesce(sum(${COUNTED}), 0) as bytes from files where organization_id = ?`,
+    `select coalesce(sum(${COUNTED}), 0) as bytes from files
+     where organization_id = ? and (status = 'stored' or created_at > now() - interval '2 hours')`,
     [tx.organizationId],
   )
   return Number(rows[0]!.bytes)

@@ -51,6 +51,7 @@ describe('files of records', () => {
         sha256: createHash('sha256').update(bytes).digest('hex'),
         entity: 'contacts',
         record_id: record,
+        origin: 'upload',
         run_id: null,
       })
       deepEqual(await list(), [body])
