@@ -156,6 +156,15 @@ describe('files in workflows', () => {
     equal(await db.system('files').where({ status: 'uploading' }).first(), undefined)
   })
 
+  it('names the file as the way to keep what is binary, or too large for a value', async () => {
+    const { outputs } = await run([fetched({ response: 'body' })])
+    const { body_error } = outputs.fetch as { body_error: { message: string } }
+    match(body_error.message, /is not kept: `response: file` keeps it as a file$/)
+    give(Buffer.alloc(5_000_000, 'a'), { 'content-type': 'text/plain' })
+    const { errors } = await run([fetched({ response: 'body' })])
+    match(errors.fetch.message, /larger than 4 MiB: `response: file` keeps it as a file$/)
+  })
+
   it('keeps within the plan, and says what it has', async () => {
     const limit = (limits: object) =>
       db

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
+import { NodeError } from '../language/node-error.ts'
 import { fileName, fileReference } from '../shared/files.ts'
 import { FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
-import { defineNode } from './define.ts'
+import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
@@ -89,30 +90,11 @@ export const apiRequest = defineNode({
       ),
     file: fileReference.optional().describe('With `response: file`.'),
   }),
-  outputFields: ({ response }) =>
-    response === undefined || response === 'body'
-      ? ['status', 'headers', 'body', 'body_error']
-      : ['status', 'headers', 'file'],
-  check: ({ response, method, file_name }) =>
-    response === 'file' && method === 'HEAD'
-      ? [
-          {
-            code: 'invalid_value',
-            message: 'the response to HEAD has no body, so it is no file',
-            path: ['response'],
-            hint: 'use `method: GET`',
-          },
-        ]
-      : response !== 'file' && file_name !== undefined
-        ? [
-            {
-              code: 'invalid_value',
-              message: 'file_name is only for files',
-              path: ['file_name'],
-              hint: 'add `response: file`',
-            },
-          ]
-        : [],
+  outputFields({ response = 'body' }) {
+    if (response === 'file') return ['status', 'headers', 'file']
+    return response === 'body' ? ['status', 'headers', 'body', 'body_error'] : undefined
+  },
+  check: fileProblems,
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
   example: {
@@ -144,12 +126,30 @@ export const apiRequest = defineNode({
       if (!file) throw unexpectedStatus(response)
       return { output: { status: response.status, headers: response.headers, file } }
     }
-    const response = await ctx.http.request(request)
+    const response = await ctx.http.request(request).catch((error: unknown) => {
+      if (!(error instanceof NodeError) || error.code !== 'response_too_large') throw error
+      throw new NodeError(error.code, `${error.message}: ${AS_FILE}`)
+    })
     if (!takes(response.status)) throw unexpectedStatus(response)
-    const { status, body: received, body_error } = response
+    const { status, body: received, body_error: wrong } = response
+    const body_error =
+      wrong?.code === 'binary_body' ? { ...wrong, message: `${wrong.message}: ${AS_FILE}` } : wrong
     return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
+
+const AS_FILE = '`response: file` keeps it as a file'
+
+function fileProblems({ response = 'body', method, file_name }: Authored): ConfigProblem[] {
+  const problem = (key: string, message: string, hint: string): ConfigProblem[] => [
+    { code: 'invalid_value', message, path: [key], hint },
+  ]
+  if (response === 'file' && method === 'HEAD')
+    return problem('response', 'the response to HEAD has no body, so it is no file', 'use `method: GET`')
+  if (response === 'body' && file_name !== undefined)
+    return problem('file_name', 'file_name is only for files', 'add `response: file`')
+  return []
+}
 
 const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]

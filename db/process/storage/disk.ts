@@ -13,7 +13,7 @@ export function diskStorage(folder: string): FileStorage {
   const storage: FileStorage = {
     async write(key, content) {
       const path = pathOf(key)
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       // `delete` finds the part of a writer that was killed, because its name is known.
       await pipeline(
         Readable.from(content),
@@ -23,7 +23,7 @@ export function diskStorage(folder: string): FileStorage {
         throw error
       })
       await rename(partOf(path), path)
-      await syncFolder(dirname(path))
+      await syncFolders(dirname(path), made === undefined ? dirname(path) : dirname(made))
     },
     async read(key) {
       const file = await open(pathOf(key)).catch((error: NodeJS.ErrnoException) => {
@@ -57,14 +57,15 @@ const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EIO', 'ESTALE', 'EMFILE', 'ENFILE'
 
 const partOf = (path: string) => `${path}.part`
 
-/** A renamed file survives the loss of power once its folder is written. */
-async function syncFolder(path: string): Promise<void> {
+/** A new file survives a loss of power once the folders that name it are written: from its own up to `last`. */
+async function syncFolders(path: string, last: string): Promise<void> {
   const folder = await open(path, constants.O_RDONLY)
   try {
     await folder.sync()
   } finally {
     await folder.close()
   }
+  if (path !== last) await syncFolders(dirname(path), last)
 }
 
 async function* oneByte() {

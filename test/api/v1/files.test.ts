@@ -1,11 +1,14 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
+import { changePlan } from '../../../db/access/plan-changes.ts'
+import { getUsage } from '../../../db/access/usage.ts'
+import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { FILES } from '../../../workflows/shared/limits.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createOrganization, filesOf } from '../../support/database.ts'
+import { createOrganization, filesOf, testActor } from '../../support/database.ts'
 import { type S3, startS3 } from '../../support/s3.ts'
 import { withApi } from '../../support/with-api.ts'
 
@@ -223,11 +226,12 @@ describe('the limits of files', () => {
         body: (await answer.json()) as { error: { type: string; message: string } },
       }
     }
+    const tenant = <T>(work: (tx: Tenant) => Promise<T>) => suite.db.tenant(organizationId, testActor, work)
     const used = async () =>
       Number(
         (await suite.db.system('files').where({ organization_id: organizationId }).sum('size').first())?.sum,
       )
-    return { send, used }
+    return { send, used, tenant }
   }
 
   for (const chunked of [false, true])
@@ -250,6 +254,41 @@ describe('the limits of files', () => {
       match(body.error.message, /250000 bytes of files, of which 50000 are left/)
       equal(await used(), 200_000)
     })
+
+  it('are shown in the usage, where a small file counts as a block, and a plan that allows less is refused', async () => {
+    const { send, tenant } = await limited({}, randomBytes(10))
+    await send('1.pdf')
+    const { limits } = await tenant(getUsage)
+    deepEqual(limits.file_bytes, { used: 4_096, limit: null })
+    deepEqual(limits.largest_file, { used: null, limit: FILES.bytes })
+    await tenant((tx) =>
+      tx
+        .trx('files')
+        .where({ organization_id: tx.organizationId })
+        .update({ size: 2 ** 30 }),
+    )
+    await rejects(
+      tenant((tx) => changePlan(tx, 'free')),
+      /1073741824 bytes of files \(at most 104857600\)/,
+    )
+    equal(await tenant((tx) => changePlan(tx, 'professional')), 'enterprise')
+  })
+
+  it('do not count what a killed process reserved two hours ago', async () => {
+    const { send, tenant } = await limited({ file_bytes: 250_000 }, randomBytes(100_000))
+    await send('1.pdf')
+    await tenant((tx) =>
+      tx
+        .trx('files')
+        .where({ organization_id: tx.organizationId })
+        .update({
+          status: 'uploading',
+          size: 250_000,
+          created_at: new Date(Date.now() - 7_300_000),
+        }),
+    )
+    equal((await send('2.pdf')).status, 201)
+  })
 
   it('lets uploads at the same time not exceed the plan together', async () => {
     const { send, used } = await limited({ file_bytes: 250_000 }, randomBytes(100_000))
