@@ -5,7 +5,7 @@ import { AppError, invalid } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { Logger } from '../process/log.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
-import { openStream, sealStream } from '../process/storage/sealed-stream.ts'
+import { DamagedContent, openStream, sealStream } from '../process/storage/sealed-stream.ts'
 import { contentKey, type FileStorage } from '../process/storage/storage.ts'
 import {
   type Allowance,
@@ -87,10 +87,21 @@ export class FileStore {
         hint: 'the api and all workers need the same FILES_DIR or FILES_S3_BUCKET',
       })
     }
-    const content = Readable.from(openStream(key, Buffer.from(owner), sealed))
+    const content = Readable.from(this.checked(openStream(key, Buffer.from(owner), sealed), id))
     // Also where nobody has begun to read it.
     content.once('close', () => sealed.destroy())
     return content
+  }
+
+  /** Throws `unavailable` where the storage breaks off, `internal_error` where the content is damaged. */
+  private async *checked(content: AsyncIterable<Buffer>, id: string): AsyncGenerator<Buffer, void, void> {
+    try {
+      yield* content
+    } catch (error) {
+      if (!(error instanceof DamagedContent)) throw this.unavailable(error)
+      this.log.error({ err: error, file: id }, 'the content of a file is damaged')
+      throw new AppError('internal_error', 'the content of the file is damaged')
+    }
   }
 
   private opened(key_sealed: string, owner: string): Buffer {

@@ -1,7 +1,8 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { createHttp } from '../../activities/http/client.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
@@ -192,6 +193,22 @@ describe('files in workflows', () => {
     const { errors } = await run([mail([{ file_id }])])
     equal(errors.mail.code, 'not_found')
     match(errors.mail.message, /file not found: it may have been purged/)
+    equal(smtp.received.length, 0)
+  })
+
+  it('sends no part of a damaged content', async () => {
+    const { outputs } = await run([fetched()])
+    const { file_id } = (outputs.fetch as { file: { file_id: string } }).file
+    const [content] = readdirSync(filesOf(db), { recursive: true }).filter((path) =>
+      String(path).endsWith(file_id),
+    )
+    const path = join(filesOf(db), String(content))
+    const bytes = readFileSync(path)
+    bytes[2_000_000]! ^= 1
+    writeFileSync(path, bytes)
+    await rejects(download(file_id), /terminated/)
+    const { errors } = await run([mail([{ file_id }])])
+    deepEqual(errors.mail, { code: 'internal_error', message: 'the content of the file is damaged' })
     equal(smtp.received.length, 0)
   })
 

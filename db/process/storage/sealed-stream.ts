@@ -24,7 +24,10 @@ export async function* sealStream(
   }
 }
 
-/** The content. Throws where it was altered or truncated, or sealed with another key or for something else. */
+/** What was read is not what was sealed. */
+export class DamagedContent extends Error {}
+
+/** The content. Throws DamagedContent where it was altered or truncated, or sealed with another key or for something else. */
 export async function* openStream(
   key: Buffer,
   boundTo: Buffer,
@@ -32,11 +35,19 @@ export async function* openStream(
 ): AsyncGenerator<Buffer, void, void> {
   let number = 0
   for await (const { bytes, isLast } of chunksOf(sealed, CHUNK + TAG)) {
-    if (bytes.length < TAG) throw new Error('the content is truncated')
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce(number++, isLast), { authTagLength: TAG })
-    decipher.setAAD(boundTo)
-    decipher.setAuthTag(bytes.subarray(-TAG))
-    yield Buffer.concat([decipher.update(bytes.subarray(0, -TAG)), decipher.final()])
+    if (bytes.length < TAG) throw new DamagedContent('the content is truncated')
+    yield openChunk(key, nonce(number++, isLast), boundTo, bytes)
+  }
+}
+
+function openChunk(key: Buffer, iv: Buffer, boundTo: Buffer, sealed: Buffer): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: TAG })
+  decipher.setAAD(boundTo)
+  decipher.setAuthTag(sealed.subarray(-TAG))
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(0, -TAG)), decipher.final()])
+  } catch {
+    throw new DamagedContent('a chunk of the content does not open')
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { diskStorage } from '../../../db/process/storage/disk.ts'
-import { openStream, sealStream } from '../../../db/process/storage/sealed-stream.ts'
+import { DamagedContent, openStream, sealStream } from '../../../db/process/storage/sealed-stream.ts'
 import type { FileStorage } from '../../../db/process/storage/storage.ts'
 import { type S3, startS3 } from '../../support/s3.ts'
 
@@ -136,7 +136,7 @@ describe('a sealed content', () => {
   ]
   for (const [what, change] of cases)
     it(`${what} does not open`, async () => {
-      await rejects(opened(change(await sealed(randomBytes(200_000)))))
+      await rejects(opened(change(await sealed(randomBytes(200_000)))), DamagedContent)
     })
 
   it('does not open with another key, or for another owner', async () => {
