@@ -8,6 +8,7 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
+import { storeFiles } from '../db/stored-files/files.ts'
 import type { NodeInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
@@ -154,7 +155,7 @@ async function record(
     start,
     end,
     retryMs,
-    performed: { outcome, raised },
+    performed: { outcome, raised, received },
   }: {
     input: NodeInput
     token: string
@@ -181,6 +182,7 @@ async function record(
   const handle = 'handle' in outcome ? outcome.handle : null
   const change = { status: 'completed', output: outcome.output, handle, error: null, ended_at } as const
   if (!(await update(change))) throw SUPERSEDED()
+  await storeFiles(tx, received)
   await insertEvents(belowNode(tx, run, at), raised)
 }
 

@@ -9,6 +9,7 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { openTestValues } from '../db/runs/node-tests.ts'
 import { lockRun } from '../db/runs/state.ts'
+import { storeFiles } from '../db/stored-files/files.ts'
 import type { NodeTestInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
@@ -103,9 +104,10 @@ async function performTest(
     if (!isOver() || performed.outcome.status !== 'failed') return performed
     return failed(exceeded(ms), performed.outcome.input)
   }
-  const record = async (tx: Tenant, { outcome, raised }: Performed): Promise<EndStatus> => {
+  const record = async (tx: Tenant, { outcome, raised, received }: Performed): Promise<EndStatus> => {
     log.ended(outcome)
     const duration = performance.now() - started
+    await storeFiles(tx, received)
     await recordSegment(tx, run.id, {
       ...recordOf(run.node, outcome, { log, duration }),
       temporal_run_id: host.temporalRunId,

@@ -12,8 +12,10 @@ import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { FileStore } from '../db/stored-files/store.ts'
 import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
@@ -53,7 +55,10 @@ export async function createContext(config: WorkerConfig) {
   const code = new CodeRunner()
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
-  const effects = createEffects({ db, http: http.call, code, mailer, rates })
+  const storage = await createStorage(config)
+  await requireStorage(storage, log)
+  const files = new FileStore({ storage, keys: key, log })
+  const effects = createEffects({ db, http: http.call, code, mailer, rates, files })
   const capacity = new RunCapacity(MOST_RUNS)
   const keys = payloadKeys(config)
   const dataConverter = dataConverterOf(keys)
@@ -80,6 +85,7 @@ export async function createContext(config: WorkerConfig) {
     metricsText: async () => (await metrics.text()) + (await sdkMetrics()),
     secretsKey: key,
     mailer,
+    storage,
     capacity,
     attributes,
     dataConverter,

@@ -160,7 +160,8 @@ async function serveConnected(
   }
 }
 
-function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secretsKey }: WorkerContext) {
+function queuesOf(context: WorkerContext) {
+  const { db, relayId, log, attributes, config, capacity, mailer, secretsKey, storage } = context
   const publicUrl = config.PUBLIC_URL
   return allQueues({
     db,
@@ -173,6 +174,7 @@ function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secr
     publicUrl,
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
+    storage,
   })
 }
 

@@ -5,7 +5,7 @@ import { type AppRoute, appRoute } from '../http/route.ts'
 
 const counted = z.object({
   used: z.int().nullable().meta({
-    description: 'null: not counted, because the plan sets no limit or the limit is per webhook.',
+    description: 'null: not counted, because the plan sets no limit or the limit is per webhook or file.',
   }),
   limit: z.int().nullable().meta({ description: 'null: the plan sets no limit.' }),
 })
@@ -26,7 +26,7 @@ const usage = z
       )
       .meta({
         description:
-          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, and the requests per minute of one incoming webhook.',
+          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, the requests per minute of one incoming webhook, the bytes of all files (each counts with at least 4,096), and the bytes of one file.',
       }),
     held_for_quota: z.int().meta({
       description:

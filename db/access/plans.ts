@@ -1,3 +1,4 @@
+import { FILES } from '../../workflows/shared/limits.ts'
 import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
@@ -20,9 +21,14 @@ export interface PlanLimits {
   requests_per_minute_per_key: number
   /** Concurrent runs and node tests. */
   max_running: number
+  /** Bytes of all files. */
+  file_bytes: number
+  /** Bytes of one file. */
+  largest_file: number
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
+const MEBIBYTE = 1024 * 1024
 
 export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
   free: {
@@ -34,6 +40,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 240,
     requests_per_minute_per_key: 120,
     max_running: 1_000,
+    file_bytes: 100 * MEBIBYTE,
+    largest_file: 10 * MEBIBYTE,
   },
   professional: {
     incoming_webhooks: 10,
@@ -44,6 +52,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 1_200,
     requests_per_minute_per_key: 600,
     max_running: 1_000,
+    file_bytes: 10_240 * MEBIBYTE,
+    largest_file: 50 * MEBIBYTE,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -54,6 +64,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 12_000,
     requests_per_minute_per_key: 6_000,
     max_running: 1_000,
+    file_bytes: UNLIMITED,
+    largest_file: FILES.bytes,
   },
 }
 

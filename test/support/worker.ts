@@ -13,7 +13,10 @@ import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
+import { diskStorage } from '../../db/process/storage/disk.ts'
+import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import { FileStore } from '../../db/stored-files/store.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { dataConverterOf } from '../../worker/data-converter.ts'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
@@ -26,7 +29,7 @@ import { compile } from '../../workflows/authoring/compile.ts'
 import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
-import { testActor } from './database.ts'
+import { filesOf, testActor } from './database.ts'
 import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { searchedLog } from './planted.ts'
 
@@ -70,6 +73,8 @@ export async function startWorker(
     log?: Logger
     namespace?: string
     payloadKeys?: PayloadKeys
+    /** Default: the folder of the API. */
+    storage?: FileStorage
     /** The address of Temporal; that of the suite by default. */
     address?: string
   } = {},
@@ -88,6 +93,8 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
+  const storage = effects.storage ?? diskStorage(filesOf(db))
+  const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
   await attributes.check(client.workflowService, namespace)
   const activities = createActivities({
@@ -101,6 +108,7 @@ export async function startWorker(
       http: effects.http ?? unused,
       mailer: effects.mailer,
       code,
+      files,
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
@@ -140,6 +148,7 @@ export async function startWorker(
       publicUrl: PUBLIC_URL,
       approvalLink: linkOf,
       secretsKey,
+      storage,
     }),
   })
   await relay.start()
@@ -244,7 +253,8 @@ export async function startPoolWorker(
 ): Promise<Pick<TestWorker, 'stop'>> {
   const connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
   const code = new CodeRunner()
-  const effects = createEffects({ db, http, code })
+  const files = new FileStore({ storage: diskStorage(filesOf(db)), keys: secretsKey, log: testLog })
+  const effects = createEffects({ db, http, code, files })
   const namespace = 'default'
   const worker = await createPoolWorker({
     connection,
