@@ -5,6 +5,7 @@ import {
   type Backfill,
   createBackfill,
   MAX_BACKFILL,
+  MAX_WAITING_TIMES,
   previewBackfill,
 } from '../../db/runs/backfills.ts'
 import { FIRE_SOURCES, FIRE_STATUSES, type Fire, SKIP_REASONS } from '../../db/runs/fires.ts'
@@ -173,7 +174,7 @@ export const scheduleRoutes: Route[] = [
 years: at most ${MAX_BACKFILL} times. A time that has started a run, or waits for one, is left out, so a repeated request starts nothing
 twice as long as these runs are kept; one that was skipped starts now. Without \`confirm: true\` nothing happens: the response is a
 preview with their number. \`overlap\`: \`buffer_all\` runs one after the other, the oldest first; \`allow_all\` all at once, as far as
-slots are free. While the schedule is paused, they wait.`,
+slots are free. While the schedule is paused, they wait. At most ${MAX_WAITING_TIMES} times of an organization wait: 409 beyond.`,
     params,
     body: z
       .strictObject({

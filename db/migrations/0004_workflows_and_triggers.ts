@@ -88,6 +88,8 @@ export async function up(knex: Knex): Promise<void> {
       synced integer,
       -- a relay is telling Temporal until then
       lease_until timestamptz(3),
+      -- a worker starts waiting times until then; afterwards the end of its turn
+      waiting_lease_until timestamptz(3),
       -- when the sweep last compared it with Temporal
       checked_at timestamptz(3) not null default now(),
       -- paused through the API, without deactivating the workflow

@@ -124,7 +124,7 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_scheduled on runs (organization_id, workflow_id, scheduled_at)
       where scheduled_at is not null and ended_at is null;
     -- those to become late, also those that ended late while no worker lived
-    create index runs_expected on runs (expected_by)
+    create index runs_expected on runs (organization_id, expected_by)
       where expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by);
     create index runs_late on runs (organization_id, id desc) where late_at is not null;
     create index runs_late_open on runs (late_at) where late_at is not null and ended_at is null;

@@ -72,15 +72,28 @@ export async function readSchedule(
 
 /**
  * Records that Temporal has this state. A row that has changed since stays in the queue; the row of a deleted schedule
- * is deleted, unless it holds a pause, which stays for the next schedule of the workflow.
+ * is deleted, unless it holds a pause, which stays for the next schedule of the workflow. Times that still wait without
+ * a row would do so for ever: they are skipped with it.
  */
 export async function markSynced(system: System, told: DesiredSchedule): Promise<void> {
   const { organization_id, workflow_id, revision, state } = told
-  const row = system('workflow_schedules').where({ organization_id, workflow_id, revision })
-  const keepsPause = `paused_at is not null and exists (select from workflows w where w.organization_id =
-    workflow_schedules.organization_id and w.id = workflow_schedules.workflow_id and w.deleted_at is null)`
-  const deleted = state === 'deleted' ? await row.clone().whereRaw(`not (${keepsPause})`).delete() : 0
-  if (deleted === 0) await row.update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
+  const { rows } = await system.raw<{ rows: { deleted: boolean }[] }>(
+    `with gone as (
+       delete from workflow_schedules s
+       where organization_id = :organization_id and workflow_id = :workflow_id and revision = :revision
+         and :state = 'deleted' and not (paused_at is not null and exists (select from workflows w
+           where w.organization_id = s.organization_id and w.id = s.workflow_id and w.deleted_at is null))
+       returning organization_id, workflow_id
+     ), skipped as (
+       update schedule_fires f set status = 'skipped', reason = 'inactive', decided_at = now() from gone
+       where f.organization_id = gone.organization_id and f.workflow_id = gone.workflow_id and f.status = 'waiting')
+     select exists (select from gone) as deleted`,
+    { organization_id, workflow_id, revision, state },
+  )
+  if (!rows[0]!.deleted)
+    await system('workflow_schedules')
+      .where({ organization_id, workflow_id, revision })
+      .update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
 }
 
 /** Records on the workflow, for its author, that Temporal refused its schedule. It is not retried. */
@@ -140,10 +153,9 @@ export async function lockSchedule(
   return { schedule: trigger?.schedule ?? null, paused: row.paused_at !== null }
 }
 
-/** Whether another transaction decides times of the schedule now. If not, this one has locked it. */
-export async function isScheduleLocked(tx: Tenant, workflowId: string): Promise<boolean> {
-  const free = await rowOf(tx, workflowId).forNoKeyUpdate().skipLocked().first('workflow_id')
-  return !free && (await rowOf(tx, workflowId).first('workflow_id')) !== undefined
+/** Ends the lease of a worker that started waiting times of the schedule; see `waitingSchedules`. */
+export async function endWaitingLease(tx: Tenant, workflowId: string): Promise<void> {
+  await rowOf(tx, workflowId).update({ waiting_lease_until: tx.trx.fn.now() })
 }
 
 /** The schedule of the active version, if it has one. */
