@@ -22,7 +22,7 @@ import { exceeded, REFUSED } from './explain.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { runLightNode } from './light-node.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
-import { poolRefusal } from './pool.ts'
+import { isInWrongQueue, poolRefusal } from './pool.ts'
 
 const TIMEOUT_MS = 60_000
 const NODE_ID = 'test'
@@ -113,7 +113,8 @@ async function performTest(
     })
     return statusOf(outcome)
   }
-  const refusal = poolRefusal({ wanted: run.node.pool, own: deps.pool, allowed: state.pools })
+  const placement = { wanted: run.node.pool, own: deps.pool, allowed: state.pools }
+  const refusal = isInWrongQueue(placement) ? GRANTED_LATER : poolRefusal(placement)
   if (refusal) return host.transact((tx) => record(tx, failed(refusal)))
   if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
@@ -127,6 +128,15 @@ async function performTest(
     if (!isRefusal(error)) throw error
     return host.transact((tx) => record(tx, failed(REFUSED)))
   }
+}
+
+/** A test is queued once: whoever tests is waiting for it. */
+const GRANTED_LATER: Failure = {
+  error: {
+    code: 'wrong_queue',
+    message: 'The organization was given the worker pool after the test had been queued: repeat the test.',
+  },
+  retryable: false,
 }
 
 const NOT_OPENED: Failure = {

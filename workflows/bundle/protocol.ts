@@ -144,6 +144,9 @@ export interface NodeInput extends NodeAt {
   run_id: string
 }
 
+/** The code of a call that failed because other workers must make it: the next segment queues it again. */
+export const WRONG_QUEUE = 'wrong_queue'
+
 export interface NodeTestInput {
   organization_id: string
   test_id: string

@@ -4,6 +4,7 @@ import {
   type SegmentAnswer,
   type SegmentInput,
   WAITS_FOR_PERSON,
+  WRONG_QUEUE,
 } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import type { Scope } from '../language/expressions/liquid.ts'
@@ -344,9 +345,7 @@ class Segment {
     if (one.type === 'timer' && typeOf(node.type).answered) return
     if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
-    else if (one.type === 'settled' && row.status === 'running') {
-      // The activity wrote its result before it ended, so the database was restored to an earlier moment: it runs
-      // again.
+    else if (row.status === 'running' && isToRepeat(one)) {
       if (!this.host.reissue) this.wait(row, node)
     } else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
@@ -483,3 +482,10 @@ class Segment {
     })
   }
 }
+
+/**
+ * Whether an activity that has ended must run again. One that has settled wrote its result before, so the database was
+ * restored to an earlier moment; one in the wrong queue has called nobody.
+ */
+const isToRepeat = (one: Happened): boolean =>
+  one.type === 'settled' || (one.type === 'failed' && one.code === WRONG_QUEUE)
