@@ -10,7 +10,12 @@ import { listDatabaseIds } from '../db/queue/witness.ts'
 import { endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { recordFailure } from '../db/runs/state.ts'
-import type { SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
+import {
+  EXPECTED_BY_ATTRIBUTE,
+  type SegmentAnswer,
+  type SegmentInput,
+  STATE_ATTRIBUTE,
+} from '../workflows/bundle/protocol.ts'
 import type { RunError } from '../workflows/interpret/run-state.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
@@ -21,8 +26,8 @@ import { endedAs, loadSegment, requireNewest, type TemporalRun } from './load-se
 
 export interface AdvanceDeps extends SegmentDeps {
   db: Database
-  /** Whether the namespace has the search attribute AgxState: a workflow task that sets it elsewhere always fails. */
-  showsState?: () => boolean
+  /** Whether the namespace has a search attribute: a workflow task that sets another one always fails. */
+  hasAttribute?: (name: string) => boolean
 }
 
 /** One call of the activity. */
@@ -54,7 +59,8 @@ export function createAdvance(deps: AdvanceDeps) {
       const answer = await answerOf(call, { ...deps, log, failedBefore })
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
       if (isTerminatedByRow(answer)) await requestTermination(log)
-      if (deps.showsState?.() === false) delete answer.state
+      if (deps.hasAttribute?.(STATE_ATTRIBUTE) === false) delete answer.state
+      if (deps.hasAttribute?.(EXPECTED_BY_ATTRIBUTE) === false) delete answer.expected_by
       return answer
     } catch (error) {
       log.error({ err: error }, 'a segment failed')

@@ -14,7 +14,6 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
-import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
@@ -67,7 +66,7 @@ export async function createContext(config: WorkerConfig) {
     publicUrl,
     traces,
     recordDelay: (ms: number) => capacity.recordDelay(ms),
-    showsState: () => attributes.has(STATE_ATTRIBUTE),
+    hasAttribute: (name: string) => attributes.has(name),
   }
   return {
     config,

@@ -23,7 +23,6 @@ import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createPoolWorker, createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
-import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { testActor } from './database.ts'
@@ -104,7 +103,7 @@ export async function startWorker(
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
-    showsState: () => attributes.has(STATE_ATTRIBUTE),
+    hasAttribute: (name: string) => attributes.has(name),
   })
   const relayId = randomUUID()
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })

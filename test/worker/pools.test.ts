@@ -144,7 +144,7 @@ describe('a pool that an organization is given after a call was queued', functio
   const { allow, startPool, outputs } = poolsOf(suite, from)
 
   it('makes the call: the node does not fail, and no worker without the pool calls', async () => {
-    grant = () => allow('dmz')
+    grant = async () => void (await allow('dmz'))
     await startPool('dmz')
     const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [call('a', { pool: 'dmz', retry: { max_attempts: 1 } })],

@@ -38,9 +38,10 @@ export const IN_DATABASE = {
   localRetryThreshold: '2 seconds',
 } as const
 
-/** The search attributes that the run workflow reads and writes. A namespace has both or none. */
+/** The search attributes that the run workflow reads and writes. */
 export const ORGANIZATION_ATTRIBUTE = 'AgxOrganization'
 export const STATE_ATTRIBUTE = 'AgxState'
+export const EXPECTED_BY_ATTRIBUTE = 'AgxExpectedBy'
 /** The value of AgxState for a run that waits for a person. */
 export const WAITS_FOR_PERSON = 'waiting_for_person'
 
@@ -134,6 +135,8 @@ export interface SegmentAnswer {
   segment?: number
   /** For a migrated run: the version of its workflow, for the memo. */
   version?: number
+  /** For a migrated run: when it is late, for the search attribute, in ISO 8601; null: never. */
+  expected_by?: string | null
   /** For a migrated run: `timeout_ms` replaces the time limit that the workflow knows; absent, there is none. */
   replaces_timeout?: true
 }

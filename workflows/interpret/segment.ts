@@ -335,10 +335,11 @@ class Segment {
   }
 
   /** What the workflow must know of a run that has another version than at its start, whenever it may not know it. */
-  private migration(): Pick<SegmentAnswer, 'version' | 'replaces_timeout'> {
+  private migration(): Pick<SegmentAnswer, 'version' | 'expected_by' | 'replaces_timeout'> {
     const isNews = this.input.segment === 0 || this.knowsTimeLeft
     if (!this.isMigrated() || !isNews) return {}
-    return { version: this.state.run.workflow_version!, ...(!this.end && { replaces_timeout: true }) }
+    const { workflow_version, expected_by = null } = this.state.run
+    return { version: workflow_version!, expected_by, ...(!this.end && { replaces_timeout: true }) }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
