@@ -188,6 +188,7 @@ async function endReduced(
   await recordSegment(belowRun(tx, state.run), input.run_id, {
     temporal_run_id: temporalRun.id,
     segment,
+    origin: input.origin,
     happened: input.happened,
     answer,
     nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(segment) })),

@@ -80,7 +80,13 @@ export async function loadSegment(
   } else {
     const mine =
       (resume && (await takeOver(tx, run_id, temporalRunId, resume))) ||
-      (await reopenRun(tx, run_id, temporalRunId, segment, resume))
+      (await reopenRun(
+        tx,
+        run_id,
+        temporalRunId,
+        segment,
+        resume && { origin: input.origin ?? temporalRunId },
+      ))
     if (!mine) return SUPERSEDED
   }
   const again = await lockRun(tx, run_id, undefined)

@@ -294,6 +294,8 @@ export async function up(knex: Knex): Promise<void> {
       run_id uuid not null,
       temporal_run_id text not null,
       segment integer not null,
+      -- of the first segment of a workflow that resumes the run and was reset: the Temporal run as which it was started
+      origin text,
       -- what the workflow reported; the same segment with another report is of a Temporal that was restored
       happened jsonb not null default '[]',
       answer jsonb not null,

@@ -83,6 +83,8 @@ export interface SegmentInput {
   happened: Happened[]
   /** In the first segment of a workflow that resumes a run. */
   resume?: Resume
+  /** With `resume`: the Temporal run as which the workflow was started; another one than its own if it was reset. */
+  origin?: string
   /** Issues the commands of the open nodes after this one again: those before it were in the last answers. */
   after?: string
   /** The workflow will continue as new once it waits for no activity: no node is started. */

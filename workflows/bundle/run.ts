@@ -106,7 +106,7 @@ class RunLoop {
       run_id,
       segment,
       happened,
-      ...(resume && segment === resume.segment && { resume }),
+      ...(resume && segment === resume.segment && { resume, origin: workflowInfo().originalExecutionRunId }),
       ...(after !== undefined && { after }),
       ...(this.renewal.drain && { drain: true }),
       ...(database !== undefined && { database }),

@@ -152,9 +152,11 @@ async function transfer(
 }
 
 /**
- * Transfers the run, from this segment on, to the Temporal run that a reset in the Temporal UI created. `resume`: that of
- * a workflow whose first segment this is. It was reset only if that segment was recorded before; otherwise the run has
- * ended, or was resumed again, before the workflow began.
+ * Transfers the run, from this segment on, to the Temporal run that a reset in the Temporal UI created. `resumed`: of a
+ * workflow that resumes the run, and begins with this segment; `origin` is the Temporal run as which it was started. It
+ * was reset only if that one, or another reset of it, has recorded the segment before; otherwise the run has ended, or was
+ * resumed again, before the workflow began. A segment of that number of others says nothing: a Temporal that was restored
+ * to that moment would bring back a run that was terminated since.
  * @returns false if it was not reset, if that Temporal run owns the row, or owned it and is superseded.
  */
 export async function reopenRun(
@@ -162,7 +164,7 @@ export async function reopenRun(
   id: string,
   temporalRunId: string,
   segment: number,
-  resume?: Resume,
+  resumed?: { origin: string },
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
@@ -172,9 +174,10 @@ export async function reopenRun(
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
          and s.temporal_run_id = :temporalRunId)
-       and (cast(:resumedAt as integer) is null or exists (select from run_segments s
-         where s.organization_id = r.organization_id and s.run_id = r.id and s.segment = :resumedAt))`,
-    { organizationId: tx.organizationId, id, temporalRunId, resumedAt: resume?.segment ?? null },
+       and (cast(:origin as text) is null or exists (select from run_segments s
+         where s.organization_id = r.organization_id and s.run_id = r.id and s.segment = :segment
+           and coalesce(s.origin, s.temporal_run_id) = :origin))`,
+    { organizationId: tx.organizationId, id, temporalRunId, segment, origin: resumed?.origin ?? null },
   )
   if (rowCount === 0) return false
   await rewind(tx, id, segment)
