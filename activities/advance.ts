@@ -6,7 +6,7 @@ import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { System, Tenant } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
 import { belowRun, reportRunEnd } from '../db/process/traces/runs.ts'
-import { listDatabaseIds } from '../db/queue/witness.ts'
+import { isBehind, listDatabaseIds } from '../db/queue/witness.ts'
 import { endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { recordFailure } from '../db/runs/state.ts'
@@ -20,9 +20,9 @@ import type { RunError } from '../workflows/interpret/run-state.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
 import { commitSegment, type SegmentDeps, withErrorWorkflow } from './commit-segment.ts'
-import { describeFault, isTransient, toFailure } from './faults.ts'
+import { describeFault, isTransient, toFailure, UnknownRun } from './faults.ts'
 import { needsSavepoints } from './light-node.ts'
-import { endedAs, loadSegment, requireNewest, type TemporalRun } from './load-segment.ts'
+import { endedAs, loadSegment, requireNewest, type TemporalRun, UNKNOWN } from './load-segment.ts'
 
 export interface AdvanceDeps extends SegmentDeps {
   db: Database
@@ -57,6 +57,8 @@ export function createAdvance(deps: AdvanceDeps) {
     })
     try {
       const answer = await answerOf(call, { ...deps, log, failedBefore })
+      if (answer === UNKNOWN && (await isBehind(deps.db.system, activityInfo().taskQueue)))
+        throw new UnknownRun()
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
       if (isTerminatedByRow(answer)) await requestTermination(log)
       if (deps.hasAttribute?.(STATE_ATTRIBUTE) === false) delete answer.state

@@ -55,7 +55,7 @@ export async function loadSegment(
 ): Promise<Loaded | SegmentAnswer | undefined> {
   const { run_id, segment, resume } = input
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
-  if (!state) return endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
+  if (!state) return UNKNOWN
   if (state.recorded && isRepeated(state, input)) return state.recorded.answer
   const { status, temporal_run_id: owner, engine } = state.run
   if (engine > ENGINE) throw new NeedsNewerWorker()
@@ -133,5 +133,8 @@ const hasEnded = (status: EndStatus, error: RunError | null): SegmentAnswer =>
     // `advance` terminates the workflow.
     status === 'terminated' ? null : (error ?? { code: status, message: `The run had ended as ${status}.` }),
   )
+
+/** The answer for a run that the database does not know. */
+export const UNKNOWN = endedAs('terminated', `**terminated**: ${UNKNOWN_RUN.message}`, UNKNOWN_RUN)
 
 const SUPERSEDED = endedAs('terminated', 'Another Temporal execution has taken over this run.')

@@ -8,7 +8,7 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
-import { type NodeInput, WRONG_QUEUE } from '../workflows/bundle/protocol.ts'
+import { NOT_MADE, type NodeInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
 import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
@@ -67,7 +67,7 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   // Temporal repeats the attempt, unless the run is paused before: then the workflow that resumes the run does.
   if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
   if (begun === 'elsewhere')
-    throw failure({ code: WRONG_QUEUE, message: 'Workers of another pool make this call.' }, true)
+    throw failure({ code: NOT_MADE.wrongQueue, message: 'Workers of another pool make this call.' }, true)
   const { node, attempt, state } = begun
   const start = Date.now()
   const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })
@@ -111,9 +111,11 @@ async function begin(
 ): Promise<Begun | 'settled' | 'held' | 'elsewhere'> {
   // Only what the node can read: the attempts of a loop would load the nodes of all its items, each time.
   const state = await lockRun(tx, input.run_id, undefined, input.path ?? '')
-  if (state?.run.status !== 'running') {
+  if (!state)
+    throw failure({ code: NOT_MADE.unknownRun, message: 'The database does not know this run.' }, true)
+  if (state.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
-    const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
+    const reopening = !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
   const frame = framesOf(state).frames.get(input.path ?? '')

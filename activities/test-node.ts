@@ -9,7 +9,7 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { openTestValues } from '../db/runs/node-tests.ts'
 import { lockRun } from '../db/runs/state.ts'
-import type { NodeTestInput } from '../workflows/bundle/protocol.ts'
+import { NOT_MADE, type NodeTestInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
 import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
@@ -133,7 +133,7 @@ async function performTest(
 /** A test is queued once: whoever tests is waiting for it. */
 const GRANTED_LATER: Failure = {
   error: {
-    code: 'wrong_queue',
+    code: NOT_MADE.wrongQueue,
     message: 'The organization was given the worker pool after the test had been queued: repeat the test.',
   },
   retryable: false,

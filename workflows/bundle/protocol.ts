@@ -149,8 +149,11 @@ export interface NodeInput extends NodeAt {
   run_id: string
 }
 
-/** The code of a call that failed because other workers must make it: the next segment queues it again. */
-export const WRONG_QUEUE = 'wrong_queue'
+/**
+ * The codes of a call that this worker must not make, and did not: the organization was given the pool whose workers make
+ * it, or the database is a copy that does not have the run. The next segment queues it again.
+ */
+export const NOT_MADE = { wrongQueue: 'wrong_queue', unknownRun: 'unknown_run' } as const
 
 export interface NodeTestInput {
   organization_id: string

@@ -1,10 +1,10 @@
 import {
   type Command,
   type Happened,
+  NOT_MADE,
   type SegmentAnswer,
   type SegmentInput,
   WAITS_FOR_PERSON,
-  WRONG_QUEUE,
 } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import type { Scope } from '../language/expressions/liquid.ts'
@@ -486,7 +486,8 @@ class Segment {
 
 /**
  * Whether an activity that has ended must run again. One that has settled wrote its result before, so the database was
- * restored to an earlier moment; one in the wrong queue has called nobody.
+ * restored to an earlier moment.
  */
 const isToRepeat = (one: Happened): boolean =>
-  one.type === 'settled' || (one.type === 'failed' && one.code === WRONG_QUEUE)
+  one.type === 'settled' ||
+  (one.type === 'failed' && (Object.values(NOT_MADE) as string[]).includes(one.code))
