@@ -20,6 +20,7 @@ import { NamespaceAttributes } from './namespace-attributes.ts'
 import { PoolBacklog } from './pool-backlog.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
+import { ServerCheck } from './temporal-server.ts'
 import { MOST_RUNS } from './workers.ts'
 
 export type WorkerContext = Awaited<ReturnType<typeof createContext>>
@@ -81,6 +82,12 @@ export async function createContext(config: WorkerConfig) {
     mailer,
     capacity,
     attributes,
+    server: new ServerCheck({
+      system: db.system,
+      log,
+      namespace: config.TEMPORAL_NAMESPACE,
+      adopt: config.TEMPORAL_ADOPT,
+    }),
     dataConverter,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,

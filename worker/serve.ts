@@ -6,7 +6,6 @@ import { ConfigError } from '../db/model/config-error.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
 import { readLostAt } from '../db/queue/witness.ts'
-import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { bounded } from './bounded.ts'
 import { workflowBundle } from './bundle.ts'
 import type { WorkerContext } from './context.ts'
@@ -16,7 +15,6 @@ import { PoolPresence } from './pool-presence.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
-import { describeTemporalServer } from './temporal-server.ts'
 import { requireOwnQueue } from './witness.ts'
 import { createPoolWorker, createWorkers } from './workers.ts'
 
@@ -87,12 +85,7 @@ async function createChecked(
 ): Promise<Connected> {
   const { config, db } = context
   const namespace = config.TEMPORAL_NAMESPACE
-  const server = await describeTemporalServer(connection, namespace)
-  if (!(await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)))
-    context.log.warn(
-      { namespace },
-      'Temporal does not tell the id of its namespace: it cannot be checked that the database belongs to it',
-    )
+  await context.server.require(connection)
   await context.attributes.check(connection.workflowService, namespace)
   const client = new Client({ connection, namespace, dataConverter: context.dataConverter })
   const witness = { system: db.system, client, taskQueue: config.TEMPORAL_TASK_QUEUE, log: context.log }

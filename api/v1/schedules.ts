@@ -53,6 +53,10 @@ const schedule = z
         at: time,
       })
       .nullable(),
+    paused_in_temporal: z.object({ note: z.string() }).nullable().meta({
+      description:
+        'An operator has paused it in Temporal: its times fire nothing, whatever `state` says, until an operator unpauses it there. Seen within a minute.',
+    }),
     cron: z.string().nullable(),
     every: duration,
     offset: duration,
@@ -211,7 +215,7 @@ const countsOf = (
 
 function present(
   workflow_id: string,
-  { version, state, schedule, pause, waiting, problem, fires }: ScheduleView,
+  { version, state, schedule, pause, operator_pause, waiting, problem, fires }: ScheduleView,
 ) {
   const { cron = null, every = null, offset = null, timezone, overlap = null, jitter = null } = schedule
   return {
@@ -220,6 +224,7 @@ function present(
     version,
     state,
     paused: pause,
+    paused_in_temporal: operator_pause === null ? null : { note: operator_pause },
     cron,
     every,
     offset,

@@ -124,14 +124,24 @@ export async function listUnchecked(
   return rows
 }
 
-/** Records that the sweep checked Schedules, and which of them the relay must repair. */
+/** What a check of a Schedule has found; without `seen`, Temporal did not answer. */
+interface Checked {
+  revision: number
+  equal: boolean
+  seen: boolean
+  operator_pause: string | null
+}
+
+/** Records that the sweep checked Schedules, which of them the relay must repair, and which an operator has paused. */
 export async function markChecked(
   system: System,
-  checked: (ScheduleKey & { revision: number; equal: boolean })[],
+  checked: (ScheduleKey & Checked)[],
 ): Promise<void> {
   await system.raw(
-    `update workflow_schedules s set checked_at = now(), synced = case when c.equal then s.synced end
-     from jsonb_to_recordset(?) as c(organization_id uuid, workflow_id uuid, revision integer, equal boolean)
+    `update workflow_schedules s set checked_at = now(), synced = case when c.equal then s.synced end,
+       operator_pause = case when c.seen then c.operator_pause else s.operator_pause end
+     from jsonb_to_recordset(?) as c(organization_id uuid, workflow_id uuid, revision integer, equal boolean,
+       seen boolean, operator_pause text)
      where s.organization_id = c.organization_id and s.workflow_id = c.workflow_id and s.revision = c.revision`,
     [JSON.stringify(checked)],
   )
@@ -182,6 +192,14 @@ export async function getPause(tx: Tenant, workflowId: string): Promise<Schedule
     { paused_at: Date | null; paused_by: Actor; pause_reason: string | null } | undefined
   >('paused_at', 'paused_by', 'pause_reason')
   return row?.paused_at ? { reason: row.pause_reason, by: row.paused_by, at: row.paused_at } : null
+}
+
+/** The note of an operator's pause in Temporal, which the sweep has found; null: there is none. */
+export async function getOperatorPause(tx: Tenant, workflowId: string): Promise<string | null> {
+  const row = await rowOf(tx, workflowId).first<{ operator_pause: string | null } | undefined>(
+    'operator_pause',
+  )
+  return row?.operator_pause ?? null
 }
 
 /**
