@@ -12,7 +12,6 @@ import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
@@ -91,7 +90,6 @@ export async function createContext(config: WorkerConfig) {
     dataConverter,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
-    connectionOptions: temporalProfile().connectionOptions,
     activities: createActivities(activityDeps),
     /** The pool that this worker is in, with the activities that it then has instead of all others. */
     pool:

@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
-import { NativeConnection, type Worker } from '@temporalio/worker'
+import { NativeConnection, type NativeConnectionOptions, type Worker } from '@temporalio/worker'
 import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
+import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { readLostAt } from '../db/queue/witness.ts'
 import { bounded } from './bounded.ts'
 import { workflowBundle } from './bundle.ts'
@@ -15,6 +16,7 @@ import { PoolPresence } from './pool-presence.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
+import { watchCredentials } from './temporal-credentials.ts'
 import { requireOwnQueue } from './witness.ts'
 import { createPoolWorker, createWorkers } from './workers.ts'
 
@@ -32,6 +34,7 @@ const graceMs = ({ config }: WorkerContext) => config.SHUTDOWN_GRACE * 1_000
 export const shutdownLimitMs = (context: WorkerContext) => RELAY_MS + graceMs(context) + EXIT_MS
 
 interface Connected {
+  options: NativeConnectionOptions
   connection: NativeConnection
   client: Client
   workers: Worker[]
@@ -69,9 +72,11 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
   const { config, db } = context
   await requireKnownSchema(db.system)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(context.urls)
-  const connection = await NativeConnection.connect(context.connectionOptions)
+  // Read again for each connection: certificates and a profile are files, which an operator may have replaced.
+  const options = temporalProfile().connectionOptions
+  const connection = await NativeConnection.connect(options)
   try {
-    return await createChecked(context, connection, bundle)
+    return { options, ...(await createChecked(context, connection, bundle)) }
   } catch (error) {
     await connection.close().catch(() => {})
     throw error
@@ -82,7 +87,7 @@ async function createChecked(
   context: WorkerContext,
   connection: NativeConnection,
   bundle: string,
-): Promise<Connected> {
+): Promise<Omit<Connected, 'options'>> {
   const { config, db } = context
   const namespace = config.TEMPORAL_NAMESPACE
   await context.server.require(connection)
@@ -115,12 +120,12 @@ async function createChecked(
 }
 
 /**
- * Works until `stopping` is aborted, a worker fails, or a loss of Temporal is noticed: workers that know workflows of a
- * later moment by heart must forget them. Then ends its parts in order.
+ * Works until `stopping` is aborted, a worker fails, the certificates have changed, or a loss of Temporal is noticed:
+ * workers that know workflows of a later moment by heart must forget them. Then ends its parts in order.
  */
 async function serveConnected(
   context: WorkerContext,
-  { connection, client, workers, lostAt }: Connected,
+  { options, connection, client, workers, lostAt }: Connected,
   health: Health,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -132,6 +137,7 @@ async function serveConnected(
   const presence =
     pool && new PoolPresence({ db, log, pool: pool.pool, connection, namespace, worker: workers[0]! })
   const running = Promise.all(workers.map((worker) => worker.run()))
+  const ending = new AbortController()
   health.watch({ connection, workers })
   context.backlog.watch(connection)
   try {
@@ -139,8 +145,11 @@ async function serveConnected(
     const lost = new Promise<void>((resolve) => sweep?.start(lostAt, resolve))
     presence?.start()
     log.info({ taskQueue, namespace, pool: pool?.pool }, 'working')
-    await Promise.race([running, aborted(stopping), lost])
+    const watch = { connection, used: options, load: () => temporalProfile().connectionOptions, log }
+    const replaced = watchCredentials({ ...watch, stopping: ending.signal })
+    await Promise.race([running, aborted(stopping), lost, replaced])
   } finally {
+    ending.abort()
     // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
     await Promise.race([Promise.all([relay?.close(), presence?.close()]), setTimeout(RELAY_MS)])
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
