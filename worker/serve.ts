@@ -110,6 +110,7 @@ async function createChecked(
   const workers = await createWorkers({
     ...options,
     capacity: context.capacity,
+    databasePool: config.DATABASE_POOL,
     bundle,
     activities: context.activities,
     deliveries: context.deliveries,

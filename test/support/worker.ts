@@ -109,6 +109,7 @@ export async function startWorker(
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
     capacity,
+    databasePool: 10,
     deliveries: createDeliver({ db, http: receivers, secretsKey, relayId }),
     files: createFiles({ db, log }),
     connection,
