@@ -96,7 +96,9 @@ async function answerOf(
       if (!needsSavepoints(error)) throw error
       return commit(newest, true)
     })
-  const answer = (await attempt(false)) ?? (await requireNewest(temporalRunId)) ?? (await attempt(true))
+  // Another Temporal run owns a run that is resumed: the first attempt would only find that out.
+  const first = input.resume ? undefined : await attempt(false)
+  const answer = first ?? (await requireNewest(temporalRunId)) ?? (await attempt(true))
   if (!answer) throw new Error('the owner of a run is undecided')
   return answer
 }

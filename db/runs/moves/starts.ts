@@ -1,5 +1,6 @@
 import type { Resume } from '../../../workflows/bundle/protocol.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
+import { lostPriority, ownPriority } from '../priority.ts'
 import { rewind } from '../state.ts'
 
 /**
@@ -54,8 +55,7 @@ export interface LostRun {
 }
 
 /**
- * As `resumeRun`, for many. Those that only wait get a workflow after all other queued runs: an emptied Temporal may have
- * lost a hundred thousand of them, and new runs must not wait for those.
+ * As `resumeRun`, for many. Those that only wait get a workflow after all other queued runs: see `priority.ts`.
  * @returns the ids of the runs that are resumed. The relay finds them when it polls.
  */
 export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<string>> {
@@ -63,7 +63,7 @@ export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<s
   const { rows } = await system.raw<{ rows: { id: string }[] }>(
     `with resumed as (
        update runs r set ${RESUMED},
-         priority = case when r.sleeps_until > now() then ${WAITS_LONGEST} + r.priority % ${WAITS_LONGEST} else r.priority end
+         priority = ${lostPriority('r')}
        from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, temporal_run_id text)
        where r.organization_id = s.organization_id and r.id = s.id
          and r.temporal_run_id is not distinct from s.temporal_run_id and ${RESUMABLE}
@@ -80,9 +80,6 @@ export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<s
   )
   return new Set(rows.map(({ id }) => id))
 }
-
-/** What is added to the priority of a run until its workflow has begun again. Greater than every priority. */
-const WAITS_LONGEST = 2
 
 /**
  * Queues a run again whose workflow Temporal no longer has: the relay starts a new one where the run stopped.
@@ -136,7 +133,7 @@ async function transfer(
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `with run as (
        update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now(),
-         priority = priority % ${WAITS_LONGEST}
+         priority = ${ownPriority('r')}
        where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
          and r.temporal_run_id <> :temporalRunId and ${condition}
        returning r.organization_id, r.id
