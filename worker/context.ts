@@ -13,16 +13,15 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
-import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { FileStore } from '../db/stored-files/store.ts'
-import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
 import { PoolBacklog } from './pool-backlog.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
+import { ServerCheck } from './temporal-server.ts'
 import { MOST_RUNS } from './workers.ts'
 
 export type WorkerContext = Awaited<ReturnType<typeof createContext>>
@@ -72,7 +71,7 @@ export async function createContext(config: WorkerConfig) {
     publicUrl,
     traces,
     recordDelay: (ms: number) => capacity.recordDelay(ms),
-    showsState: () => attributes.has(STATE_ATTRIBUTE),
+    hasAttribute: (name: string) => attributes.has(name),
   }
   return {
     config,
@@ -88,10 +87,15 @@ export async function createContext(config: WorkerConfig) {
     storage,
     capacity,
     attributes,
+    server: new ServerCheck({
+      system: db.system,
+      log,
+      namespace: config.TEMPORAL_NAMESPACE,
+      adopt: config.TEMPORAL_ADOPT,
+    }),
     dataConverter,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
-    connectionOptions: temporalProfile().connectionOptions,
     activities: createActivities(activityDeps),
     /** The pool that this worker is in, with the activities that it then has instead of all others. */
     pool:

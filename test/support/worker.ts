@@ -26,7 +26,6 @@ import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createPoolWorker, createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
-import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { filesOf, testActor } from './database.ts'
@@ -112,12 +111,13 @@ export async function startWorker(
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
-    showsState: () => attributes.has(STATE_ATTRIBUTE),
+    hasAttribute: (name: string) => attributes.has(name),
   })
   const relayId = randomUUID()
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
     capacity,
+    databasePool: 10,
     deliveries: createDeliver({ db, http: receivers, secretsKey, relayId }),
     files: createFiles({ db, log }),
     connection,
