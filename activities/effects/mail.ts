@@ -5,9 +5,12 @@ import type { Mailer } from '../mail/mailer.ts'
 import type { EffectHost } from './define.ts'
 
 /** Sends with the cancellation of the attempt. Throws NodeError `mail_not_configured` if there is no SMTP server. */
-export const mailOf = (mailer: Mailer | undefined, { signal }: EffectHost): Mail => ({
+export const mailOf = (mailer: Mailer | undefined, { signal, reach }: EffectHost): Mail => ({
   async send(message) {
-    if (mailer) return mailer.send(message, signal)
+    if (mailer) {
+      reach('mail')
+      return mailer.send(message, signal)
+    }
     const settings = ports.mail.settings!.join(' and ')
     throw new NodeError(
       'mail_not_configured',

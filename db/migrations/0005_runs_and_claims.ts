@@ -220,6 +220,8 @@ export async function up(knex: Knex): Promise<void> {
       attempt_token uuid,
       -- of an external node whose last attempt failed: when the next one is due; null: it has begun
       next_attempt_at timestamptz(3),
+      -- of an external node that is running: since when its call waits for a slot of a worker
+      slot_wanted_at timestamptz(3),
       -- its config with every placeholder rendered
       input jsonb,
       output jsonb,
@@ -236,6 +238,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
+    create index run_nodes_slot_wanted on run_nodes (organization_id, run_id)
+      where slot_wanted_at is not null;
 
     -- A loop that a run has reached, and how far it is. Its items are opened in order, from next on.
     create table run_loops (

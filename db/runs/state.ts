@@ -84,7 +84,7 @@ const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.sli
  * connection to Temporal, can then no longer write to it.
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<void> {
-  await runningNode(tx, node).update({ attempt_token: token, next_attempt_at: null })
+  await runningNode(tx, node).update({ attempt_token: token, next_attempt_at: null, slot_wanted_at: null })
 }
 
 /**
@@ -94,6 +94,18 @@ export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Pro
 export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
   await refreshPausing(tx, node.run_id)
   await runningNode(tx, node).update({ attempt_token: null })
+}
+
+/**
+ * Shows that a node waits for a slot to make its call. No attempt of it is in progress: one that found its service
+ * without a free slot was given up before the call.
+ */
+export async function markSlotWanted(tx: Tenant, node: NodeOf): Promise<void> {
+  await refreshPausing(tx, node.run_id)
+  await runningNode(tx, node).update({
+    attempt_token: null,
+    slot_wanted_at: tx.trx.raw('coalesce(slot_wanted_at, now())'),
+  })
 }
 
 /** A node of a run. */
