@@ -21,9 +21,14 @@ export const TIMED_OUT: Failure = {
   retryable: true,
 }
 
-/** The failure of an attempt that was aborted at its time limit. */
-export const exceeded = (ms: number): Failure => ({
-  error: { code: 'timeout', message: `The node exceeded its timeout of ${ms} ms.` },
+/** The failure of an attempt that was aborted at its time limit, or at that of the organization's plan. */
+export const exceeded = (ms: number, ofPlan = false): Failure => ({
+  error: {
+    code: 'timeout',
+    message: ofPlan
+      ? `The node exceeded the longest timeout that the plan allows, ${ms} ms.`
+      : `The node exceeded its timeout of ${ms} ms.`,
+  },
   retryable: true,
 })
 

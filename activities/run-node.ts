@@ -206,7 +206,9 @@ async function attemptNode(
   cancelled: AbortSignal,
   reach: Reach,
 ): Promise<Performed> {
-  return withDeadline(node.timeout_ms, cancelled, async (signal, isOver, hold) => {
+  // Also of a workflow that was saved with a greater plan.
+  const timeoutMs = Math.min(node.timeout_ms, (state.max_call_seconds ?? Infinity) * 1_000)
+  return withDeadline(timeoutMs, cancelled, async (signal, isOver, hold) => {
     const work = performNode(deps, {
       hold,
       reach,
@@ -215,7 +217,7 @@ async function attemptNode(
       attempt,
       signal,
       tx: undefined,
-      timeoutMs: node.timeout_ms,
+      timeoutMs,
       now: startedAt,
       scope: scopeOf(state, frame),
       path: frame.path,
@@ -229,7 +231,7 @@ async function attemptNode(
     })
     if (cancelled.aborted) throw new CancelledFailure('the run has ended')
     if (performed && !(isOver() && performed.outcome.status === 'failed')) return performed
-    return failed(exceeded(node.timeout_ms), performed?.outcome.input)
+    return failed(exceeded(timeoutMs, timeoutMs < node.timeout_ms), performed?.outcome.input)
   })
 }
 

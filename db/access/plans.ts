@@ -20,6 +20,8 @@ export interface PlanLimits {
   requests_per_minute_per_key: number
   /** Concurrent runs and node tests. */
   max_running: number
+  /** The longest `timeout` of a node that calls other services, in seconds: so long a call that hangs holds its slot. */
+  max_call_seconds: number
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
@@ -34,6 +36,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 240,
     requests_per_minute_per_key: 120,
     max_running: 1_000,
+    max_call_seconds: 300,
   },
   professional: {
     incoming_webhooks: 10,
@@ -44,6 +47,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 1_200,
     requests_per_minute_per_key: 600,
     max_running: 1_000,
+    max_call_seconds: 3_600,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -54,6 +58,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 12_000,
     requests_per_minute_per_key: 6_000,
     max_running: 1_000,
+    max_call_seconds: 86_400,
   },
 }
 
@@ -67,6 +72,16 @@ export interface Subscription {
 
 export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits): number =>
   limits[name] ?? PLAN_LIMITS[plan][name]
+
+/** SQL: a finite limit of the organization `o`, by its plan and its own limits. */
+export const limitSql = (name: keyof PlanLimits): string => {
+  const byPlan = PLANS.map((plan) => `when '${plan}' then ${PLAN_LIMITS[plan][name]}`).join(' ')
+  return `coalesce((o.limits ->> '${name}')::integer, case o.plan ${byPlan} end)`
+}
+
+/** The organization's subscription as of now. */
+export const getSubscription = (tx: Tenant): Promise<Subscription> =>
+  tx.trx('organizations').where({ id: tx.organizationId }).first<Subscription>('plan', 'limits')
 
 /**
  * Locks and returns the organization's subscription. The lock keeps concurrent creations from exceeding a limit
