@@ -10,6 +10,7 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { QueuedRuns } from '../db/runs/queued-runs.ts'
 import { redactText } from '../workflows/shared/redact.ts'
 import { Compute } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
@@ -58,6 +59,7 @@ async function main(): Promise<void> {
     runEnds,
     compute,
     knownWorkflows: new KnownWorkflows(),
+    queuedRuns: new QueuedRuns(),
     streams: new StreamSlots(),
     metrics,
     traces,

@@ -160,7 +160,17 @@ async function serveConnected(
   }
 }
 
-function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secretsKey }: WorkerContext) {
+function queuesOf({
+  db,
+  relayId,
+  log,
+  attributes,
+  config,
+  capacity,
+  mailer,
+  secretsKey,
+  metrics,
+}: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
     db,
@@ -173,6 +183,7 @@ function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secr
     publicUrl,
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
+    onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })
 }
 

@@ -22,6 +22,7 @@ import { catalogue } from './catalogue.ts'
 import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
+import { takeQueuePlace } from './queue-place.ts'
 import { unknownPool } from './unknown-names.ts'
 
 /** Seconds that a request waits for a test: longer than the time limit of a test, one minute. */
@@ -190,6 +191,7 @@ export async function testNode(
   // A pool that the organization may not use is refused by the worker, as in a run.
   if (pool !== undefined && (await tenant(getPools)).includes(pool))
     await requirePoolWorker(deps.db.system, pool)
+  await takeQueuePlace({ caller, deps })
   const started = performance.now()
   const id = await tenant((tx) =>
     createNodeTest(tx, deps.secretsKey, {

@@ -6,6 +6,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
+import { takeQueuePlace } from './queue-place.ts'
 import { answerStarted, previewNode, previewNodes, startedRun, warningsOf } from './started-run.ts'
 
 const preview = confirmation(
@@ -92,6 +93,7 @@ for runs.`,
     handler: async (request) => {
       const { body, headers, params, tenant } = request
       const seconds = waitSeconds(headers)
+      if (body.confirm) await takeQueuePlace(request)
       const { prepared, runId } = await tenant(async (tx) => {
         const prepared = await prepareRetryOf(tx, params.run_id, body)
         requireVersion('workflow', prepared.workflow.version, ifMatch(headers))

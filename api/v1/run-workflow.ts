@@ -12,6 +12,7 @@ import type { WorkflowReference } from '../http/known-workflows.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
+import { takeQueuePlace } from './queue-place.ts'
 import {
   answerStarted,
   previewNode,
@@ -51,7 +52,8 @@ const confirm = z.boolean().default(false)
 const description = `Without \`confirm: true\` nothing runs: the response is a preview, with the version as ETag. Send it as
 \`If-Match\` with the confirmed request to run exactly this version. The response to a confirmed request is sent as soon
 as the run is stored; with \`Prefer: wait=N\` (at most 30 seconds) when the run has ended. A failed run is a 200 with
-\`status: "failed"\`. A workflow acts for the organization, not for the key that starts it.`
+\`status: "failed"\`. A workflow acts for the organization, not for the key that starts it. With as many queued runs as its plan allows, the answer
+is 429 \`quota_exceeded\`.`
 
 export const runWorkflowRoutes: Route[] = [
   route({
@@ -116,6 +118,7 @@ async function run(
   wanted: Wanted,
 ): Promise<unknown> {
   const seconds = waitSeconds(request.headers)
+  if (confirm) await takeQueuePlace(request)
   const { workflow, preview, runId } =
     (confirm && wanted.current && (await startKnown(request, inputs, wanted.current))) ||
     (await startRead(request, inputs, confirm, wanted))

@@ -22,6 +22,10 @@ export interface PlanLimits {
   max_running: number
   /** The longest `timeout` of a node that calls other services, in seconds: so long a call that hangs holds its slot. */
   max_call_seconds: number
+  /** Queued runs: further ones are refused, or skipped if an event triggers them. */
+  max_queued: number
+  /** Runs, and events that trigger workflows, that descend from one run or event within a day. */
+  max_descendants: number
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
@@ -37,6 +41,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute_per_key: 120,
     max_running: 1_000,
     max_call_seconds: 300,
+    max_queued: 5_000,
+    max_descendants: 5_000,
   },
   professional: {
     incoming_webhooks: 10,
@@ -48,6 +54,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute_per_key: 600,
     max_running: 1_000,
     max_call_seconds: 3_600,
+    max_queued: 20_000,
+    max_descendants: 20_000,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -59,6 +67,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute_per_key: 6_000,
     max_running: 1_000,
     max_call_seconds: 86_400,
+    max_queued: 100_000,
+    max_descendants: 100_000,
   },
 }
 

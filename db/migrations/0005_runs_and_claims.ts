@@ -27,6 +27,8 @@ export async function up(knex: Knex): Promise<void> {
       -- API, a webhook or a schedule. Ids of other runs have no foreign key: those may be purged earlier.
       depth integer not null default 0,
       cause uuid,
+      -- the run or the event that began the chain; null: the run itself
+      root uuid,
       -- of the request that led to it, also through events and runs
       trace_id uuid not null default ${TRACE},
       -- the run of which it is a child

@@ -71,6 +71,12 @@ export function createMetrics(deps: {
       registers,
       labelNames: ['outcome'] as const,
     }),
+    runsSkipped: new Counter({
+      name: 'agx_runs_skipped_total',
+      help: 'Runs of events that were skipped because there were too many, by the code of their error.',
+      registers,
+      labelNames: ['code'] as const,
+    }),
     temporalLosses: new Counter({
       name: 'agx_temporal_losses_total',
       help: 'Losses of Temporal that were noticed: it was restored to an earlier moment, or emptied.',

@@ -16,6 +16,7 @@ import { createLogger } from '../../db/process/log.ts'
 import { LogOutput } from '../../db/process/log-output.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
 import { allKeys } from '../../db/process/seal.ts'
+import { QueuedRuns } from '../../db/runs/queued-runs.ts'
 import type { Answer } from './answer.ts'
 import { createOrganization, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
@@ -76,6 +77,7 @@ export async function startApi(
     secretsKey,
     runEnds,
     knownWorkflows: new KnownWorkflows(),
+    queuedRuns: new QueuedRuns(),
     compute,
     streams: new StreamSlots(),
     stopping: stopping.signal,

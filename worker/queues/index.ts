@@ -34,8 +34,14 @@ export function allQueues({
   mailer,
   publicUrl,
   secretsKey,
+  onSkipped,
 }: QueueDeps &
-  MailDeps & { approvalLink: (approval: ApprovalKey) => string; secretsKey: SecretsKey }): Queue<unknown>[] {
+  MailDeps & {
+    approvalLink: (approval: ApprovalKey) => string
+    secretsKey: SecretsKey
+    /** Counts a run of an event that was skipped, by the code of its error. */
+    onSkipped?: (code: string) => void
+  }): Queue<unknown>[] {
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
     surplusRunsQueue({ db, log }),
@@ -47,7 +53,7 @@ export function allQueues({
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
-    eventsQueue({ log }),
+    eventsQueue({ log, onSkipped }),
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),

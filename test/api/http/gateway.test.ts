@@ -18,6 +18,7 @@ import { conflict, notFound } from '../../../db/model/errors.ts'
 import { createLogger } from '../../../db/process/log.ts'
 import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
+import { QueuedRuns } from '../../../db/runs/queued-runs.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -98,6 +99,7 @@ describe('the gateway', () => {
       secretsKey: randomBytes(32),
       runEnds: new RunEnds(db.system),
       knownWorkflows: new KnownWorkflows(),
+      queuedRuns: new QueuedRuns(),
       streams: new StreamSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
