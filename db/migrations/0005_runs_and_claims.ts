@@ -147,6 +147,8 @@ export async function up(knex: Knex): Promise<void> {
       -- of retries: {from_start, version}; of migrations: {version}
       options jsonb not null,
       total integer not null,
+      -- the oldest run that was listed, while there may be older ones that match; no run is made before
+      listed_to uuid,
       created_by jsonb not null,
       created_at timestamptz(3) not null default now(),
       -- a worker makes the next page until then
