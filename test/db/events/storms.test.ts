@@ -3,9 +3,11 @@ import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import type { Actor } from '../../../db/model/actor.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
+import { advanceBatch, runBatches } from '../../../db/runs/batches.ts'
 import { startChild } from '../../../db/runs/children.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { activate, getWorkflow } from '../../../db/workflows/workflows.ts'
+import { createKey } from '../../support/api.ts'
 import { createOrganization, testActor } from '../../support/database.ts'
 import { signIn } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
@@ -137,5 +139,26 @@ describe('storms of runs', () => {
     assert.match(body.error.message, /has 1 queued runs, as many as its plan allows/)
     assert.equal((await run(false)).status, 200)
     assert.equal((await countOf(id)).queued.length, 1)
+  })
+
+  it('end with the workflow, if its deactivation cancels the queued runs', async () => {
+    await limit({})
+    const workflow = await listening('storm.ended')
+    await raise('storm.ended', 3)
+    await match()
+    const path = `/v1/workflows/${workflow}/deactivate`
+    const plain = await suite.api.request('POST', path)
+    assert.deepEqual([plain.status, 'run_batch_id' in plain.body], [200, false])
+    assert.equal((await countOf(workflow)).queued.length, 3)
+    const { key } = await createKey(suite.db, organizationId, { scopes: ['workflows:author'] })
+    const body = { cancel_queued: true }
+    assert.equal((await suite.api.request('POST', path, { key, body })).status, 403)
+    const { run_batch_id } = (await suite.api.request('POST', path, { body })).body
+    const [batch] = await runBatches.claim(suite.db.system, 1)
+    assert.equal(batch!.id, run_batch_id)
+    await tenant((tx) => advanceBatch(tx, batch!, 50))
+    assert.equal((await countOf(workflow)).queued.length, 0)
+    const answer = await suite.api.request('GET', `/v1/run-batches/${run_batch_id}`)
+    assert.deepEqual([answer.body.total, answer.body.done, answer.body.status], [3, 3, 'completed'])
   })
 })
