@@ -22,7 +22,6 @@ import { catalogue } from './catalogue.ts'
 import { confirmation } from './confirmation.ts'
 import { reachesOutside, settingWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
-import { takeQueuePlace } from './queue-place.ts'
 import { unknownPool } from './unknown-names.ts'
 
 /** Seconds that a request waits for a test: longer than the time limit of a test, one minute. */
@@ -191,17 +190,17 @@ export async function testNode(
   // A pool that the organization may not use is refused by the worker, as in a run.
   if (pool !== undefined && (await tenant(getPools)).includes(pool))
     await requirePoolWorker(deps.db.system, pool)
-  await takeQueuePlace({ caller, deps })
   const started = performance.now()
-  const id = await tenant((tx) =>
-    createNodeTest(tx, deps.secretsKey, {
+  const id = await tenant(async (tx) => {
+    await deps.queuedRuns.takePlace(tx)
+    return createNodeTest(tx, deps.secretsKey, {
       node_type,
       title: type.title,
       config,
       inputs,
       ...(pool !== undefined && { pool }),
-    }),
-  )
+    })
+  })
   await commit({ object: 'node_test', status: 'running', node_type })
   const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
     tenant((tx) => getNodeTest(tx, id)),

@@ -6,7 +6,6 @@ import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
-import { takeQueuePlace } from './queue-place.ts'
 import { answerStarted, previewNode, previewNodes, startedRun, warningsOf } from './started-run.ts'
 
 const preview = confirmation(
@@ -93,10 +92,10 @@ for runs.`,
     handler: async (request) => {
       const { body, headers, params, tenant } = request
       const seconds = waitSeconds(headers)
-      if (body.confirm) await takeQueuePlace(request)
       const { prepared, runId } = await tenant(async (tx) => {
         const prepared = await prepareRetryOf(tx, params.run_id, body)
         requireVersion('workflow', prepared.workflow.version, ifMatch(headers))
+        if (body.confirm) await request.deps.queuedRuns.takePlace(tx)
         return { prepared, runId: body.confirm ? await createRetry(tx, prepared, 0) : undefined }
       })
       request.setHeader('ETag', `"${prepared.workflow.version}"`)

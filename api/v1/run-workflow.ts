@@ -12,7 +12,6 @@ import type { WorkflowReference } from '../http/known-workflows.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { waitSeconds } from './prefer.ts'
-import { takeQueuePlace } from './queue-place.ts'
 import {
   answerStarted,
   previewNode,
@@ -118,7 +117,6 @@ async function run(
   wanted: Wanted,
 ): Promise<unknown> {
   const seconds = waitSeconds(request.headers)
-  if (confirm) await takeQueuePlace(request)
   const { workflow, preview, runId } =
     (confirm && wanted.current && (await startKnown(request, inputs, wanted.current))) ||
     (await startRead(request, inputs, confirm, wanted))
@@ -147,6 +145,7 @@ async function startKnown(
   // Invalid inputs are reported against the current workflow, which is read again.
   const { inputs: checked, problems } = checkInputs(known.inputs, inputs)
   if (problems.length > 0) return undefined
+  await request.deps.queuedRuns.takePlaceOf(request.deps.db.system, organization.id)
   const runId = await request.oneStatement((tx) =>
     createRunIfCurrent(tx, newRun(request, known, checked), 'name' in reference),
   )
@@ -165,6 +164,7 @@ async function startRead(
     const checked = checkedInputs(workflow.program, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, preview: previewOf(workflow, checked, deps.config) }
+    await deps.queuedRuns.takePlace(tx)
     return { workflow, runId: await createRun(tx, newRun(request, workflow, checked)) }
   })
   if (current && started.runId !== undefined)

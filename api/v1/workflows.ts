@@ -266,6 +266,7 @@ export const workflowRoutes: Route[] = [
       }),
     },
     etag: true,
+    example: { cancel_queued: true },
     handler: async ({ params: { workflow_id }, body, tenant, setHeader, requireScopes }) => {
       if (body.cancel_queued) requireScopes(['workflows:run'])
       const { row, batchId } = await tenant(async (tx) => ({

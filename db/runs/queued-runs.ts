@@ -1,8 +1,12 @@
 import type { Knex } from 'knex'
 import { limitSql } from '../access/plans.ts'
+import { AppError } from '../model/errors.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
 
 /** A count is used for so long; runs that are queued by this process meanwhile are added to it. */
 const KEPT_MS = 1_000
+/** When a refused request may find a place. */
+const RETRY_SECONDS = 5
 /** Organizations whose count is kept, before old counts are dropped. */
 const MANY = 1_000
 
@@ -20,6 +24,29 @@ interface Known {
  */
 export class QueuedRuns {
   private readonly known = new Map<string, Known>()
+
+  /** Takes a place for a run that a request queues. Throws quota_exceeded. */
+  takePlace({ trx, organizationId }: Tenant): Promise<void> {
+    return this.require(trx, organizationId)
+  }
+
+  /** As `takePlace`, for a request whose only transaction is one statement. */
+  takePlaceOf(system: System, organizationId: string): Promise<void> {
+    return this.require(system, organizationId)
+  }
+
+  private async require(db: Knex, organizationId: string): Promise<void> {
+    const { granted, limit } = await this.take(db, organizationId)
+    if (granted > 0) return
+    throw new AppError(
+      'quota_exceeded',
+      `the organization has ${limit} queued runs, as many as its plan allows`,
+      {
+        retry_after: RETRY_SECONDS,
+        hint: 'wait until some have started, or cancel queued runs: POST /v1/run-batches',
+      },
+    )
+  }
 
   /** @returns `granted`: how many of the `wanted` runs the organization may queue now. They count as queued. */
   async take(db: Knex, organizationId: string, wanted = 1): Promise<{ granted: number; limit: number }> {
