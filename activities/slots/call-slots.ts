@@ -25,7 +25,7 @@ const RESERVED_FOR_SERVICE = 5
 
 /** A call that found no place to wait is due again after so long, and one in each interval after it. */
 const RETRY_MS = 1_000
-const RETRY_INTERVAL_MS = 20
+const RETRY_INTERVAL_MS = 100
 
 /** Who asks for a slot. */
 export interface Caller {
