@@ -51,9 +51,10 @@ export class QueuedRuns {
   /** @returns `granted`: how many of the `wanted` runs the organization may queue now. They count as queued. */
   async take(db: Knex, organizationId: string, wanted = 1): Promise<{ granted: number; limit: number }> {
     const known = this.countOf(db, organizationId)
-    const { limit, count } = await known.read.catch((error: unknown) => {
+    const { limit, count } = await known.read.catch(() => {
+      // The transaction of another request, in which it was read, has failed.
       if (this.known.get(organizationId) === known) this.known.delete(organizationId)
-      throw error
+      return countQueued(db, organizationId)
     })
     const granted = Math.max(0, Math.min(wanted, limit - count - known.added))
     known.added += granted
