@@ -4,6 +4,7 @@ import type { Logger } from '../../db/process/log.ts'
 import type { ReceivedFile } from '../../db/stored-files/files.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 import type { Hold } from '../deadline.ts'
+import type { Reach } from '../slots/in-slot.ts'
 
 /** What an activity provides to the effects of one attempt of a node. */
 export interface EffectHost {
@@ -16,6 +17,8 @@ export interface EffectHost {
   timeoutMs: number
   /** Stops the clock of the time limit while the attempt waits for its turn. */
   hold: Hold
+  /** Called before each call of another service: of the first one, the attempt holds a slot. */
+  reach: Reach
   log: Logger
   /** The value of `traceparent` for calls of other services. */
   traceparent: (() => string) | undefined

@@ -36,7 +36,10 @@ export function mailOf(
   }
   return {
     async send({ attachments = [], ...message }) {
-      if (mailer) return mailer.send({ ...message, attachments: await open(attachments) }, host.signal)
+      if (mailer) {
+        host.reach('mail')
+        return mailer.send({ ...message, attachments: await open(attachments) }, host.signal)
+      }
       const settings = ports.mail.settings!.join(' and ')
       throw new NodeError(
         'mail_not_configured',

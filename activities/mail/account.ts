@@ -62,6 +62,14 @@ const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
     ],
     cause: `because you are an owner of “${oneLine(organization_name)}”`,
   }),
+  runs_skipped: ({ organization_name = '', workflow_name = '', reason = '' }) => ({
+    subject: `Runs of ${oneLine(workflow_name)} were skipped`,
+    lines: [
+      `Events start more runs of “${oneLine(organization_name)}” than its plan allows. The first that was skipped is of the workflow “${oneLine(workflow_name)}”. ${oneLine(reason)}`,
+      'The list of skipped runs and the problems of the triggers show more. To stop the workflow, deactivate it with cancel_queued, which cancels its queued runs.',
+    ],
+    cause: `because you are an owner of “${oneLine(organization_name)}”`,
+  }),
 }
 
 const oneLine = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim()

@@ -133,10 +133,7 @@ interface Checked {
 }
 
 /** Records that the sweep checked Schedules, which of them the relay must repair, and which an operator has paused. */
-export async function markChecked(
-  system: System,
-  checked: (ScheduleKey & Checked)[],
-): Promise<void> {
+export async function markChecked(system: System, checked: (ScheduleKey & Checked)[]): Promise<void> {
   await system.raw(
     `update workflow_schedules s set checked_at = now(), synced = case when c.equal then s.synced end,
        operator_pause = case when c.seen then c.operator_pause else s.operator_pause end

@@ -4,7 +4,15 @@ import { limitOf, PLAN_LIMITS, type PlanLimits } from '../../../db/access/plans.
 describe('plans', () => {
   it('have the limits of the interface contract', () => {
     const promised = (plan: keyof typeof PLAN_LIMITS): Partial<PlanLimits> => {
-      const { max_running: _, file_bytes: __, largest_file: ___, ...rest } = PLAN_LIMITS[plan]
+      const {
+        max_running: _,
+        max_call_seconds: __,
+        max_queued: ___,
+        max_descendants: ____,
+        file_bytes: _____,
+        largest_file: ______,
+        ...rest
+      } = PLAN_LIMITS[plan]
       return rest
     }
     const rows = Object.entries({ free: promised('free'), professional: promised('professional') })
@@ -15,10 +23,20 @@ describe('plans', () => {
         ['professional', 10, 5_000, 120, 25, 10_000, 1_200, 600],
       ],
     )
-    const { requests_per_minute, requests_per_minute_per_key, max_running, largest_file, ...unlimited } =
-      PLAN_LIMITS.enterprise
+    const {
+      requests_per_minute,
+      requests_per_minute_per_key,
+      max_running,
+      max_call_seconds,
+      max_queued,
+      max_descendants,
+      largest_file,
+      ...unlimited
+    } = PLAN_LIMITS.enterprise
     assert.deepEqual([requests_per_minute, requests_per_minute_per_key], [12_000, 6_000])
-    assert.ok(max_running > 0 && largest_file > 0)
+    assert.ok(
+      max_running > 0 && max_call_seconds > 0 && max_queued > 0 && max_descendants > 0 && largest_file > 0,
+    )
     assert.deepEqual(new Set(Object.values(unlimited)), new Set([Number.POSITIVE_INFINITY]))
   })
 
