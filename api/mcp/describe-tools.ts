@@ -7,22 +7,19 @@ import { TOOL_NAMES, type ToolName } from './grouping.ts'
 import { DEFAULT_ACTIONS, isVisible, namesOf, type Operation, querySchema, shapeOf } from './operations.ts'
 import { TOOLS } from './tools.ts'
 
-/** Schemas of arguments above this size, in characters, are reduced to type and description. */
-const MAX_SCHEMA = 320
-const MAX_DESCRIPTION = 160
+/** Schemas of arguments above this size, in characters, are reduced to type, values and description. */
+const MAX_SCHEMA = 250
+const MAX_VALUES = 200
+const MAX_DESCRIPTION = 100
 
 /** The tools as `tools/list` shows them to a key: those with an operation that its scopes allow, and only its kinds. */
 export function describeTools(operations: readonly Operation[], scopes: ReadonlySet<Scope>): Tool[] {
   const visible = operations.filter((operation) => isVisible(operation, scopes))
   return TOOL_NAMES.flatMap((name) => {
     const own = visible.filter(({ tool }) => tool === name)
-    return own.length === 0 || !isUseful(name, own) ? [] : [describeTool(name, own, visible)]
+    return own.length === 0 ? [] : [describeTool(name, own, visible)]
   })
 }
-
-/** A tool whose only operations need no scope is useful to every key, others to none without a scope. */
-const isUseful = (name: ToolName, own: readonly Operation[]) =>
-  name === 'describe_records' || own.some(({ route }) => route.scope !== 'any' || name === 'search_records')
 
 function describeTool(name: ToolName, own: readonly Operation[], visible: readonly Operation[]): Tool {
   const { title, description } = TOOLS[name]
@@ -40,7 +37,6 @@ function describeTool(name: ToolName, own: readonly Operation[], visible: readon
     },
     outputSchema: OUTPUT,
     annotations: {
-      title,
       readOnlyHint: readOnly,
       destructiveHint: own.some(
         ({ route, confirmation }) => route.method === 'DELETE' || confirmation === 'added',
@@ -51,14 +47,14 @@ function describeTool(name: ToolName, own: readonly Operation[], visible: readon
   }
 }
 
-/** The same for all tools: what it contains beyond that depends on the operation. A refusal has `error` instead. */
+/** The same for all tools: the other members depend on the operation, and on the kind. */
 const OUTPUT: NonNullable<Tool['outputSchema']> = {
   type: 'object',
   properties: {
-    object: { type: 'string', description: 'What this is: contact, list, run, …' },
-    data: { type: 'array', description: 'Of a list: its items.', items: {} },
-    next_cursor: { type: ['string', 'null'], description: 'Of a list: `cursor` of the next page.' },
-    error: { type: 'object', description: 'Why the call was refused, and what to do.' },
+    object: { type: 'string' },
+    data: { type: 'array' },
+    next_cursor: { type: ['string', 'null'] },
+    error: { type: 'object' },
   },
 }
 
@@ -70,7 +66,7 @@ function exampleOf(name: ToolName, own: readonly Operation[]): string {
   return JSON.stringify(given)
 }
 
-/** `contacts, deals: update, restore, merge (from)`, a line for each group of kinds with the same actions. */
+/** `contacts, deals: update, restore, merge (from)`: a line for each group of kinds with the same actions. */
 function actionsByKind(own: readonly Operation[]): string {
   const kinds = new Map<string, string[]>()
   for (const operation of own) {
@@ -92,12 +88,15 @@ function actionsByKind(own: readonly Operation[]): string {
   const groups = new Map<string, string[]>()
   for (const [kind, actions] of kinds) {
     const line = actions.join(', ')
+    if (line === DEFAULT_ACTIONS[own[0]!.tool]) continue
     groups.set(line, [...(groups.get(line) ?? []), kind])
   }
-  return [
-    'Kinds and their actions:',
-    ...[...groups].map(([line, names]) => `${names.join(', ')}: ${line}`),
-  ].join('\n')
+  return groups.size === 0
+    ? ''
+    : [
+        'Kinds with further actions or arguments:',
+        ...[...groups].map(([line, names]) => `${names.join(', ')}: ${line}`),
+      ].join('\n')
 }
 
 /** The arguments of a generic tool: the kind, an id, and objects for what depends on the kind. */
@@ -140,6 +139,9 @@ function genericArguments(name: ToolName, own: readonly Operation[]) {
   }
 }
 
+/** Arguments that work, but that a better one replaces: `cursor`. */
+const UNSHOWN = ['offset']
+
 const parentNote = (argument: string) =>
   argument === 'entity'
     ? 'The kind of record that a custom field belongs to.'
@@ -157,7 +159,7 @@ const FILTERS = {
 }
 
 function controlArguments(operation: Operation) {
-  const names = operation.query.filter((name) => name !== 'filters')
+  const names = operation.query.filter((name) => name !== 'filters' && !UNSHOWN.includes(name))
   const shape = shapeOf(querySchema(operation.route.query))
   return {
     ...Object.fromEntries(names.map((name) => [name, schemaOf(shape[name]!)])),
@@ -180,7 +182,8 @@ function ruledArguments(own: readonly Operation[], visible: readonly Operation[]
     ] as const) {
       const shape = shapeOf(schema)
       for (const name of names)
-        if (name !== 'confirm') merge(properties, argumentOf(operation, name), schemaOf(shape[name]!))
+        if (name !== 'confirm' && !UNSHOWN.includes(name))
+          merge(properties, argumentOf(operation, name), schemaOf(shape[name]!))
     }
     if (kind) merge(properties, 'kind', { type: 'string' })
     return { names: [...Object.keys(pathArguments), ...requiredIn(operation)], fixed }
@@ -207,13 +210,24 @@ function signatures(own: readonly Operation[]): string {
   const lines = [...shown.values()].map((operation) => {
     const { action, pathArguments, route, body } = operation
     const required = [...Object.keys(pathArguments), ...requiredIn(operation)]
-    const optional = body.filter((name) => !required.includes(name) && name !== 'confirm')
-    const names = [...required, ...optional.map((name) => `${argumentOf(operation, name)}?`)]
-    return `${action}${names.length > 0 ? ` (${names.join(', ')})` : ''}: ${route.summary}.`
+    const others = body.filter((name) => name !== 'confirm').map((name) => argumentOf(operation, name))
+    const optional = others.filter((name) => !required.includes(name))
+    const names = [...required, ...optional.map((name) => `${name}?`)]
+    const signature = `${action}${names.length > 0 ? ` (${names.join(', ')})` : ''}`
+    return operation.kind || isSaid(action, route.summary) ? signature : `${signature}: ${route.summary}`
   })
   const note = defaults.length > 0 ? ['Without it, the arguments decide.'] : []
   return [...note, ...lines].join('\n')
 }
+
+/** Whether the name of an action says as much as its summary: `list_run_batches`, "List the run batches". */
+function isSaid(action: string, summary: string): boolean {
+  const words = action.split('_')
+  const said = summary.toLowerCase().split(' ')
+  return said.every((word) => words.includes(word) || FILLERS.includes(word))
+}
+
+const FILLERS = ['a', 'an', 'the', 'of', 'to', 'by', 'retrieve']
 
 /** The arguments that the operation's body requires. */
 function requiredIn(operation: Operation): string[] {
@@ -231,14 +245,14 @@ function headerArguments(own: readonly Operation[]) {
     ...(own.some(({ confirmation }) => confirmation) && {
       confirm: {
         type: 'boolean',
-        description: 'true once a person has agreed to the preview. Without it nothing happens.',
+        description: 'true once a person has agreed to the preview.',
       },
     }),
     ...(own.some(takesKey) && {
-      idempotency_key: { type: 'string', description: 'Repeats with the same key take effect once.' },
+      idempotency_key: { type: 'string', description: 'Repeats with it take effect once.' },
     }),
     ...(own.some(takesIfMatch) && {
-      if_version: { type: 'integer', description: 'Refuse if the current version is another.' },
+      if_version: { type: 'integer', description: 'Refuse if the version is another.' },
     }),
     ...(own.some(takesWait) && {
       wait_seconds: { type: 'integer', minimum: 1, maximum: 30, description: 'Wait so long for the end.' },
@@ -259,26 +273,34 @@ function merge(properties: Record<string, Json>, name: string, schema: Json): vo
   }
 }
 
+/** Bounds that /v1 checks, with a message: in a list of tools they take more room than they help. */
+const OMITTED = [
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+  'pattern',
+  'additionalProperties',
+  'maximum',
+  'minimum',
+]
+
 /** The JSON Schema of a member, small enough for a list of tools. */
 function schemaOf(schema: z.ZodType | undefined): Json {
   if (!schema) return { type: 'string' }
-  const {
-    $schema: _,
-    $defs,
-    $ref,
-    default: __,
-    examples: ___,
-    ...json
-  } = z.toJSONSchema(schema, conversion('input')) as Json
+  const { $schema: _, $defs, $ref, ...json } = z.toJSONSchema(schema, conversion('input')) as Json
   const referred = typeof $ref === 'string' ? (($defs as Json)[$ref.split('/').at(-1)!] as Json) : {}
-  const whole: Json = { ...referred, ...json }
-  const isSmall = !$defs || Object.keys($defs).length === (typeof $ref === 'string' ? 1 : 0)
-  if (isSmall && JSON.stringify(whole).length <= MAX_SCHEMA) return whole
+  const { default: __, examples: ___, ...whole }: Json = { ...referred, ...json }
+  for (const name of OMITTED) delete whole[name]
+  if (whole.format === 'uuid') delete whole.format
+  if (typeof whole.description === 'string') whole.description = shortened(whole.description)
+  const isSelfContained = !$defs || (typeof $ref === 'string' && Object.keys($defs).length === 1)
+  if (isSelfContained && JSON.stringify(whole).length <= MAX_SCHEMA) return whole
   const { type, description, enum: values } = whole
   return {
     ...(type !== undefined && { type }),
-    ...(values !== undefined && JSON.stringify(values).length <= MAX_SCHEMA && { enum: values }),
-    ...(typeof description === 'string' && { description: shortened(description) }),
+    ...(values !== undefined && JSON.stringify(values).length <= MAX_VALUES && { enum: values }),
+    ...(description !== undefined && { description }),
   }
 }
 

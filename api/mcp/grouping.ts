@@ -72,13 +72,16 @@ export function exclusionOf({ response, accepts }: Route): string | undefined {
 
 /**
  * Operations that need a confirmation although /v1 has no preview of them: they delete, change many rows at once, stop
- * what is running, replace a secret, or reach other services.
+ * what is running, replace a secret, decide for a person, or send data to other services now or from now on.
  */
-const CONSEQUENTIAL =
-  /^DELETE |^POST .*\/(merge|batch|bulk|erase|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget)$/
+const CONSEQUENTIAL = [
+  /^DELETE /,
+  /^POST .*\/(merge|batch|bulk|erase|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
+  /^(POST|PATCH) \/webhooks\/outgoing(\/\{webhook_id\})?$/,
+]
 
 export const isConsequential = ({ method, path }: Pick<Route, 'method' | 'path'>): boolean =>
-  CONSEQUENTIAL.test(`${method} ${path}`)
+  CONSEQUENTIAL.some((pattern) => pattern.test(`${method} ${path}`))
 
 /** Operations whose effects leave the service: runs, tests, and requests to the receivers of webhooks. */
 const OUTSIDE =

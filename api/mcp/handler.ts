@@ -25,8 +25,6 @@ A result with status confirmation_required means that nothing has happened: show
 
 /** How long clients may keep the list of tools: it depends on the key's scopes and on the release. */
 const LIST_TTL_MS = 300_000
-/** A listening client must connect again, so that a revoked key is noticed. */
-const LISTEN_MS = 600_000
 /** Lists of tools kept by set of scopes. */
 const MAX_LISTS = 200
 
@@ -100,7 +98,6 @@ export function createMcp(
         throw new AppError('invalid_request', 'batches are not supported', {
           hint: 'send one message per request',
         })
-      const release = isListening(body) ? holdStream(ctx, deps, caller) : undefined
       const authInfo: AuthInfo = {
         token: '',
         clientId: caller.id,
@@ -109,7 +106,6 @@ export function createMcp(
       }
       ctx.respond = false
       await handler(Object.assign(ctx.req, { auth: authInfo }) as NodeIncomingMessageLike, ctx.res, body)
-      release?.()
     } catch (error) {
       answerProtocolError(ctx, error, deps)
     }
@@ -128,22 +124,6 @@ function requireKnownOrigin({ req: { headers } }: Koa.Context, { config }: AppDe
   throw new AppError('insufficient_scope', 'requests of pages of this origin are not accepted', {
     hint: 'the operator of the service allows origins with CORS_ORIGINS',
   })
-}
-
-const isListening = (body: unknown) =>
-  typeof body === 'object' && body !== null && 'method' in body && body.method === 'subscriptions/listen'
-
-/** Counts an open stream, and bounds its life. */
-function holdStream({ res }: Koa.Context, { streams, stopping }: AppDeps, caller: Caller): () => void {
-  const release = streams.take(caller.id, caller.organization.id)
-  const end = () => res.destroy()
-  const timer = setTimeout(end, LISTEN_MS)
-  stopping.addEventListener('abort', end)
-  return () => {
-    clearTimeout(timer)
-    stopping.removeEventListener('abort', end)
-    release()
-  }
 }
 
 const PARSE_ERROR = -32700

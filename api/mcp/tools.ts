@@ -86,6 +86,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
     title: 'Validate a workflow',
     description:
       'Checks a YAML spec and lists all errors and warnings, each with its line and often the text to write instead. Saves nothing. Repeat until `valid` is true, then create_workflow.',
+    example: { spec: 'name: Greet\nnodes: …' },
   },
   create_workflow: {
     title: 'Create or change a workflow',

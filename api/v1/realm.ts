@@ -68,5 +68,7 @@ export function neededScopes(route: Route, params: unknown): readonly Scope[] {
   return typeof route.scope === 'string' ? [route.scope] : route.scope
 }
 
-export const isOfRecords = (scope: Route['scope']): scope is Extract<Route['scope'], { ofRecords: unknown }> =>
+export const isOfRecords = (
+  scope: Route['scope'],
+): scope is Extract<Route['scope'], { ofRecords: unknown }> =>
   typeof scope === 'object' && !Array.isArray(scope)

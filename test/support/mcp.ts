@@ -1,5 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
+export type Json = Record<string, any>
+
 /** The generations of the protocol: without sessions since 2026-07-28, with `initialize` before. */
 export type Era = '2026-07-28' | '2025-11-25'
 
@@ -35,4 +38,29 @@ export async function connectMcp(
     }),
   )
   return client
+}
+
+/** The parameters that each request of 2026-07-28 carries. */
+const envelope = (capabilities: object, version = '2026-07-28') => ({
+  'io.modelcontextprotocol/protocolVersion': version,
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': capabilities,
+})
+
+/** A request of 2026-07-28 as it is on the wire, for what the official client would not send. */
+export function rawMcp(
+  method: string,
+  params: Record<string, unknown> = {},
+  { capabilities = {}, version }: { capabilities?: object; version?: string } = {},
+) {
+  const { name } = params
+  return {
+    headers: {
+      Accept: 'application/json, text/event-stream',
+      'MCP-Protocol-Version': version ?? '2026-07-28',
+      'Mcp-Method': method,
+      ...(typeof name === 'string' && { 'Mcp-Name': name }),
+    },
+    body: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: envelope(capabilities, version) } },
+  }
 }
