@@ -27,6 +27,8 @@ trigger: { type: schedule, cron: "0 3 * * *", timezone: Asia/Tokyo, overlap: ski
 nodes: { say: { type: set_fields, config: { fields: { text: Hello } } } }
 `
 const RECEIVER = 'receiveWebhook'
+/** The documentation of the protocol has its examples. */
+const MCP = 'callMcp'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 type Json = Record<string, any>
@@ -150,12 +152,19 @@ describe('the example responses of the document', function () {
     await signUps()
     await knowledge()
     await schedules()
+    await call(MCP, {
+      headers: {
+        Accept: 'application/json',
+        'MCP-Protocol-Version': '2026-07-28',
+        'Mcp-Method': 'tools/list',
+      },
+    })
 
     const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
     assert.deepEqual(
       [...Object.keys(answers), ...twins].sort(),
-      [...operations.keys(), ...previews].sort(),
+      [...operations.keys(), ...previews].filter((id) => id !== MCP).sort(),
       'every operation was called, or has the handler of one that was',
     )
     const { [RECEIVER]: received, ...recorded } = answers

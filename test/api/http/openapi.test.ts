@@ -47,8 +47,8 @@ describe('/openapi.json', () => {
     )
     assert.equal(
       ids.length,
-      routes.length + appRoutes.length + 3,
-      'and the receiver of webhooks and the links of approvals',
+      routes.length + appRoutes.length + 4,
+      'and the receiver of webhooks, the links of approvals and the Model Context Protocol',
     )
     assert.equal(new Set(ids).size, ids.length)
   })
