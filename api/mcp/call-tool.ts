@@ -158,14 +158,16 @@ async function previewOf(deps: ToolDeps, operation: Operation, request: InnerReq
 
 /** What the operation is about, if an operation retrieves it: so that an unknown id is refused before anyone is asked. */
 async function currentOf(deps: ToolDeps, { route }: Operation, request: InnerRequest) {
-  const getter = deps.operations.find(
-    (one) =>
-      one.route.method === 'GET' &&
-      one.action !== 'list_related' &&
-      route.path.startsWith(one.route.path) &&
-      one.route.path.endsWith('}') &&
-      isVisible(one, deps.scopes),
-  )
+  const [getter] = deps.operations
+    .filter(
+      (one) =>
+        one.route.method === 'GET' &&
+        one.action !== 'list_related' &&
+        one.route.path.endsWith('}') &&
+        `${route.path}/`.startsWith(`${one.route.path}/`) &&
+        isVisible(one, deps.scopes),
+    )
+    .sort((a, b) => b.route.path.length - a.route.path.length)
   if (!getter) return undefined
   const segments = getter.route.path.split('/').length + 1
   const path = request.path.split('/').slice(0, segments).join('/')

@@ -27,7 +27,7 @@ trigger: { type: schedule, cron: "0 3 * * *", timezone: Asia/Tokyo, overlap: ski
 nodes: { say: { type: set_fields, config: { fields: { text: Hello } } } }
 `
 const RECEIVER = 'receiveWebhook'
-/** The documentation of the protocol has its examples. */
+/** Its example is sent by test/api/mcp/protocol.test.ts. */
 const MCP = 'callMcp'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -152,13 +152,6 @@ describe('the example responses of the document', function () {
     await signUps()
     await knowledge()
     await schedules()
-    await call(MCP, {
-      headers: {
-        Accept: 'application/json',
-        'MCP-Protocol-Version': '2026-07-28',
-        'Mcp-Method': 'tools/list',
-      },
-    })
 
     const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)

@@ -43,7 +43,10 @@ describe('the protocol at /mcp', () => {
   })
 
   it('lets clients keep the list of tools, each key its own', async () => {
-    const { body, headers } = await post(LIST)
+    const { headers: sent } = LIST
+    const { body: document } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const { example } = document.paths['/mcp'].post.requestBody.content['application/json']
+    const { body, headers } = await post({ headers: sent, body: example })
     assert.deepEqual([body.result.cacheScope, body.result.ttlMs], ['private', 300_000])
     assert.equal(headers.get('cache-control'), 'no-store')
     assert.ok(headers.get('x-request-id'))
