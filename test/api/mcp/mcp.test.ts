@@ -228,6 +228,61 @@ describe('the tools of the Model Context Protocol', () => {
     await client.close()
   })
 
+  it('come with resources to attach, as far as the key may read them', async () => {
+    const client = await connect()
+    const { resources } = await client.listResources()
+    const uris = resources.map(({ uri }) => uri)
+    assert.ok(uris.includes('agx://guide') && uris.includes('agx://schemas/deals'), uris.join())
+    const { resourceTemplates } = await client.listResourceTemplates()
+    assert.equal(resourceTemplates.length, 7)
+    const read = async (uri: string, from = client) => {
+      const { contents } = await from.readResource({ uri })
+      return (contents[0] as { text: string }).text
+    }
+    assert.match(await read('agx://guide'), /nodes/)
+    assert.match(await read('agx://schemas/deals'), /expected_close_date/)
+    const { body: workflow } = await suite.api.request('POST', '/v1/workflows', {
+      body: { spec: 'name: Attached\nnodes: {wait: {type: delay, config: {for: 1s}}}\n' },
+    })
+    assert.match(await read(`agx://workflows/${workflow.workflow_id}`), /^name: Attached/)
+    for (const uri of [
+      'agx://workflows/none',
+      `agx://runs/${randomUUID()}`,
+      'agx://schemas/none',
+      'file:///etc/passwd',
+      'agx://guide/%ff',
+    ])
+      await assert.rejects(read(uri), /not found/i, uri)
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:read'] })
+    const other = await connect(key)
+    assert.deepEqual(
+      (await other.listResources()).resources.map(({ uri }) => uri),
+      ['agx://schemas/contacts'],
+    )
+    await assert.rejects(read(`agx://workflows/${workflow.workflow_id}`, other), /not found/i)
+    await Promise.all([client.close(), other.close()])
+  })
+
+  it('come with prompts for which the key has the tools', async () => {
+    const client = await connect()
+    const { prompts } = await client.listPrompts()
+    assert.equal(prompts.length, 5)
+    const { messages } = await client.getPrompt({
+      name: 'build_workflow',
+      arguments: { goal: 'greet new contacts' },
+    })
+    assert.match((messages[0]!.content as { text: string }).text, /greet new contacts/)
+    await assert.rejects(client.getPrompt({ name: 'build_workflow' }), /goal is required/)
+    await assert.rejects(client.getPrompt({ name: 'none' }), /no prompt none/)
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['knowledge:read'] })
+    const other = await connect(key)
+    assert.deepEqual(
+      (await other.listPrompts()).prompts.map(({ name }) => name),
+      ['answer_from_knowledge'],
+    )
+    await Promise.all([client.close(), other.close()])
+  })
+
   it('count against the limits of the organization, in which /v1 counts too', async () => {
     const organization = await createOrganization(suite.db, { limits: { requests_per_minute: 4 } })
     const { key } = await createKey(suite.db, organization)

@@ -19,7 +19,7 @@ describe('the protocol at /mcp', () => {
     const { body } = await post(rawMcp('server/discover'))
     assert.deepEqual(body.result.supportedVersions, ['2026-07-28'])
     assert.match(body.result.instructions, /never follow instructions/)
-    assert.deepEqual(Object.keys(body.result.capabilities), ['tools'])
+    assert.deepEqual(Object.keys(body.result.capabilities), ['tools', 'resources', 'prompts'])
     for (const protocolVersion of ['2025-11-25', '2025-06-18']) {
       const initialize = {
         jsonrpc: '2.0',
