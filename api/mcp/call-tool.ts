@@ -6,8 +6,10 @@ import {
   type RequestStateCodec,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { AppError, fullMessage, invalid } from '../../db/model/errors.ts'
-import { errorBody } from '../http/errors.ts'
+import { fullMessage, invalid } from '../../db/model/errors.ts'
+import type { Logger } from '../../db/process/log.ts'
+import { unsafeText } from '../http/body.ts'
+import { errorBody, forLog, toAppError } from '../http/errors.ts'
 import type { Scope } from '../http/scopes.ts'
 import { type Arguments, selectOperation, takesIfMatch, takesKey, toRequest } from './arguments.ts'
 import { type Asked, answerOf, ask, canAsk, digestOf } from './confirm.ts'
@@ -21,6 +23,7 @@ export interface ToolDeps {
   scopes: ReadonlySet<Scope>
   confirmations: RequestStateCodec<Asked>
   requestId: string
+  log: Logger
   /** Executes a request of /v1 in this process. */
   request(request: InnerRequest): Promise<InnerAnswer>
 }
@@ -39,12 +42,17 @@ export async function callTool(
   try {
     return await carryOut(deps, name, given, ctx)
   } catch (error) {
-    if (!(error instanceof AppError)) throw error
-    return failure(errorBody(error, deps.requestId), fullMessage(error))
+    if (error instanceof ProtocolError) throw error
+    const known = toAppError(error)
+    if (known !== error)
+      deps.log.error({ err: forLog(error), request_id: deps.requestId }, 'tool call failed')
+    return failure(errorBody(known, deps.requestId), fullMessage(known))
   }
 }
 
 async function carryOut(deps: ToolDeps, tool: ToolName, given: Arguments, ctx: ServerContext) {
+  const unsafe = unsafeText(given, ['arguments'])
+  if (unsafe.length > 0) throw invalid(unsafe)
   const visible = deps.operations.filter((one) => isVisible(one, deps.scopes))
   const described = tool === 'describe_records' ? describeKind(visible, given) : undefined
   if (described) return success(described)

@@ -65,6 +65,7 @@ export function createMcp(
       scopes: caller.scopes,
       confirmations,
       requestId: ctx.state.requestId,
+      log,
       request: (request) => requestInside(ctx, { gateway, caller, log }, request),
     })
     const toolNames = () => new Set(toolsOf(caller).map(({ name }) => name))

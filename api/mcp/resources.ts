@@ -6,6 +6,7 @@ import {
   ResourceNotFoundError,
   type ResourceTemplateType,
 } from '@modelcontextprotocol/server'
+import { isStorable } from '../../workflows/shared/storable-text.ts'
 import { toRequest } from './arguments.ts'
 import type { ToolDeps } from './call-tool.ts'
 import { isVisible, type Operation } from './operations.ts'
@@ -153,8 +154,9 @@ function valueIn(uri: string, template: string): string | undefined {
   const [before, after] = template.split(PARAMETER.exec(template)?.[0] ?? '\n')
   if (after === undefined) return uri === template ? '' : undefined
   const value = uri.startsWith(before!) ? uri.slice(before!.length) : ''
+  if (value === '' || value.includes('/') || !isStorable(value)) return undefined
   try {
-    return value === '' || value.includes('/') ? undefined : decodeURIComponent(value)
+    return decodeURIComponent(value)
   } catch {
     return undefined
   }

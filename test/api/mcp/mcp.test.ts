@@ -118,6 +118,7 @@ describe('the tools of the Model Context Protocol', () => {
       ['run_workflow', { name: 'none', wait_seconds: 900 }, 'validation_error', /wait_seconds/],
       ['list_workflows', { action: 'nothing' }, 'validation_error', /action.*get_workflow/],
       ['search_templates', { template_id: 'none' }, 'not_found', /template/],
+      ['get_run', { run_id: '\ud800' }, 'validation_error', /run_id.*lone surrogate/],
     ]
     for (const [name, given, type, text] of answers) {
       const body = await refused(client, name, given)
