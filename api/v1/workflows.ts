@@ -258,12 +258,14 @@ export const workflowRoutes: Route[] = [
       .default({ cancel_queued: false }),
     response: {
       status: 200,
-      schema: workflowShape.extend({
-        run_batch_id: z
-          .uuid()
-          .optional()
-          .meta({ description: 'With `cancel_queued`: the batch that cancels the queued runs.' }),
-      }),
+      schema: workflowShape.and(
+        z.object({
+          run_batch_id: z
+            .uuid()
+            .optional()
+            .meta({ description: 'With `cancel_queued`: the batch that cancels the queued runs.' }),
+        }),
+      ),
     },
     etag: true,
     example: { cancel_queued: true },
