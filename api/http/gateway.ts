@@ -167,6 +167,8 @@ async function validateAndHandle(
 ): Promise<unknown> {
   try {
     Object.assign(request, checked(operation, request.params, received))
+    const { rowScopes } = operation.route
+    if (rowScopes) request.requireScopes(await request.tenant((tx) => rowScopes.of(tx, request.params)))
     return await operation.route.handler(request)
   } catch (error) {
     throw await withOtherIssues(error, operation, request, received.sent)

@@ -113,7 +113,7 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
     operationId: id,
     tags: [route.tag],
     summary: route.summary,
-    description: [route.description, needs].filter(Boolean).join('\n\n'),
+    description: [route.description, route.rowScopes?.description, needs].filter(Boolean).join('\n\n'),
     parameters: parametersOf(route, shapes),
     ...(route.body ? { requestBody: requestBody(route, shapes.body(route.body, `${name}Request`)) } : {}),
     ...(route.accepts ? { requestBody: fileBody(route.accepts, route.bodyLimit) } : {}),

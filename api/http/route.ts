@@ -24,6 +24,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * `request.requireScopes`.
    */
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
+  /** The scopes that the row of the path needs besides. */
+  rowScopes?: RowScopes<Params>
   /** The OpenAPI `operationId`. */
   id: string
   /** The operation whose recorded example is shown here, because it has the same handler. Default: this operation. */
@@ -76,6 +78,13 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
     request: Pick<RouteRequest<Params>, 'caller' | 'deps' | 'params' | 'tenant'>,
     sent: Sent,
   ) => Promise<Issue[]>
+}
+
+/** Further scopes, which depend on the row that the path names. `of` throws not_found. */
+export interface RowScopes<Params = unknown> {
+  /** For the reference. */
+  description: string
+  of: (tx: Tenant, params: Params) => Promise<readonly Scope[]>
 }
 
 /** A query whose parameters depend on the path. `of` returns its schema; `documented` is the schema for OpenAPI. */
