@@ -152,7 +152,12 @@ async function respond(
   if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
   const { key, bytes } = received
   const { status, body } = key
-    ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
+    ? await runOnce(
+        request,
+        { method: ctx.method, path, key, bytes, secret: operation.route.secretAnswer },
+        response.status,
+        execute,
+      )
     : { status: response.status, body: JSON.stringify(await execute()) }
   ctx.status = request.isPreview ? 200 : status
   ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
@@ -268,8 +273,12 @@ const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
 /** The validated query and body. Throws validation_error with all issues of both. */
-function checked(operation: Operation<Route | AppRoute>, params: unknown, { sent, bytes }: Received) {
-  const issues = unsafeText(sent.query, ['query'])
+function checked(
+  operation: Operation<Route | AppRoute>,
+  params: unknown,
+  { sent, bytes, ...received }: Received,
+) {
+  const issues = [...received.issues, ...unsafeText(sent.query, ['query'])]
   if (bytes && isSuspect(bytes)) issues.push(...unsafeText(sent.body, ['body']))
   const query = check(operation.query(params), sent.query, 'query')
   const body =

@@ -56,11 +56,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
     | { status: 200; stream: 'text/event-stream'; description?: string }
   /** An example body, shown in the reference. */
   example?: unknown
-  /**
-   * Whether the operation accepts an Idempotency-Key; default: every method except GET. False if the response has
-   * a secret, because responses are stored in plain text.
-   */
+  /** Whether the operation accepts an Idempotency-Key; default: every method except GET. */
   idempotent?: boolean
+  /** The response has a secret: for its Idempotency-Key it is stored sealed. */
+  secretAnswer?: true
   /** The response has the version as ETag. */
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */
