@@ -33,6 +33,7 @@ export const deliveryRoutes: AppRoute[] = [
     path: '/webhooks/outgoing/{webhook_id}/test',
     role: leastRole('webhooks:write'),
     id: 'testOutgoingWebhook',
+    hidesLinks: true,
     tag,
     summary: 'Send a test event',
     description:
@@ -82,6 +83,7 @@ export const deliveryRoutes: AppRoute[] = [
     path: '/deliveries/{delivery_id}',
     role: leastRole('webhooks:read'),
     id: 'getDelivery',
+    hidesLinks: true,
     tag,
     summary: 'Retrieve a delivery',
     description: 'Returns the delivery with its data and attempts.',

@@ -91,6 +91,7 @@ function action<Body = unknown>({ verb, act, ...rest }: Action<Body>): AppRoute 
     path: `/deliveries/{delivery_id}/${verb}`,
     role: leastRole('webhooks:write'),
     id: `${verb}Delivery`,
+    hidesLinks: true,
     tag: 'Deliveries',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/model/errors.ts'
 import { check, strict } from '../../db/model/validate.ts'
 import type { Send } from '../../db/postgres/transaction.ts'
+import { hideApprovalLinks } from '../../db/process/approval-links.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, unsafeText } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -147,6 +148,7 @@ async function respond(
   received: Received,
 ): Promise<void> {
   const { response } = operation.route
+  const { hidesLinks, secretAnswer } = operation.route
   const execute = () => validateAndHandle(operation, request, received)
   if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
   if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
@@ -154,14 +156,14 @@ async function respond(
   const { status, body } = key
     ? await runOnce(
         request,
-        { method: ctx.method, path, key, bytes, secret: operation.route.secretAnswer },
+        { method: ctx.method, path, key, bytes, secret: secretAnswer },
         response.status,
         execute,
       )
     : { status: response.status, body: JSON.stringify(await execute()) }
   ctx.status = request.isPreview ? 200 : status
   ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  ctx.body = body
+  ctx.body = hidesLinks ? hideApprovalLinks(body) : body
 }
 
 /** Validates the request and runs the handler. Throws validation_error with all issues. */

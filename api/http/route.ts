@@ -60,6 +60,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   idempotent?: boolean
   /** The response has a secret: for its Idempotency-Key it is stored sealed. */
   secretAnswer?: true
+  /** Masks the links of approvals that name no caller: those who read them could decide as themselves. */
+  hidesLinks?: true
   /** The response has the version as ETag. */
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */

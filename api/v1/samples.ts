@@ -37,6 +37,7 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/samples',
     scope: 'workflows:run',
     id: 'listSamples',
+    hidesLinks: true,
     tag: 'Workflows',
     summary: 'List the sample outputs',
     description:
@@ -59,6 +60,7 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/samples/{node_id}',
     scope: 'workflows:author',
     id: 'putSample',
+    hidesLinks: true,
     tag: 'Workflows',
     summary: 'Pin a sample output',
     description: `Keeps the sample output of a node of the newest version: \`output\`, or with \`run_id\` its output in a run of the workflow (needs \`workflows:run\`). Values with secret names, and texts that look like credentials, are masked. At most ${SAMPLE.bytes / 1024} KiB each, and ${SAMPLE.count} for a workflow.`,
