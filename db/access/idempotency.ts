@@ -39,7 +39,6 @@ export async function claimIdempotencyKey(
     "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', ?::text, ?::text, ?::text, ?::text, ?::text), 0)) as locked",
     [tx.organizationId, request.callerId, request.method, request.path, request.key],
   )
-  if (!locks[0]!.locked) throw inProgress()
   const row: Row | undefined = await tx
     .trx('idempotency_keys')
     .where(identity(tx, request))
@@ -54,6 +53,8 @@ export async function claimIdempotencyKey(
       'scopes',
       tx.trx.raw('locked_until > now() as locked'),
     )
+  // Without the lock too: others that read a stored response hold it as well.
+  if (!row && !locks[0]!.locked) throw inProgress()
   if (!row) return undefined
   const { body, hash } = contentOf(tx, request, row)
   if (!request.hash.equals(hash))

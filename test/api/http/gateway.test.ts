@@ -422,6 +422,16 @@ describe('the gateway', () => {
       const again = await post({ name: 'abc' }, headers)
       assert.equal(again.headers.get('idempotency-replayed'), null)
     })
+    it('replays to any number of requests at once', async () => {
+      const headers = { 'Idempotency-Key': 'at once' }
+      const first = await post({ name: 'abc' }, headers)
+      const replays = await Promise.all(Array.from({ length: 20 }, () => post({ name: 'abc' }, headers)))
+      assert.deepEqual(
+        replays.map(({ status, text }) => [status, text]),
+        replays.map(() => [first.status, first.text]),
+      )
+    })
+
     it('refuses a key that is too long, with everything else that is invalid, after what cannot be read', async () => {
       const headers = { 'Idempotency-Key': 'x'.repeat(256) }
       assert.equal((await post({ name: 'abc' }, headers)).status, 422)
