@@ -35,6 +35,51 @@ describe('calls to URLs that users give', () => {
     server.close()
   })
 
+  it('reaches only what EGRESS_ONLY lists, and looks nothing else up', async () => {
+    const asked: string[] = []
+    const http = createHttp({
+      allow: ['127.0.0.0/8'],
+      only: ['127.0.0.0/24', 'listed.test', '*.wide.test'],
+      resolve: async (host) => {
+        asked.push(host)
+        return [{ address: '127.0.0.1', family: 4 }]
+      },
+    })
+    const reach = async (host: string, path = '/') =>
+      (await http.call({ method: 'GET', url: `http://${host}:${port}${path}` }, options())).status
+    try {
+      for (const host of [
+        '127.0.0.1',
+        '127.1',
+        'listed.test',
+        'LISTED.test',
+        'a.wide.test',
+        'a.b.wide.test',
+        'listed.test.',
+      ])
+        assert.equal(await reach(host), 200, host)
+      for (const host of [
+        '127.0.1.1',
+        '[::1]',
+        '8.8.8.8',
+        'localhost',
+        'other.test',
+        'wide.test',
+        'notlisted.test',
+        'listed.test.evil.test',
+        'xwide.test',
+      ])
+        await assert.rejects(reach(host), code('egress_refused'), host)
+      await assert.rejects(reach('listed.test', '/other'), code('egress_refused'), 'a redirect')
+      assert.ok(
+        asked.every((host) => /^(?:listed\.test\.?|.+\.wide\.test)$/.test(host)),
+        `${asked}`,
+      )
+    } finally {
+      await http.close()
+    }
+  })
+
   for (const host of [
     '127.0.0.1',
     '2130706433',
