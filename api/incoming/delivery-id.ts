@@ -22,7 +22,14 @@ const HEADERS = [
  * Senders that sign the body alone, with an id or a time in each body. Anybody who has read such a request could repeat
  * it with another id, so the body is the id. A generic `hmac` signs the body alone too, but its bodies may be equal.
  */
-const SIGN_BODY_ALONE: Verification['type'][] = ['github', 'meta', 'shopify']
+const SIGN_BODY_ALONE: Verification['type'][] = [
+  'github',
+  'meta',
+  'shopify',
+  'intercom',
+  'linear',
+  'typeform',
+]
 
 /**
  * @param payload if the body was parsed.

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { createHttp } from '../../../activities/http/client.ts'
 import { EgressPolicy } from '../../../db/process/egress.ts'
 import { NodeError } from '../../../workflows/language/node-error.ts'
+import { PRIVATE_HOSTS } from '../../support/private-hosts.ts'
 
 const options = () => ({ signal: new AbortController().signal, timeoutMs: 2_000 })
 const code = (expected: string) => (error: unknown) => error instanceof NodeError && error.code === expected
@@ -80,28 +81,7 @@ describe('calls to URLs that users give', () => {
     }
   })
 
-  for (const host of [
-    '127.0.0.1',
-    '2130706433',
-    '0x7f.1',
-    '0177.0.0.1',
-    '127.1',
-    '[::1]',
-    '[::ffff:7f00:1]',
-    '[::ffff:127.0.0.1]',
-    '[::7f00:1]',
-    '[64:ff9b::7f00:1]',
-    '[::ffff:0:7f00:1]',
-    '[2002:7f00:1::]',
-    '[::]',
-    '0.0.0.0',
-    '169.254.169.254',
-    '10.0.0.1',
-    '[fd00::1]',
-    '[fe80::1]',
-    'localhost',
-    '127。0。0。1',
-  ])
+  for (const host of PRIVATE_HOSTS)
     it(`refuses ${host}`, async () => {
       const http = createHttp({ allow: [] })
       await assert.rejects(http.call({ method: 'GET', url: `http://${host}:${port}/` }, options()), (error) =>
