@@ -190,6 +190,7 @@ const NAMES = {
   batch_id: UNKNOWN,
   import_id: UNKNOWN,
   export_id: UNKNOWN,
+  file_id: UNKNOWN,
 }
 
 const filled = ({ path }: Route, values: Record<string, string>) =>

@@ -23,6 +23,8 @@ export interface Party {
   /** With every scope. */
   key: string
   keyWith(scopes: readonly Scope[]): Promise<string>
+  /** The id of a new file of a new contact. */
+  file(text: string): Promise<string>
   /** The headers of a new session. */
   session(role: MemberRole): Promise<Record<string, string>>
 }
@@ -83,10 +85,18 @@ async function prepare(stack: TestStack, db: Database, outside: Outside): Promis
   const party = async (organizationId: string): Promise<Party> => {
     const keyWith = async (scopes?: readonly Scope[]) =>
       (await createKey(db as TestDatabase, organizationId, scopes && { scopes })).key
+    const key = await keyWith()
+    const bearer = { Authorization: `Bearer ${key}` }
+    const idOf = async (answer: Promise<Answer>): Promise<string> => JSON.parse((await answer).text).id
     return {
       organizationId,
-      key: await keyWith(),
+      key,
       keyWith,
+      async file(text) {
+        const contact = await idOf(send('POST', '/v1/objects/contacts', bearer, { last_name: text }))
+        const typed = { ...bearer, 'Content-Type': 'text/plain' }
+        return idOf(send('POST', `/v1/objects/contacts/${contact}/files?name=${text}.txt`, typed, text))
+      },
       session: (role) => sessionHeaders(db, { organizationId } as TestApi, role),
     }
   }
@@ -113,6 +123,7 @@ async function prepare(stack: TestStack, db: Database, outside: Outside): Promis
       }
     },
   }
+  await ground.victim.file(MARK)
   await markRows(ground)
   return ground
 }

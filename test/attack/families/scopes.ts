@@ -15,6 +15,7 @@ export const scopes: Family = {
       JSON.parse((await send('POST', path, bearer(attacker.key), { entity: 'contacts' })).text).id
     ids.import_id = await create('/v1/imports')
     ids.export_id = await create('/v1/exports')
+    ids.file_id = await attacker.file('own')
     const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope])]
     const keys = await Promise.all(sets.map((set) => attacker.keyWith(set)))
     for (const route of routes) {
