@@ -4,7 +4,7 @@ import { getOutgoingWebhook } from '../../db/outgoing/webhooks.ts'
 import type { AppRoute, RowScopes } from '../http/route.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deliveryActionRoutes } from './delivery-actions.ts'
-import { NEEDS_EVENTS, scopesOfEvents } from './event-scopes.ts'
+import { scopesOfEvents } from './event-scopes.ts'
 import { scopesOf } from './incoming-webhook-rules.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { outgoingReplayRoutes } from './outgoing-replays.ts'
@@ -21,29 +21,28 @@ const ROWS: { path: RegExp; reads?: RowScopes; changes: RowScopes }[] = [
   {
     path: /^\/webhooks\/incoming\/\{webhook_id\}\/logs\b/,
     ...both<'webhook_id'>({
-      description: 'A key also needs the scope to read the records of the webhook: `contacts:read`.',
+      description: 'that to read its records',
       of: async (tx, { webhook_id }) => [`${(await getIncomingWebhook(tx, webhook_id)).kind}:read`],
     }),
   },
   {
     path: /^\/webhooks\/incoming\/\{webhook_id\}/,
     changes: {
-      description:
-        'A key also needs the scopes for what the requests do: `contacts:write`, and `workflows:run` if the webhook has a workflow.',
+      description: 'those to write its records and run its workflow',
       of: async (tx, { webhook_id }) => scopesOf(await getIncomingWebhook(tx, webhook_id)),
     } satisfies Named<'webhook_id'> as RowScopes,
   },
   {
     path: /^\/webhooks\/outgoing\/\{webhook_id\}/,
     changes: {
-      description: NEEDS_EVENTS,
+      description: 'those to read the data of its events',
       of: async (tx, { webhook_id }) => scopesOfEvents((await getOutgoingWebhook(tx, webhook_id)).events),
     } satisfies Named<'webhook_id'> as RowScopes,
   },
   {
     path: /^\/deliveries\/\{delivery_id\}/,
     ...both<'delivery_id'>({
-      description: 'A key also needs the scopes to read the data of the event.',
+      description: 'those to read the data of its event',
       of: async (tx, { delivery_id }) => {
         const { event, test } = await eventOfDelivery(tx, delivery_id)
         // The data of a test delivery is an example.

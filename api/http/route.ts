@@ -83,7 +83,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
 
 /** Further scopes, which depend on the row that the path names. `of` throws not_found. */
 export interface RowScopes<Params = unknown> {
-  /** For the reference. */
+  /** For the reference, after the other scopes: `that to read its records`. */
   description: string
   of: (tx: Tenant, params: Params) => Promise<readonly Scope[]>
 }
