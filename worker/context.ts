@@ -53,7 +53,7 @@ export async function createContext(config: WorkerConfig) {
 
   const publicUrl = config.PUBLIC_URL
   const key = secretsKey(config)
-  const http = createHttp({ allow: config.EGRESS_ALLOW })
+  const http = createHttp({ allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY })
   const code = new CodeRunner()
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)

@@ -233,10 +233,13 @@ export async function up(knex: Knex): Promise<void> {
       method text not null,
       path text not null,
       key text not null,
+      -- empty if the body is sealed, together with the hash: it could confirm a guessed secret
       request_hash bytea not null,
       -- of the stored response; null while the first request is in flight
       status integer,
       body text,
+      -- instead of the body, if the response has a secret
+      body_sealed text,
       headers jsonb not null default '{}',
       -- that the handler required, and that a replay requires again
       scopes text[] not null default '{}',

@@ -51,9 +51,15 @@ export const approval = defineNode({
     decision: z.enum(DECISIONS).nullable().describe('Null if nobody has decided in time.'),
     comment: z.string().nullable(),
     answered_by: z
-      .strictObject({ type: z.string(), id: z.string().nullable() })
+      .strictObject({
+        type: z.string(),
+        id: z.string().nullable(),
+        shown_to: z.strictObject({ type: z.string(), id: z.string() }).optional(),
+      })
       .nullable()
-      .describe('The key or user; of type `link` for a decision at the link.'),
+      .describe(
+        'The key or user; of type `link` for a decision at the link, with `shown_to` if the API showed it to a key or user.',
+      ),
     answered_at: z.iso.datetime().nullable(),
   }),
   handles: ({ timeout }) => [

@@ -62,6 +62,8 @@ export const SECRETS = {
    * ones only in the results of the nodes that read them.
    */
   distinctive: 16,
+  /** Parts of at least this many characters are masked in the results of the nodes that read the secret. */
+  part: 12,
 } as const
 
 /** The settings of an organization, which nodes read as `env.<name>`. */

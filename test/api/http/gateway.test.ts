@@ -422,8 +422,24 @@ describe('the gateway', () => {
       const again = await post({ name: 'abc' }, headers)
       assert.equal(again.headers.get('idempotency-replayed'), null)
     })
-    it('refuses a key that is too long', async () => {
-      assert.equal((await post({ name: 'abc' }, { 'Idempotency-Key': 'x'.repeat(256) })).status, 422)
+    it('replays to any number of requests at once', async () => {
+      const headers = { 'Idempotency-Key': 'at once' }
+      const first = await post({ name: 'abc' }, headers)
+      const replays = await Promise.all(Array.from({ length: 20 }, () => post({ name: 'abc' }, headers)))
+      assert.deepEqual(
+        replays.map(({ status, text }) => [status, text]),
+        replays.map(() => [first.status, first.text]),
+      )
+    })
+
+    it('refuses a key that is too long, with everything else that is invalid, after what cannot be read', async () => {
+      const headers = { 'Idempotency-Key': 'x'.repeat(256) }
+      assert.equal((await post({ name: 'abc' }, headers)).status, 422)
+      const { status, body } = await post({ name: 5 }, headers)
+      const locs = body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')).sort()
+      assert.deepEqual([status, locs], [422, ['body.name', 'header.Idempotency-Key']])
+      assert.equal((await post('{"name": ', headers)).status, 400)
+      assert.equal((await post('name=abc', { ...headers, 'Content-Type': 'text/plain' })).status, 415)
     })
   })
 })

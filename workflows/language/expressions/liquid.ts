@@ -144,9 +144,17 @@ export function explained<T>(text: string, path: string, work: () => T): T {
 }
 
 function placeholder(expression: Value, rendering: Rendering): unknown {
-  rendering.context.memoryLimit.use(PLACEHOLDER)
-  return evaluate(expression, rendering)
+  try {
+    rendering.context.memoryLimit.use(PLACEHOLDER)
+    return evaluate(expression, rendering)
+  } catch (error) {
+    // Some filters name the value in their error, such as `where: secrets.x` a part of it.
+    if (rendering.tainted && readsSecret(expression)) throw new Error(NOT_SHOWN)
+    throw error
+  }
 }
+
+const NOT_SHOWN = 'the placeholder cannot be rendered; it reads a secret, so the reason is not shown'
 
 function evaluate(expression: Value, { context, until }: Rendering): unknown {
   const value = toValue(settle(expression.value(context, false), until)) ?? null
