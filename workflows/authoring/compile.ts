@@ -9,9 +9,10 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
+import { needsLaterEngine } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { bodiesOf, readsResults } from './loops.ts'
+import { bodiesOf, readsResults, textsOf } from './loops.ts'
 
 /** The values that apply if neither the node nor its type sets them. */
 export const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
@@ -49,6 +50,7 @@ export function compile(definition: Definition): Program {
       LANGUAGE_ENGINE,
       ...definition.nodes.map(engineOf),
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
+      ...textsOf(definition).map(({ text }) => (needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0)),
     ),
     start: start.id,
     nodes,

@@ -1,7 +1,7 @@
 import type { Definition, Edge, NodeSpec } from '../language/definition.ts'
 import { references } from '../language/expressions/references.ts'
 import type { Problem } from '../language/problems.ts'
-import { textsIn } from '../language/texts.ts'
+import { type PlacedText, textsIn } from '../language/texts.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { LOOP } from '../shared/limits.ts'
 import { add } from './lists.ts'
@@ -127,19 +127,23 @@ export function resultNodes({ nodes, edges }: Graph, bodies: Bodies): string[] {
     .map(({ id }) => id)
 }
 
+/** The texts that a run renders. */
+export const textsOf = ({ nodes, outputs }: Pick<Definition, 'nodes' | 'outputs'>): PlacedText[] =>
+  textsIn([...renderedNodes([...nodes]).flatMap(({ config, when }) => [config, when]), outputs])
+
+/** The fields of a loop's output that hold the results of its items. */
+const RESULTS = ['items', 'results']
+
 /** Whether a placeholder of the definition reads the results of a loop's items. */
-export function readsResults({
-  nodes,
-  outputs,
-}: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
-  const rendered = renderedNodes(nodes).flatMap(({ config, when }) => [config, when])
-  const texts = textsIn([...rendered, outputs])
+export function readsResults(definition: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
   // A path ends before its first computed segment.
-  const paths = texts.flatMap(({ text }) => references(text).map(({ path }) => path.map(String)))
+  const paths = textsOf(definition).flatMap(({ text }) =>
+    references(text).map(({ path }) => path.map(String)),
+  )
   const read = paths.filter(([root]) => root === 'nodes')
   return (id) =>
     read.some(
       ([, node = id, member = 'output', field = 'items']) =>
-        node === id && member === 'output' && field === 'items',
+        node === id && member === 'output' && RESULTS.includes(field),
     )
 }

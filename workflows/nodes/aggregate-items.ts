@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
-import { add, type Decimal, decimalText, divide, integer, parseDecimal } from '../shared/decimal.ts'
+import {
+  add,
+  type Decimal,
+  decimalText,
+  divide,
+  integer,
+  numberKey,
+  parseDecimal,
+} from '../shared/decimal.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { createTurns } from '../shared/turns.ts'
@@ -151,6 +159,7 @@ function grouped(all: Member[], fields: string[]): { group: Record<string, unkno
 function identity(value: unknown): unknown {
   const key = sortKey(value)
   if (key === undefined) return null
+  if (key.rank === 0) return numberKey(value as number | string)
   return key.rank < 4 ? [key.rank, key.value] : [key.rank, canonical(value)]
 }
 

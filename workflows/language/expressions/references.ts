@@ -39,6 +39,17 @@ function collect(
 ): void {
   if (!token) return
   const inner = { whole: false, optional: traits.optional }
+  if (TypeGuards.isFilteredValueToken(token)) {
+    const optional = traits.optional || token.filters[0]?.name === 'default'
+    for (const one of token.initial.postfix) collect(one, { whole: false, optional }, found)
+    for (const { args } of token.filters)
+      for (const argument of args)
+        collect(
+          Array.isArray(argument) ? argument[1] : argument,
+          { whole: false, optional: traits.optional },
+          found,
+        )
+  }
   if (TypeGuards.isRangeToken(token)) {
     collect(token.lhs, inner, found)
     collect(token.rhs, inner, found)
