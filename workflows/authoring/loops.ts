@@ -131,19 +131,26 @@ export function resultNodes({ nodes, edges }: Graph, bodies: Bodies): string[] {
 export const textsOf = ({ nodes, outputs }: Pick<Definition, 'nodes' | 'outputs'>): PlacedText[] =>
   textsIn([...renderedNodes([...nodes]).flatMap(({ config, when }) => [config, when]), outputs])
 
-/** The fields of a loop's output that hold the results of its items. */
-const RESULTS = ['items', 'results']
+/** The field of a loop's output that the first engine does not have. */
+const ALONE = 'results'
 
-/** Whether a placeholder of the definition reads the results of a loop's items. */
-export function readsResults(definition: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
+/** The loops whose results some placeholder reads, and whether one of them reads `results`. */
+export function readResults(definition: Pick<Definition, 'nodes' | 'outputs'>): {
+  of: (id: string) => boolean
+  alone: boolean
+} {
   // A path ends before its first computed segment.
   const paths = textsOf(definition).flatMap(({ text }) =>
     references(text).map(({ path }) => path.map(String)),
   )
   const read = paths.filter(([root]) => root === 'nodes')
-  return (id) =>
-    read.some(
-      ([, node = id, member = 'output', field = 'items']) =>
-        node === id && member === 'output' && RESULTS.includes(field),
-    )
+  const loops = new Set(definition.nodes.filter(isLoop).map(({ id }) => id))
+  return {
+    of: (id) =>
+      read.some(
+        ([, node = id, member = 'output', field = 'items']) =>
+          node === id && member === 'output' && (field === 'items' || field === ALONE),
+      ),
+    alone: read.some(([, node, , field]) => field === ALONE && loops.has(String(node))),
+  }
 }

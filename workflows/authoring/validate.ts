@@ -40,6 +40,7 @@ import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
+import { Types } from './types.ts'
 import { withoutVerbatim } from './verbatim.ts'
 
 export interface Validated {
@@ -103,7 +104,8 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
   const bodies = bodiesOf(lowered.definition)
   const rendered = withoutVerbatim(lowered)
-  const { problems, read } = checkReferences(rendered, graph, bodies, catalogue)
+  const types = new Types(rendered, bodies, catalogue)
+  const { problems, read } = checkReferences(rendered, graph, bodies, types)
   return [
     ...checkTrigger(lowered.definition),
     ...checkErrorWorkflow(lowered.definition),
@@ -113,7 +115,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkBodies(lowered, bodies),
     ...lowered.warnings,
     ...problems,
-    ...checkTypes(rendered),
+    ...checkTypes(rendered, types, catalogue),
     ...checkMeaning(rendered),
     ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
@@ -130,10 +132,13 @@ function withoutSequels(found: Problem[]): Problem[] {
   )
   // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
+  // A setting that cannot be a placeholder.
+  const refused = new Set(found.flatMap(({ code, path }) => (code === 'invalid_config' ? [path] : [])))
   return found.filter(({ code, path, message }) => {
     if (code === 'unused_output') return !unread
     if (code === 'loop_body') return !bodiless
     if (code === 'root_not_available' && /^(item|index) /.test(message)) return !bodiless
+    if (code === 'type_mismatch') return !refused.has(path)
     if (code === 'unreachable_node') return !codes.has('missing_target')
     return code.startsWith('yaml_') || !lost.has(path)
   })

@@ -248,6 +248,14 @@ export const CODES = {
       `inputs: {n: {type: number, default: 3}}\n${STOP}`,
     ),
   ),
+  impossible_comparison: error(
+    'A value is compared with one that it can never have: the comparison is always false, or always true.',
+    'Write one of the values that it can have.',
+    both(
+      'trigger: {type: event, events: [deal.updated], when: "{{ trigger.record.stage == \'wonn\' }}"}\nnodes: {a: {type: stop}}',
+      'trigger: {type: event, events: [deal.updated], when: "{{ trigger.record.stage == \'won\' }}"}\nnodes: {a: {type: stop}}',
+    ),
+  ),
   cron_syntax: error(
     'The schedule is not a cron expression of five fields.',
     'Write minute, hour, day of month, month and day of week: `0 8 * * mon-fri`.',
@@ -302,6 +310,14 @@ export const CODES = {
     both(
       `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}}`,
       `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x | default: '' }}"}}}`,
+    ),
+  ),
+  value_may_not_fit: warning(
+    'A setting accepts only some of the values that a placeholder can have.',
+    'Convert the others, or choose another field.',
+    both(
+      'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.type }}"}}}}',
+      'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.lifecycle_stage }}"}}}}',
     ),
   ),
   side_effect_without_retry: warning(

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
+import { fieldType, INTEGER, itemsOf, listOf, MAPPING, members, UNKNOWN } from '../language/value-types.ts'
 import {
   add,
   type Decimal,
@@ -90,6 +91,27 @@ export const aggregateItems = defineNode({
         'One for each combination of the fields of `group_by`, in the order of their first items: `{group: {stage: won}, count, values}`.',
       ),
   }),
+  outputType({ items, group_by = [], values = { count: 0 } }, { typeOf }) {
+    const item = itemsOf(typeOf(items))
+    const computed = isObject(values)
+      ? members(Object.fromEntries(Object.keys(values).map((name) => [name, UNKNOWN])))
+      : MAPPING
+    const group = Array.isArray(group_by)
+      ? members(Object.fromEntries(group_by.map((field) => [String(field), fieldType(item, String(field))])))
+      : MAPPING
+    const groups = listOf(members({ group, count: INTEGER, values: computed }))
+    return members({ count: INTEGER, values: computed, groups })
+  },
+  itemFields: ({ group_by, values }) => [
+    ...(Array.isArray(group_by) ? group_by : []).flatMap((field, index) =>
+      typeof field === 'string' ? [{ field, path: ['group_by', index] }] : [],
+    ),
+    ...Object.entries(isObject(values) ? values : {}).flatMap(([name, one]) =>
+      isObject(one) && typeof one.field === 'string'
+        ? [{ field: one.field, path: ['values', name, 'field'] }]
+        : [],
+    ),
+  ],
   handles: () => [{ name: 'success', description: 'The values are computed.' }],
   outputOnly: true,
   example: {

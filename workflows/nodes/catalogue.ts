@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { ValueType } from '../language/value-types.ts'
 import type { MetricInfo } from '../shared/analytics.ts'
 
 /** The organization's data model, for node types and validation; passed as an argument. */
@@ -6,6 +7,8 @@ export interface Catalogue {
   metrics: readonly MetricInfo[]
   /** The problems of an analytics query that its schema does not find. `isUnknown`: a value that is not known yet. */
   checkAnalytics(query: Record<string, unknown>, isUnknown: (value: unknown) => boolean): AnalyticsIssue[]
+  /** The type of the data of an event; undefined if the service does not raise it. */
+  eventData(name: string): ValueType | undefined
   /** The kinds of records, by plural name. */
   entities: Readonly<Record<string, RecordKind>>
 }
@@ -13,6 +16,10 @@ export interface Catalogue {
 export interface RecordKind {
   /** Its singular name. */
   object: string
+  /** The type of its records. */
+  record: ValueType
+  /** The type of the records that a record is associated with. */
+  related: ValueType
   /** Names of the fields that a record has. */
   readable: readonly string[]
   /** Names of the fields that a client can set. */

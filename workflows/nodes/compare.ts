@@ -84,8 +84,8 @@ export interface SortKey {
 export function sortKey(value: unknown): SortKey | undefined {
   if (isEmpty(value)) return undefined
   if (isNumeric(value)) {
-    const exact = String(value)
-    return exact.length > 15 ? { rank: 0, value: Number(value), exact } : { rank: 0, value: Number(value) }
+    const isLong = typeof value === 'string' && value.length > 15
+    return { rank: 0, value: Number(value), ...(isLong && { exact: value }) }
   }
   const moment = time(value)
   if (moment !== undefined) return { rank: 1, value: moment }

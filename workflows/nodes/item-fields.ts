@@ -18,6 +18,15 @@ export const itemField = z
   .max(200)
   .describe('A field of the items; dots separate nested fields: `custom_fields.score`.')
 
+/** The fields that the members `field` of a list name, each with its path. */
+export const fieldsNamed = (
+  list: unknown,
+  pathOf: (index: number) => PropertyKey[],
+): { field: string; path: PropertyKey[] }[] =>
+  (Array.isArray(list) ? list : []).flatMap((one, index) =>
+    isObject(one) && typeof one.field === 'string' ? [{ field: one.field, path: pathOf(index) }] : [],
+  )
+
 /** The reader of a field; undefined for an item that does not have it. Without a name: the item itself. */
 export function fieldReader(field: string | undefined): (item: unknown) => unknown {
   if (field === undefined) return (item) => item

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { itemsOf, listOf, members } from '../language/value-types.ts'
 import { LIST } from '../shared/limits.ts'
 import { compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, itemField, itemList } from './item-fields.ts'
+import { fieldReader, fieldsNamed, itemField, itemList } from './item-fields.ts'
 
 export const sortItems = defineNode({
   type: 'sort_items',
@@ -27,6 +28,8 @@ export const sortItems = defineNode({
       .describe('The sort fields; each one orders the items that are equal in the fields before it.'),
   }),
   output: z.strictObject({ items: z.array(z.unknown()) }),
+  outputType: ({ items }, { typeOf }) => members({ items: listOf(itemsOf(typeOf(items))) }),
+  itemFields: ({ by }) => fieldsNamed(by, (index) => ['by', index, 'field']),
   handles: () => [{ name: 'success', description: 'The items are sorted.' }],
   outputOnly: true,
   example: {

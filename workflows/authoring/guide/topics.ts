@@ -68,7 +68,7 @@ export const TOPICS: Record<string, Topic> = {
         '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
         '- `when: "{{ … }}"` skips a node if it is false; the run continues by its first handle.',
         '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
-        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
+        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`.`,
       ].join('\n'),
   },
   expressions: {
@@ -85,7 +85,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `item`, `index`: in the body of a loop only.',
         `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'A path that does not exist fails the node, unless a `default` filter follows directly. Operators: == != > >= < <= contains and or.',
+        'A path that does not exist fails the node, unless a `default` filter follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
