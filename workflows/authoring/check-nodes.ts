@@ -6,6 +6,7 @@ import { flowText, repairHint } from '../language/repair.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
 import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
+import { isObject } from '../shared/is-object.ts'
 import { checkCredentials } from './check-credentials.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
@@ -166,7 +167,8 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
     const type = findNodeType(node.type)
-    const handled = node.retry || node.on_error || caught.has(node.id)
+    const attempts = node.retry?.max_attempts ?? type?.retry.max_attempts ?? 1
+    const handled = attempts > 1 || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
     if (node.when !== undefined && !hasPlaceholder(node.when) && !['true', 'false'].includes(node.when))
       problems.push({
@@ -179,15 +181,22 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
     if (type?.reachesOutside(node.config) && !handled)
       problems.push({
         code: 'side_effect_without_retry',
-        message: `${node.id} can fail, but has no \`retry\`, no \`on_error\` and no edge from its \`error\` handle`,
-        hint: 'add `retry`, `on_error` or a target for `error` in `next`',
-        ...where,
+        message: `${node.id} can fail, but has one attempt only, no \`on_error\` and no edge from its \`error\` handle`,
+        hint: write('3'),
+        path: `${where.path}/retry/max_attempts`,
+        node_id: node.id,
       })
-    if (type?.outputOnly(node.config) && !read.has(node.id))
+    // A node that leads to several others, or whose failure leads on, is there for its handles.
+    const forks = isEmptyStart(node) || caught.has(node.id)
+    if (type?.outputOnly(node.config) && !read.has(node.id) && !forks)
       problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
     return problems
   })
 }
+
+/** A node without a value, which only starts several others at once. */
+const isEmptyStart = ({ config: { fields } }: NodeSpec) =>
+  isObject(fields) && Object.keys(fields).length === 0
 
 /** A workflow is never its own error workflow. */
 export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' | 'settings'>): Problem[] {

@@ -3,7 +3,7 @@ import { hasPlaceholder } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
 import { type Problem, pointer } from '../language/problems.ts'
 import { syntaxHint, withFilter } from '../language/reference-hints.ts'
-import type { PlacedText } from '../language/texts.ts'
+import type { PlacedText, Texts } from '../language/texts.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { EXPRESSION } from '../shared/limits.ts'
 import type { Graph } from './graph.ts'
@@ -55,10 +55,12 @@ class ReferenceChecks {
     const path = this.lowered.nodePath(node.id)
     const placed = this.withPlaceholders(node.config)
     if (this.exceedsLimit(placed, `${path}/config`, node)) return
+    const tested = testedBy(node, this.lowered.texts)
     const placeOf = placesIn(node)
     for (const { text, path: keys } of placed)
-      this.checkText(text, () => `${path}/config${pointer(...keys)}`, placeOf(String(keys[0])))
-    if (node.when !== undefined) this.checkText(node.when, () => `${path}/when`, { reader: node })
+      this.checkText(text, () => `${path}/config${pointer(...keys)}`, { ...placeOf(String(keys[0])), tested })
+    if (node.when !== undefined)
+      this.checkText(node.when, () => `${path}/when`, { reader: node, isCondition: true })
   }
 
   checkOutputs(): void {
@@ -115,6 +117,10 @@ class ReferenceChecks {
     })
   }
 }
+
+/** The inputs and nodes that the `when` of a node reads, such as `inputs.email`. */
+export const testedBy = ({ when }: NodeSpec, texts: Texts): ReadonlySet<string> =>
+  new Set(when === undefined ? [] : texts.readable(when).map(({ path }) => startOf(path)))
 
 /** A node, an input, or another root. */
 const startOf = ([root, name]: readonly unknown[]): string => `${root}.${name}`

@@ -30,6 +30,10 @@ export interface Place extends Site {
   external?: boolean
   /** It would be rendered for each item, if the node had `items`. */
   withoutItems?: boolean
+  /** It is the `when` of a node. */
+  isCondition?: boolean
+  /** The inputs and nodes that the `when` of the node reads, such as `inputs.email`. */
+  tested?: ReadonlySet<string>
 }
 
 type ReferenceProblem = Pick<Problem, 'code' | 'message' | 'hint'>
@@ -171,6 +175,10 @@ function orderProblem(
       hint: () => upstreamHint(names, reader.id),
     }
   if (reference.optional || graph.surelyPrecedes(node.id, reader.id)) return undefined
+  // A node that was skipped has the status `skipped` and no output, which a condition can test.
+  const isTested =
+    place.isCondition || reference.path[2] === 'status' || place.tested?.has(`nodes.${node.id}`)
+  if (isTested && reader.join !== 'any') return undefined
   return {
     code: 'maybe_not_upstream',
     message: `${node.id} is not upstream of ${reader.id} on every path`,

@@ -321,10 +321,10 @@ export const CODES = {
     ),
   ),
   side_effect_without_retry: warning(
-    'A node that calls another service can fail, and its failure is not handled: the run would fail.',
-    'Add `retry`, `on_error` or a target for its handle `error`.',
+    'A node that calls another service has one attempt only, and its failure is not handled: the run would fail.',
+    'Allow more attempts, or add `on_error` or a target for its handle `error`.',
     node(
-      '{type: api_request, config: {url: "https://x.test"}}',
+      '{type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 1}}',
       '{type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 3}}',
     ),
   ),

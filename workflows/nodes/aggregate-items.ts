@@ -16,7 +16,7 @@ import { createTurns } from '../shared/turns.ts'
 import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { handleName } from './fields.ts'
-import { fieldReader, itemField, itemList } from './item-fields.ts'
+import { fieldReader, itemField, itemList, requireField } from './item-fields.ts'
 
 const FUNCTIONS = [
   'count',
@@ -48,6 +48,7 @@ const measure = z
 export const aggregateItems = defineNode({
   type: 'aggregate_items',
   engine: 4,
+  laterUses: [{ engine: 7, isUsed: ({ missing }) => missing !== undefined }],
   category: 'data',
   title: 'Aggregate items',
   alsoCalled: [
@@ -75,6 +76,10 @@ export const aggregateItems = defineNode({
       .refine((values) => Object.keys(values).length <= LIST.fields, `may have at most ${LIST.fields} values`)
       .default({ count: { function: 'count' } })
       .describe('The values to compute, by name: `{total: {function: sum, field: amount}}`.'),
+    missing: z
+      .enum(['fail', 'zero'])
+      .default('fail')
+      .describe('If no item has a field: `fail` the node, or `zero`: a sum of 0, and null for the others.'),
   }),
   output: z.strictObject({
     count: z.int().describe('The number of items.'),
@@ -138,7 +143,9 @@ export const aggregateItems = defineNode({
       ],
     },
   },
-  async run({ items, group_by, values }) {
+  async run({ items, group_by, values, missing }) {
+    const named = [...group_by, ...Object.values(values).flatMap(({ field }) => field ?? [])]
+    if (missing === 'fail') for (const field of named) requireField(items, field)
     const turn = createTurns()
     const measures = Object.entries(values).map(([name, { function: fn, field }]) => ({ name, fn, field }))
     const computed = async (members: Member[]) => {

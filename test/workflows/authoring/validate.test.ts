@@ -431,7 +431,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     ],
     [
       'a request without retry or error path',
-      spec('  a: {type: api_request, config: {url: "https://x.test"}}'),
+      spec('  a: {type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 1}}'),
       'side_effect_without_retry',
     ],
     [

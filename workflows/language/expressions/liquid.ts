@@ -138,8 +138,12 @@ export function explained<T>(text: string, path: string, work: () => T): T {
     return work()
   } catch (error) {
     // The surrounding text may be secret: only the placeholders are reported.
-    const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
-    throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
+    const placeholders = text
+      .match(/\{\{.*?\}\}/gs)
+      ?.join(' ')
+      .slice(0, 200)
+    const reason = explain(error)
+    throw new NodeError('placeholder_error', placeholders ? `${placeholders}: ${reason}` : reason, {
       details: { path },
     })
   }
