@@ -20,6 +20,7 @@ import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
 import { checkCases } from './check-cases.ts'
+import { checkChain } from './check-chain.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
   checkErrorWorkflow,
@@ -108,6 +109,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const { problems, read } = checkReferences(rendered, graph, bodies, types)
   return [
     ...checkTrigger(lowered.definition),
+    ...checkChain(lowered, catalogue),
     ...checkErrorWorkflow(lowered.definition),
     ...checkExpected(lowered.definition),
     ...checkNodes(lowered, catalogue),

@@ -320,6 +320,14 @@ export const CODES = {
       'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.lifecycle_stage }}"}}}}',
     ),
   ),
+  triggers_itself: warning(
+    'A node raises the event that starts its workflow, so that each run starts another one, until the chain is cut.',
+    'Add a `when` to the trigger that does not hold for what the node writes.',
+    both(
+      'trigger: {type: event, events: [contact.updated]}\nnodes: {a: {type: crm_manager, config: {operation: update, entity: contacts, id: "{{ trigger.record.id }}", fields: {lifecycle_stage: customer}}}}',
+      'trigger: {type: event, events: [contact.updated], when: "{{ trigger.record.lifecycle_stage != \'customer\' }}"}\nnodes: {a: {type: crm_manager, config: {operation: update, entity: contacts, id: "{{ trigger.record.id }}", fields: {lifecycle_stage: customer}}}}',
+    ),
+  ),
   side_effect_without_retry: warning(
     'A node that calls another service has one attempt only, and its failure is not handled: the run would fail.',
     'Allow more attempts, or add `on_error` or a target for its handle `error`.',

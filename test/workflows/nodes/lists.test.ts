@@ -185,10 +185,12 @@ describe('a field that no item has', () => {
       ['sort_items', { items, by: [{ field: 'amuont' }] }],
     ]
     for (const [type, config] of cases) {
-      const { code, message } = await errorOf(type, config)
-      deepEqual([code, message], ['missing_field', 'No item has the field amuont: did you mean amount?'])
+      deepEqual(await errorOf(type, config), [
+        'missing_field',
+        'No item has the field amuont: did you mean amount?',
+      ])
     }
-    match((await errorOf('sort_items', { items: [1, 2], by: [{ field: 'x' }] })).message, /are no mappings/)
+    match((await errorOf('sort_items', { items: [1, 2], by: [{ field: 'x' }] }))[1], /are no mappings/)
   })
 
   it('does not if the node says so, nor one that is empty, nor a custom field', async () => {
