@@ -9,8 +9,8 @@ import { upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import { typeOfSchema, withoutReferences } from '../../workflows/language/value-types.ts'
 import type { Catalogue, FilterIssue } from '../../workflows/nodes/catalogue.ts'
 import { EVENTS } from '../../workflows/shared/events.ts'
+import { associationContent } from './association-shape.ts'
 import { eventSchema } from './event-examples.ts'
-import { associationContent } from './record-shapes.ts'
 
 const ASSOCIATION = typeOfSchema(associationContent)
 

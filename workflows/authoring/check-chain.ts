@@ -1,24 +1,10 @@
-import type { NodeSpec } from '../language/definition.ts'
-import { hasPlaceholder } from '../language/expressions/template.ts'
 import { type Problem, pointer } from '../language/problems.ts'
-import { type Catalogue, kindNamed } from '../nodes/catalogue.ts'
-import { isObject } from '../shared/is-object.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import { findNodeType } from '../nodes/index.ts'
 import { CHAIN_DEPTH } from '../shared/limits.ts'
 import type { Lowered } from './lower.ts'
 
-/** The actions of the events that an operation raises. */
-const ACTIONS: Record<string, readonly string[]> = {
-  create: ['created'],
-  update: ['updated'],
-  upsert: ['created', 'updated'],
-  delete: ['deleted'],
-}
-
-/** The events that follow from a written field, by kind and field. */
-const OF_FIELDS: Record<string, Record<string, readonly string[]>> = {
-  deals: { stage: ['stage_changed', 'won', 'lost'] },
-  tasks: { assignee_id: ['assigned'], status: ['completed'] },
-}
+const NOTHING = { events: [], fields: [] }
 
 /**
  * Warns about a workflow whose nodes raise the event that starts it. A condition that reads what changed, or a field
@@ -35,7 +21,7 @@ export function checkChain({ definition, texts, nodePath }: Lowered, catalogue: 
         (member === 'changed' || member === 'previous' || (field !== undefined && written.includes(field))),
     )
   return nodes.flatMap((node): Problem[] => {
-    const { events, fields } = raisedBy(node, catalogue)
+    const { events, fields } = findNodeType(node.type)?.raises(node.config, catalogue) ?? NOTHING
     const event = events.find((name) => trigger.events.includes(name))
     if (event === undefined || ends(fields)) return []
     return [
@@ -48,25 +34,4 @@ export function checkChain({ definition, texts, nodePath }: Lowered, catalogue: 
       },
     ]
   })
-}
-
-/** The events that a node raises, and the names of the fields that it writes. */
-function raisedBy(
-  { type, config }: Pick<NodeSpec, 'type' | 'config'>,
-  catalogue: Catalogue,
-): { events: string[]; fields: string[] } {
-  if (type === 'emit_event') {
-    const { event, data } = config
-    const isNamed = typeof event === 'string' && !hasPlaceholder(event)
-    return { events: isNamed ? [event] : [], fields: isObject(data) ? Object.keys(data) : [] }
-  }
-  const { operation, entity, fields: written } = config
-  const kind = type === 'crm_manager' ? kindNamed(catalogue, String(entity)) : undefined
-  if (kind === undefined) return { events: [], fields: [] }
-  const fields = isObject(written) ? Object.keys(written) : []
-  const actions = [
-    ...(ACTIONS[String(operation)] ?? []),
-    ...fields.flatMap((field) => OF_FIELDS[kind]?.[field] ?? []),
-  ]
-  return { events: actions.map((action) => `${catalogue.entities[kind]!.object}.${action}`), fields }
 }

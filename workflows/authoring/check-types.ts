@@ -22,7 +22,7 @@ import type { Comparison, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
 import type { Lowered } from './lower.ts'
-import { listed, oneOfThese } from './mistakes.ts'
+import { listed, oneOfThese, unknownCustomField } from './mistakes.ts'
 import type { Site, Types } from './types.ts'
 
 /** One sample of each type: a setting that accepts the sample accepts the type. */
@@ -182,6 +182,18 @@ function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
           },
         ]
       }
+      if (found.customFieldOf !== undefined)
+        return [
+          {
+            ...unknownCustomField(
+              key,
+              found.customFieldOf,
+              found.names ?? [],
+              (meant) => `did you mean custom_fields.${meant}?`,
+            ),
+            path,
+          },
+        ]
       at = found.type
     }
     return []

@@ -8,6 +8,7 @@ import {
   itemsOf,
   kindsOf,
   listOf,
+  type Member,
   members,
   memberType,
   NULL,
@@ -35,6 +36,8 @@ export type Mistake =
   | { kind: 'field'; filter: string; field: string; key: string; names: readonly string[] }
   /** A value is compared with one that it can never have. */
   | { kind: 'comparison'; value: string; allowed: readonly string[] }
+  /** The organization has no such custom field. */
+  | { kind: 'custom'; name: string; of: string; names: readonly string[] }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
 
@@ -152,9 +155,19 @@ function follow(type: ValueType, path: readonly Segment[], from: number, { repor
       report?.({ kind: 'path', path, at: index, what: member.what, names: member.names, type: at })
       return UNKNOWN
     }
+    reportCustom(member, String(key), report)
     at = member.type
   }
   return at
+}
+
+function reportCustom(
+  member: Extract<Member, { type: ValueType }>,
+  name: string,
+  report: Reading['report'],
+): void {
+  const { customFieldOf, names = [] } = member
+  if (customFieldOf !== undefined) report?.({ kind: 'custom', name, of: customFieldOf, names })
 }
 
 type Argument = Value['filters'][number]['args'][number]
@@ -200,6 +213,7 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
       report?.({ kind: 'field', filter, field, key, names: found.names })
       return UNKNOWN
     }
+    reportCustom(found, key, report)
     at = found.type
   }
   return at

@@ -1,6 +1,7 @@
 import { meantBy, type Problem, writeInstead } from '../language/problems.ts'
 import { pathText } from '../language/reference-hints.ts'
 import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
+import { nearest } from '../shared/nearest.ts'
 import type { Mistake, Segment } from './expression-types.ts'
 
 type Described = Pick<Problem, 'code' | 'message' | 'hint'>
@@ -33,12 +34,33 @@ export function describeMistake(mistake: Mistake): Described {
         },
       }
     }
+    case 'custom':
+      return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
     case 'operand':
       return {
         code: 'type_mismatch',
         message: `${mistake.filter} computes with numbers, but gets ${mistake.what}`,
         hint: 'take a number from it: `| size`, `| sum: "<field>"`, or one of its members',
       }
+  }
+}
+
+/** The warning about a custom field that the organization has not defined. */
+export function unknownCustomField(
+  name: string,
+  entity: string,
+  names: readonly string[],
+  hint: (meant: string, written: string) => string,
+): Described {
+  return {
+    code: 'unknown_custom_field',
+    message: `${entity} have no custom field ${name.slice(0, 100)} yet`,
+    hint: () => {
+      const meant = nearest(name, names)
+      return meant === undefined
+        ? `define it: POST /v1/custom-fields/${entity} {"name": "${name.slice(0, 100)}", "type": …}`
+        : hint(meant, name)
+    },
   }
 }
 

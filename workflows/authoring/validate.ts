@@ -6,6 +6,7 @@ import type {
   Finding,
   OutsideReferences,
   PoolReference,
+  ServiceReference,
   ValidationResult,
   WorkflowReference,
 } from '../language/definition.ts'
@@ -15,7 +16,7 @@ import { isWarning } from '../language/finding-codes.ts'
 import { countValues } from '../language/measure.ts'
 import { namedPool } from '../language/pool.ts'
 import { type Problem, pointer } from '../language/problems.ts'
-import { Texts } from '../language/texts.ts'
+import { Texts, textsIn } from '../language/texts.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
@@ -200,9 +201,17 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   }
   const valid = errors.length === 0
   const result = { valid, errors, warnings }
-  const placed = <T extends { path: string }>(at: T) => ({ ...at, ...place(at) })
+  const placed = <T extends { path: string; atKey?: boolean }>({ atKey, ...at }: T) => ({
+    ...at,
+    ...place({ path: at.path, ...(atKey && { atKey }) }),
+  })
   const references = {
-    workflows: lowered ? workflowReferences(lowered).map(placed) : [],
+    workflows: lowered
+      ? workflowReferences(lowered).map(({ inputs, ...one }) =>
+          placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
+        )
+      : [],
+    services: lowered ? serviceReferences(lowered).map(placed) : [],
     pools: lowered ? poolReferences(lowered).map(placed) : [],
     timeouts: lowered ? callTimeouts(lowered).map(placed) : [],
     settings: lowered ? settingReferences(withoutVerbatim(lowered)).slice(0, SPEC.findings).map(placed) : [],
@@ -215,11 +224,19 @@ function workflowReferences({ definition, nodePath }: Lowered): WorkflowReferenc
   const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
     (findNodeType(type)?.workflows(config) ?? [])
       .filter(({ workflow }) => !hasPlaceholder(workflow))
-      .map(({ workflow, path }) => ({
-        workflow,
-        node_id: id,
-        path: `${nodePath(id)}/config${pointer(...path)}`,
-      })),
+      .map(({ workflow, path, inputs }) => {
+        const at = (keys: PropertyKey[]) => `${nodePath(id)}/config${pointer(...keys)}`
+        const given = inputs && {
+          inputs: Object.entries(inputs.values).map(([name, value]) => ({
+            name,
+            ...(textsIn(value).some(({ text }) => hasPlaceholder(text)) ? {} : { value }),
+            node_id: id,
+            path: at([...inputs.path, name]),
+            atKey: true,
+          })),
+        }
+        return { workflow, node_id: id, path: at(path), ...given }
+      }),
   )
   if (error_workflow === undefined) return inNodes
   return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
@@ -231,6 +248,12 @@ const callTimeouts = ({ definition, nodePath }: Lowered): CallTimeout[] =>
     if (timeout_ms === undefined || findNodeType(type)?.effectClass(config) !== 'external') return []
     return [{ timeout_ms, path: `${nodePath(id)}/timeout`, node_id: id }]
   })
+
+function serviceReferences({ definition, nodePath }: Lowered): ServiceReference[] {
+  return definition.nodes.flatMap(({ id, type }) =>
+    (findNodeType(type)?.settings ?? []).map((setting) => ({ setting, node_id: id, path: nodePath(id) })),
+  )
+}
 
 function poolReferences({ definition, nodePath }: Lowered): PoolReference[] {
   const reference = (path: string, given: string | undefined, node?: Pick<PoolReference, 'node_id'>) => {

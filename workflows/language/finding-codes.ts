@@ -412,6 +412,10 @@ export const CODES = {
     'The organization has no workflow of this name, or several.',
     'Create it, or write the exact name or the id of another workflow.',
   ),
+  workflow_inputs: warning(
+    'A node starts a workflow with inputs that it does not have, or without one that it requires: the node fails.',
+    'Give the inputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
+  ),
   unknown_secret: warning(
     'The organization does not have the secret yet: the node fails until it is set.',
     'Set it: PUT /app/secrets/<name>.',
@@ -421,11 +425,11 @@ export const CODES = {
     'Set it: PATCH /app/organization {"env": {"<name>": …}}.',
   ),
   unknown_custom_field: warning(
-    'An imported template needs a custom field that is not defined, or has another type.',
+    'A workflow names a custom field that the organization has not defined, or an imported template needs one of another type.',
     'Define it: POST /v1/custom-fields/<entity>.',
   ),
   service_not_configured: warning(
-    'An imported template needs a setting of the service, such as its mail server.',
+    'A node needs a setting of the service, such as its mail server: it fails until the setting is set.',
     'Ask the operator to set the environment variable.',
   ),
 } satisfies Record<string, CodeEntry>

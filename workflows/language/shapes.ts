@@ -16,6 +16,8 @@ export interface Shape {
   anyOf?: Shape[]
   oneOf?: Shape[]
   allOf?: Shape[]
+  /** Not of JSON Schema: the mapping holds the custom fields of this kind of record. */
+  customFieldsOf?: string
 }
 
 /** Kept: schemas never change, and their conversion takes a millisecond. */

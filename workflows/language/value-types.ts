@@ -119,7 +119,10 @@ export const itemsOf = (type: ValueType): ValueType => {
 }
 
 /** The result of reading a member: its type, or what the value has instead. */
-export type Member = { type: ValueType } | { what: string; names: readonly string[]; items?: ValueType }
+export type Member =
+  /** `customFieldOf`: there is no custom field of that name of this kind of record. */
+  | { type: ValueType; customFieldOf?: string; names?: readonly string[] }
+  | { what: string; names: readonly string[]; items?: ValueType }
 
 const OF_LISTS = ['first', 'last', 'size']
 
@@ -133,6 +136,9 @@ export function memberType(type: ValueType, key: string | number): Member {
   const whats = new Set<string>()
   let items: ValueType | undefined
   for (const option of options) {
+    const { customFieldsOf, properties = {} } = option
+    if (customFieldsOf !== undefined && !Object.hasOwn(properties, key))
+      return { type: UNKNOWN, customFieldOf: customFieldsOf, names: Object.keys(properties) }
     const member = memberOfOption(option, String(key))
     if (member) {
       if (isUnknown(member)) return { type: UNKNOWN }

@@ -108,6 +108,7 @@ export const crmManager = defineNode({
   check: checkValues,
   outputType,
   settingSchemas,
+  raises,
   example: {
     config: {
       operation: 'upsert',
@@ -219,4 +220,29 @@ function settingSchemas({ operation, entity }: Authored, { entities }: Catalogue
   const kind = kindOf(entity, entities)
   if (!kind || !WRITES.includes(operation)) return []
   return [{ path: ['fields'], schema: operation === 'update' ? kind.schemas.update : kind.schemas.create }]
+}
+
+/** The actions of the events that an operation raises. */
+const ACTIONS: Record<string, readonly string[]> = {
+  create: ['created'],
+  update: ['updated'],
+  upsert: ['created', 'updated'],
+  delete: ['deleted'],
+}
+
+/** The events that follow from a written field, by kind and field. */
+const OF_FIELDS: Record<string, Record<string, readonly string[]>> = {
+  deals: { stage: ['stage_changed', 'won', 'lost'] },
+  tasks: { assignee_id: ['assigned'], status: ['completed'] },
+}
+
+function raises({ operation, entity, fields: written }: Authored, { entities }: Catalogue) {
+  const kind = kindOf(entity, entities)
+  if (!kind) return { events: [], fields: [] }
+  const fields = isObject(written) ? Object.keys(written) : []
+  const actions = [
+    ...(ACTIONS[String(operation)] ?? []),
+    ...fields.flatMap((field) => OF_FIELDS[String(entity)]?.[field] ?? []),
+  ]
+  return { events: actions.map((action) => `${kind.object}.${action}`), fields }
 }

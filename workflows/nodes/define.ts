@@ -66,6 +66,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
   /** The type of the output, if it depends on the config; default: that of `output`. */
   outputType?: (config: Authored, context: TypeContext) => ValueType
+  /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
+  raises?: (config: Authored, catalogue: Catalogue) => Raised
   /** The settings that name a field of the items in `items`. */
   itemFields?: (config: Authored) => { path: PropertyKey[]; field: string }[]
   /** The comparisons of values with others that the config names. */
@@ -78,7 +80,7 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    */
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. */
-  workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
+  workflows?: (config: Authored) => NamedWorkflow[]
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
@@ -124,6 +126,7 @@ export interface NodeType
   scopes(config: Authored, catalogue: Catalogue): string[]
   check(config: Authored, catalogue: Catalogue): ConfigProblem[]
   outputType(config: Authored, context: TypeContext): ValueType
+  raises(config: Authored, catalogue: Catalogue): Raised
   itemFields(config: Authored): { path: PropertyKey[]; field: string }[]
   comparisons(config: Authored): Comparison[]
   settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
@@ -135,7 +138,9 @@ export interface NodeType
   engine(config: Authored): number
   /** The engine of the type, then those of its later uses. */
   engines: readonly number[]
-  workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
+  workflows(config: Authored): NamedWorkflow[]
+  /** The settings of the service without which it fails. */
+  settings: readonly string[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
   body: string | undefined
@@ -151,12 +156,25 @@ export interface TypeContext {
   result(): ValueType
 }
 
+export interface Raised {
+  events: string[]
+  fields: string[]
+}
+
 /** A comparison in a config. */
 export interface Comparison {
   /** The value that is tested, or the field of an item. */
   of: { value: unknown } | { field: string }
   /** The values, each with its path; placeholders among them are ignored. */
   with: { value: unknown; path: PropertyKey[] }[]
+}
+
+/** A workflow that a config names, and the inputs that it gives to its runs. */
+export interface NamedWorkflow {
+  workflow: string
+  path: PropertyKey[]
+  /** Absent if a placeholder holds them. */
+  inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
 }
 
 export interface OptionalSettings {
@@ -257,6 +275,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     scopes: node.scopes ?? (() => []),
     check: node.check ?? (() => []),
     outputType: node.outputType ?? (() => typeOfSchema(node.output)),
+    raises: node.raises ?? (() => ({ events: [], fields: [] })),
     itemFields: node.itemFields ?? (() => []),
     comparisons: node.comparisons ?? (() => []),
     settingSchemas: node.settingSchemas ?? (() => []),
@@ -267,6 +286,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
     engines: [engine, ...laterUses.map((use) => use.engine)],
     workflows: node.workflows ?? (() => []),
+    settings: effects.flatMap((name) => ports[name].settings ?? []),
     retry: node.retry ?? {},
     late: node.late ?? {},
     body: node.body,

@@ -8,7 +8,7 @@ const findings = (text: string) => {
 }
 
 /** Nodes whose outputs are typed, before the node that reads them. */
-const SOURCES = `trigger: {type: event, events: [contact.updated], when: "{{ trigger.record.email != nil }}"}
+const SOURCES = `trigger: {type: event, events: [contact.updated], when: "{{ trigger.changed contains 'email' }}"}
 inputs: {deals: {type: array, default: []}, any: {type: any, default: 1}}
 nodes:
   find: {type: crm_manager, config: {operation: search, entity: deals}}

@@ -6,7 +6,7 @@ export const TIME_UNITS = ['minutes', 'hours', 'days', 'weeks', 'months', 'years
 
 const MINUTES: Record<string, number> = { minutes: 1, hours: 60, days: 1_440, weeks: 10_080 }
 
-/** The filters that compute with times, in UTC. The node format_date computes in a time zone. */
+/** The filters that compute with times, in UTC; a node computes in a time zone. */
 export const timeFilters: Record<string, FilterImplOptions> = {
   /** `inputs.day | add_time: 3, "days"`. A date stays a date, unless hours or minutes are added. */
   add_time: (value: unknown, amount: unknown, unit: unknown) => {
