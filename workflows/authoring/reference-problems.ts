@@ -54,7 +54,7 @@ export function referenceProblem(
   const [root, name] = reference.path.map(String)
   if (root === undefined || root === place.late) return undefined
   if (ITEM_ROOTS.includes(root)) return itemProblem(names, root, place)
-  if (!ROOTS.includes(root)) return rootProblem(names, reference, root)
+  if (!ROOTS.includes(root)) return rootProblem(names, reference, place)
   if (root === SECRETS_ROOT) return secretProblem(reference, place)
   if (name === undefined) return undefined
   if (root === 'inputs') return inputProblem(names, reference, name)
@@ -80,11 +80,14 @@ function itemProblem(names: Names, root: string, place: Place): ReferenceProblem
   }
 }
 
-function rootProblem({ nodes, inputs }: Names, reference: Reference, root: string): ReferenceProblem {
+function rootProblem(names: Names, reference: Reference, place: Place): ReferenceProblem {
+  const { nodes, inputs } = names
+  const inLoop = place.perItem || loopsAround(names, place).length > 0
+  const roots = [...ROOTS, ...(inLoop ? ITEM_ROOTS : [])]
   return {
     code: 'unknown_root',
-    message: `unknown root ${root}: a placeholder starts with one of ${ROOTS.join(', ')}`,
-    hint: () => rootHint(reference, { roots: ROOTS, nodes: [...nodes.keys()], inputs: Object.keys(inputs) }),
+    message: `unknown root ${reference.path[0]}: a placeholder starts with one of ${roots.join(', ')}`,
+    hint: () => rootHint(reference, { roots, nodes: [...nodes.keys()], inputs: Object.keys(inputs) }),
   }
 }
 
