@@ -1,8 +1,9 @@
 import { type ConfigIssue, checkConfig, describeIssue } from '../language/config.ts'
 import type { Definition, NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
+import { meantBy, nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { flowText, repairHint } from '../language/repair.ts'
+import { keysAt, shapeOf } from '../language/shapes.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
 import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
@@ -47,7 +48,7 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       path: `${path}/config${pointer(...problem.path)}`,
       node_id: node.id,
     })
-    const shape = checkConfig(type.config, node.config).flatMap((issue) =>
+    const shape = withoutMisspelt(type, node.config, checkConfig(type.config, node.config)).flatMap((issue) =>
       describeIssue(issue, node.type, [node.id]).map((one, index) =>
         inConfig({ ...one, code: 'invalid_config', hint: () => configHint(type, node.config, issue, index) }),
       ),
@@ -59,6 +60,18 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       ...type.check(node.config, catalogue).map(inConfig),
     ]
   })
+}
+
+/** The issues without those of missing settings that are there under a misspelt name. */
+function withoutMisspelt(type: NodeType, config: unknown, issues: ConfigIssue[]): ConfigIssue[] {
+  const meant = new Set(
+    issues.flatMap(({ keys = [], path }) =>
+      keys.map((key) => pointer(...path, meantBy(key, keysAt(shapeOf(type.config), config, path)) ?? '')),
+    ),
+  )
+  return issues.filter(
+    ({ keys, path, message }) => keys || message !== 'is missing' || !meant.has(pointer(...path)),
+  )
 }
 
 function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: number): string | undefined {
