@@ -156,10 +156,7 @@ nodes:
 
 /** Expressions with their results, for the table of the guide. */
 export const EXPRESSIONS: readonly { text: string; scope: Record<string, unknown>; result: unknown }[] = [
-  { text: '{{ inputs.n }}', scope: { inputs: { n: 5 } }, result: 5 },
   { text: '{{ inputs.name | default: "friend" }}', scope: { inputs: { name: null } }, result: 'friend' },
-  { text: '{{ inputs.name | strip | capitalize }}', scope: { inputs: { name: ' ada ' } }, result: 'Ada' },
-  { text: '{{ inputs.n | times: 1.2 | round: 2 }}', scope: { inputs: { n: 5 } }, result: 6 },
   { text: '{{ inputs.n > 3 and not (inputs.n == 9) }}', scope: { inputs: { n: 5 } }, result: true },
   { text: '{{ inputs.n > 3 ? "big" : "small" }}', scope: { inputs: { n: 5 } }, result: 'big' },
   { text: '{{ (inputs.a | downcase) == "won" }}', scope: { inputs: { a: 'Won' } }, result: true },

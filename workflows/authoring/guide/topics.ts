@@ -72,7 +72,7 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Expressions',
     text: (_, level) =>
       [
-        `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}), and no other braces: \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
+        `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}); \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
@@ -161,7 +161,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Records',
     text: (catalogue, level) =>
       [
-        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears; custom_fields are merged by name (each must be defined), tags are replaced; the associations of an upsert are added.`,
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears; custom_fields are merged by name, tags are replaced; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
         `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200: sort by \`id\` (\`order: asc\`), and continue after the last one with \`"id[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
