@@ -179,8 +179,8 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     searched: (value) => String(value).slice(0, 10),
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
-  // Ids are UUIDv7, in the order of creation: a filter `id[gt]` continues after a record.
-  id: { ...reference, operators: ORDERED },
+  // Ids are UUIDv7, in the order of creation: filters `id[gt]` and `id[lt]` continue after a record.
+  id: { ...reference, operators: [...EQUALITY, 'gt', 'lt'] },
   reference,
   user: reference,
   address: {
