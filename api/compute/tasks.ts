@@ -3,6 +3,7 @@ import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/authoring/validate.ts'
 import type { Program } from '../../workflows/language/definition.ts'
+import { type CustomFields, withCustomFields } from '../../workflows/nodes/catalogue.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
 /**
@@ -14,11 +15,13 @@ export const tasks = { validate, passagesOf, ...mapping }
 export interface Source {
   spec?: string | undefined
   definition?: Record<string, unknown> | undefined
+  /** Those of the organization. */
+  customFields?: CustomFields | undefined
 }
 
 /** Checks a spec or a raw definition, and compiles it if it is valid. */
-function validate({ spec, definition }: Source): Validated & { program?: Program } {
-  const validated =
-    spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
+function validate({ spec, definition, customFields }: Source): Validated & { program?: Program } {
+  const known = customFields ? withCustomFields(catalogue, customFields) : catalogue
+  const validated = spec === undefined ? validateDefinition(definition, known) : validateSpec(spec, known)
   return validated.definition ? { ...validated, program: compile(validated.definition) } : validated
 }

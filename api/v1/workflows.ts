@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { type BatchRequest, createBatch } from '../../db/runs/batches.ts'
 import { listWorkflows } from '../../db/workflows/list.ts'
 import {
@@ -58,12 +59,16 @@ export const workflowRoutes: Route[] = [
       .meta({ id: 'ValidationRequest' }),
     response: { status: 200, schema: validation },
     example: { spec: EXAMPLE_SPEC },
-    handler: async ({ body: { spec, definition }, caller, deps: { compute }, tenant }) => {
+    handler: async ({ body: { spec, definition }, caller, deps, tenant }) => {
       const both = spec !== undefined && definition !== undefined
+      const customFields = await tenant(listCustomFields)
       const validate = async (source: Source): Promise<ValidationResult> => {
-        const { result, references } = await compute.validate(caller.organization.id, source)
+        const { result, references } = await deps.compute.validate(caller.organization.id, {
+          ...source,
+          customFields,
+        })
         if (!namesOthers(references)) return result
-        return tenant((tx) => withUnknownNames(tx, result, references))
+        return tenant((tx) => withUnknownNames(tx, result, references, { ...deps.config }))
       }
       const results = [
         ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),
@@ -94,10 +99,13 @@ export const workflowRoutes: Route[] = [
     etag: true,
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const { spec } = body
-      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, { spec })
+      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, {
+        spec,
+        customFields: await tenant(listCustomFields),
+      })
       const { definition } = content
       const { row, unknown } = await tenant(async (tx) => ({
-        unknown: await unknownNames(tx, references),
+        unknown: await unknownNames(tx, references, { ...deps.config }),
         row: await createWorkflow(tx, {
           ...content,
           name: body.name ?? definition.name,
@@ -177,7 +185,10 @@ export const workflowRoutes: Route[] = [
       const saved =
         body.spec === undefined && body.definition === undefined
           ? undefined
-          : await compiled(deps.compute, caller.organization.id, body)
+          : await compiled(deps.compute, caller.organization.id, {
+              ...body,
+              customFields: await tenant(listCustomFields),
+            })
       const { row, unknown } = await tenant(async (tx) => {
         const before = await lockWorkflow(tx, params.workflow_id, accepted)
         const title = saved ? titleOf(body, saved.content) : {}
@@ -188,7 +199,7 @@ export const workflowRoutes: Route[] = [
           ...(description === undefined ? {} : { description }),
           ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
         })
-        return { row, unknown: saved ? await unknownNames(tx, saved.references) : [] }
+        return { row, unknown: saved ? await unknownNames(tx, saved.references, { ...deps.config }) : [] }
       })
       return {
         ...withETag(setHeader, presentWorkflow(row)),

@@ -31,6 +31,7 @@ describe('the codes of findings', () => {
       'unknown_pool',
       'timeout_too_long',
       'unknown_workflow',
+      'workflow_inputs',
       'unknown_secret',
       'unknown_env',
       'unknown_custom_field',
