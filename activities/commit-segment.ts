@@ -4,6 +4,7 @@ import { runEvent } from '../db/model/runs/run-event.ts'
 import { nodeSpanId } from '../db/model/spans.ts'
 import { gathering, type Tenant } from '../db/postgres/tenancy.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
+import { NeedsComputation } from '../db/process/compute/computed.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, belowRun, reportRunEnd, traceNode } from '../db/process/traces/runs.ts'
@@ -19,6 +20,7 @@ import { runSegment, type SegmentHost, type SegmentResult } from '../workflows/i
 import type { Program, ProgramNode } from '../workflows/language/definition.ts'
 import { LIMITS } from '../workflows/shared/run-limits.ts'
 import { createTurns } from '../workflows/shared/turns.ts'
+import type { LightCompute } from './compute/light-work.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { runLightNode } from './light-node.ts'
 import { loadSegment, type TemporalRun } from './load-segment.ts'
@@ -46,6 +48,7 @@ export interface SegmentDeps {
 interface Careful {
   savepoints: boolean
   failedBefore: WeakSet<ProgramNode>
+  compute: LightCompute
 }
 
 /** One segment in progress. */
@@ -177,20 +180,27 @@ function loopsOf(tx: Tenant, run: RunState['run']): LoopHost {
 /** Runs light nodes in the transaction, with a savepoint each where a failure is likely. */
 function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHost['runNode'] {
   const { run } = state
-  const { failedBefore, savepoints } = deps
+  const { failedBefore, savepoints, compute } = deps
   const turn = createTurns()
   // Items of these loops have failed: others probably will, and the segment would be repeated.
   const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
   // Shared by all nodes: a node need not read and lock again what an earlier one did.
   const optimistic = careful ? tx : gathering(tx)
+  let ran = 0
   return async (node, scope, path) => {
     // Pure nodes never yield: a segment of them would block the event loop.
     await turn()
     const before = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
     const withSavepoint = careful || (path === '' && failedBefore.has(node))
     const traced = belowNode(withSavepoint ? tx : optimistic, run, { path, node_id: node.id, attempt: 1 })
-    const attempt = { node, path, state, scope, now, signal: NEVER, created: before }
-    const done = await runLightNode(deps, traced, attempt, withSavepoint)
+    const attempt = { node, path, state, scope, now, signal: NEVER, created: before, compute }
+    const done = await runLightNode(deps, traced, attempt, withSavepoint).catch((error: unknown) => {
+      // Only the first node has the transaction begin again: so none of a segment is repeated for those after it.
+      if (error instanceof NeedsComputation && ran > 0) return undefined
+      throw error
+    })
+    if (!done) return 'later'
+    ran += 1
     if (path === '' && node.effect !== 'pure' && done.outcome.status === 'failed') failedBefore.add(node)
     const span = tx.spans && { span: nodeSpanId(run.id, path, node.id, 1) }
     events.push(...done.raised.map((event) => ({ ...event, ...span })))

@@ -11,7 +11,7 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { redactText } from '../workflows/shared/redact.ts'
-import { Compute } from './compute/compute.ts'
+import { Compute, createThreads } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { createApp } from './create-app.ts'
 import { Drain } from './http/drain.ts'
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
   await listener.start()
   const metrics = createMetrics({ db, log: output, queues: false })
   metrics.collectProcess()
-  const compute = new Compute()
+  const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
   const stopping = new AbortController()
   const app = createApp({
     config,

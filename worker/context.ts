@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { LightWork } from '../activities/compute/light-work.ts'
 import { createDeliver } from '../activities/deliver.ts'
 import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
@@ -15,6 +16,7 @@ import { createMetrics } from '../db/process/metrics.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
+import { CODE } from '../workflows/shared/limits.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
@@ -50,7 +52,9 @@ export async function createContext(config: WorkerConfig) {
   const publicUrl = config.PUBLIC_URL
   const key = secretsKey(config)
   const http = createHttp({ allow: config.EGRESS_ALLOW })
-  const code = new CodeRunner()
+  const onTask = (task: string) => metrics.threadTasks.inc({ task })
+  const code = new CodeRunner(CODE, onTask)
+  const lightWork = new LightWork(onTask)
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const effects = createEffects({ db, http: http.call, code, mailer, rates })
@@ -63,6 +67,7 @@ export async function createContext(config: WorkerConfig) {
     db,
     log,
     effects,
+    lightWork,
     secretsKey: key,
     publicUrl,
     traces,
@@ -95,6 +100,7 @@ export async function createContext(config: WorkerConfig) {
     async close(): Promise<void> {
       await http.close()
       await code.close()
+      await lightWork.close()
       await db.close()
       await traces?.close()
       await flushLog(log)

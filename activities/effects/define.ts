@@ -2,6 +2,7 @@ import type { NewEvent } from '../../db/model/events/event.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
+import type { LightCompute } from '../compute/light-work.ts'
 import type { Hold } from '../deadline.ts'
 
 /** What an activity provides to the effects of one attempt of a node. */
@@ -15,6 +16,8 @@ export interface EffectHost {
   timeoutMs: number
   /** Stops the clock of the time limit while the attempt waits for its turn. */
   hold: Hold
+  /** Computes what may take long; nodes in a transaction call it before they write. */
+  compute: LightCompute
   log: Logger
   /** The value of `traceparent` for calls of other services. */
   traceparent: (() => string) | undefined

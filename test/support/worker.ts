@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
+import { LightWork } from '../../activities/compute/light-work.ts'
 import { createDeliver } from '../../activities/deliver.ts'
 import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
@@ -88,6 +89,7 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
+  const lightWork = new LightWork()
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
   await attributes.check(client.workflowService, namespace)
   const activities = createActivities({
@@ -96,6 +98,7 @@ export async function startWorker(
     secretsKey,
     publicUrl: PUBLIC_URL,
     nodeTestMs: effects.nodeTestMs,
+    lightWork,
     effects: createEffects({
       db,
       http: effects.http ?? unused,
@@ -150,6 +153,7 @@ export async function startWorker(
     await receivers.close()
     await connection.close()
     await code.close()
+    await lightWork.close()
   }
   let closed: Promise<void> | undefined
   return {
@@ -245,6 +249,7 @@ export async function startPoolWorker(
   const connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
   const code = new CodeRunner()
   const effects = createEffects({ db, http, code })
+  const lightWork = new LightWork()
   const namespace = 'default'
   const worker = await createPoolWorker({
     connection,
@@ -253,7 +258,15 @@ export async function startPoolWorker(
     pool,
     shutdownGraceMs: 10_000,
     interceptors: {},
-    activities: createPoolActivities({ db, log: testLog, effects, secretsKey, publicUrl: PUBLIC_URL, pool }),
+    activities: createPoolActivities({
+      db,
+      log: testLog,
+      effects,
+      lightWork,
+      secretsKey,
+      publicUrl: PUBLIC_URL,
+      pool,
+    }),
   })
   const presence = new PoolPresence({ db, log: testLog, pool, connection, namespace, worker })
   const running = worker.run()
@@ -264,6 +277,7 @@ export async function startPoolWorker(
     await running
     await connection.close()
     await code.close()
+    await lightWork.close()
   }
   let closed: Promise<void> | undefined
   return {

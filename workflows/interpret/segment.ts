@@ -45,8 +45,11 @@ export interface SegmentHost {
   children?: ReadonlyMap<string, ChildEnd>
   /** The answers that waiting nodes have got, and the waits that have expired. */
   answers?: readonly AnsweredNode[]
-  /** Runs one pure, read or write node. `path` is that of its frame. */
-  runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome>
+  /**
+   * Runs one pure, read or write node. `path` is that of its frame. `later`: the next segment must begin with it, because
+   * it needs a computation that is made before the transaction.
+   */
+  runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome | 'later'>
   loops: LoopHost
   /** The time, in milliseconds since the epoch. */
   clock(): number
@@ -114,6 +117,8 @@ class Segment {
   private commandCharacters = 0
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
+  /** Whether the next segment must begin with a node that was left to it. */
+  private isLeft = false
   private paused = false
   private timeLeft: number | undefined
   /** Whether `timeLeft` is known although it may differ from what the workflow waits for. */
@@ -154,7 +159,7 @@ class Segment {
     if (!this.end && !this.reissue()) return
     this.room = this.roomForCalls()
     const until = clock() + limits.segmentMs
-    for (let count = 0; !this.end; ) {
+    for (let count = 0; !this.end && !this.isLeft; ) {
       await this.loops.advance()
       const [frame] = this.awake
       if (this.end) return
@@ -402,7 +407,11 @@ class Segment {
       this.rows.note(row, 'started')
       return
     }
-    await this.applyOutcome(row, node, await this.host.runNode(node, scope, frame.path))
+    const outcome = await this.host.runNode(node, scope, frame.path)
+    if (outcome !== 'later') return this.applyOutcome(row, node, outcome)
+    this.rows.remove(frame, row)
+    this.commands.push({ type: 'continue' })
+    this.isLeft = true
   }
 
   private async applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): Promise<void> {

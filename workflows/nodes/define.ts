@@ -3,6 +3,7 @@ import { type EffectName, type Effects, ports } from '../effects/index.ts'
 import type { EffectClass, RetrySpec } from '../language/definition.ts'
 import type { Problem } from '../language/problems.ts'
 import type { Catalogue } from './catalogue.ts'
+import type { Compute } from './computations.ts'
 import type { Answer, WaitFor } from './wait-for.ts'
 
 /** A node's config as written: any value may hold placeholders. */
@@ -204,6 +205,8 @@ export interface NodeFacts {
   signal: AbortSignal
   /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
   renderItems(text: string, items: readonly unknown[]): Promise<string[]>
+  /** Makes a computation that may take long. */
+  compute: Compute
 }
 
 const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }

@@ -22,9 +22,12 @@ const INLINE = {
   patternSteps: 200_000,
 } as const
 
+/** Those of a pool that has more tasks, too. */
+type Threads = Pick<Pool<typeof tasks>, 'run'>
+
 /** The payload and what its mapping makes of it, computed at once or in a thread. Throws what `parseBody` throws, too. */
 export async function mapIn(
-  pool: Pool<typeof tasks>,
+  threads: Threads,
   organizationId: string,
   body: Body,
   { field_mapping, kind, deduplication }: Mapping,
@@ -36,20 +39,22 @@ export async function mapIn(
   const done = isSmall
     ? mapBody(...values)
     : await withinLimits('the body, with the patterns of the mapping,', () =>
-        pool.run(organizationId, 'mapBody', ...values),
+        threads.run(organizationId, 'mapBody', ...values),
       )
   return accepted(done)
 }
 
 /** A mapping proposed from a sample, computed as `mapIn` does. */
 export async function proposeIn(
-  pool: Pool<typeof tasks>,
+  threads: Threads,
   organizationId: string,
   body: Body,
   kind: TargetKind,
 ): Promise<Proposal> {
   if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind))
-  return accepted(await withinLimits('the sample', () => pool.run(organizationId, 'proposeFrom', body, kind)))
+  return accepted(
+    await withinLimits('the sample', () => threads.run(organizationId, 'proposeFrom', body, kind)),
+  )
 }
 
 function accepted<T extends object>(done: T | { refused: Refused }): T {
