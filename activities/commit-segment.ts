@@ -162,7 +162,7 @@ function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue
   return {
     clock: Date.now,
     hold: run.pause_requested_at !== null,
-    limits: LIMITS,
+    limits: { ...LIMITS, totalBytes: work.state.most_bytes ?? LIMITS.totalBytes },
     runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
     loops: loopsOf(work.tx, run),
     runNode: nodeRunner(work),
@@ -193,7 +193,17 @@ function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHos
     const before = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
     const withSavepoint = careful || (path === '' && failedBefore.has(node))
     const traced = belowNode(withSavepoint ? tx : optimistic, run, { path, node_id: node.id, attempt: 1 })
-    const attempt = { node, path, state, scope, now, signal: NEVER, created: before, compute }
+    const attempt = {
+      node,
+      path,
+      state,
+      scope,
+      now,
+      signal: NEVER,
+      created: before,
+      compute,
+      full: state.storage_full,
+    }
     const done = await runLightNode(deps, traced, attempt, withSavepoint).catch((error: unknown) => {
       // Only the first node has the transaction begin again: so none of a segment is repeated for those after it.
       if (error instanceof NeedsComputation && ran > 0) return undefined
@@ -237,6 +247,7 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
     iterations: result.iterations,
     events: [...work.started, ...work.events, ...requested, ...endEvents(run, end)],
     created: work.created,
+    characters: result.characters,
     sleeps_until: result.sleepsUntil,
     in_pool: result.inPool,
     paused: result.paused,

@@ -33,6 +33,8 @@ export interface Attempt
   now: Date
   /** The objects that the node created before a reset. */
   created?: CreatedObject[] | null
+  /** Whether the organization stores as much as its plan allows: nodes that store more then fail. */
+  full?: boolean | undefined
   /** Required for light nodes, whose transaction must not wait for a thread. */
   compute?: LightCompute | undefined
   /** Receives a line about each call of an effect; for node tests. */

@@ -10,6 +10,7 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { addWritten } from '../db/storage/usage.ts'
 import { redactText } from '../workflows/shared/redact.ts'
 import { Compute, createThreads } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
   await listener.start()
   const metrics = createMetrics({ db, log: output, queues: false })
   metrics.collectProcess()
+  db.sent.reportTo((bytes) => addWritten(db.system, bytes))
   const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
   const stopping = new AbortController()
   const app = createApp({

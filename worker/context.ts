@@ -15,6 +15,7 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { addWritten } from '../db/storage/usage.ts'
 import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import { CODE } from '../workflows/shared/limits.ts'
 import type { WorkerConfig } from './config.ts'
@@ -48,6 +49,7 @@ export async function createContext(config: WorkerConfig) {
     ...(pool === undefined && { poolBacklog: (name: string) => backlog.of(name) }),
   })
   metrics.collectProcess()
+  db.sent.reportTo((bytes) => addWritten(db.system, bytes))
 
   const publicUrl = config.PUBLIC_URL
   const key = secretsKey(config)

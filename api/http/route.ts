@@ -59,6 +59,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * a secret, because responses are stored in plain text.
    */
   idempotent?: boolean
+  /** It stores more: refused with `quota_exceeded` while the organization stores as much as its plan allows. */
+  grows?: true | ((body: Body) => boolean)
   /** The response has the version as ETag. */
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */

@@ -1,6 +1,7 @@
 import { usedOfWindow, windowAt } from '../../db/access/limits.ts'
 import { limitOf } from '../../db/access/plans.ts'
 import { countAgainst, incomingMinute, type Receiver } from '../../db/incoming/receiving.ts'
+import { storageExceeded } from '../../db/storage/usage.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { Refusal, secondsUntil } from './answer.ts'
 import type { Call } from './call.ts'
@@ -43,6 +44,14 @@ export async function takeQuota({ deps, webhook }: Call): Promise<void> {
   throw new Refusal('quota_exceeded', `the monthly quota of ${limit} requests is exceeded`, {
     retryAfter,
   })
+}
+
+/** Throws quota_exceeded if the organization stores as much as its plan allows: the log keeps the request for a replay. */
+export async function requireStorage({ deps, webhook }: Call): Promise<void> {
+  if (!webhook.storage_full) return
+  const actor = { type: 'webhook', id: webhook.id } as const
+  const { message, details } = await deps.db.tenant(webhook.organization_id, actor, storageExceeded)
+  throw new Refusal('quota_exceeded', message, { retryAfter: details.retry_after! })
 }
 
 /** The limit of this minute: the rate limit, plus the part of the burst that the previous minute did not use. */

@@ -17,7 +17,7 @@ import type { Call } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
-import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
+import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { describeRequest, logRefusal, logSetUp, rowOf } from './log.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
@@ -67,6 +67,7 @@ async function receive(call: Call): Promise<object> {
   const verdict = verifySender(call, bytes)
   if (verdict !== 'verified') return refuseSender(call, bytes, verdict)
   await takeRate(call)
+  await requireStorage(call)
   await takeQuota(call)
   const mapped = await parseAndMap(call, bytes)
   return (await answerSetUp(call, mapped)) ?? (await captureSample(call)) ?? acceptMapped(call, bytes, mapped)

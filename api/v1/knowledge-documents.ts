@@ -68,6 +68,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     method: 'POST',
     scope: 'knowledge:write',
     id: 'createKnowledgeDocument',
+    grows: true,
     summary: 'Add a document to a collection',
     description: `It is immediately searchable. It is divided at its headings and paragraphs into passages of at most ${KNOWLEDGE.passage} characters. To keep a copy of another system up to date, send its id as \`external_id\` and \`"replace_existing": true\`. An organization has at most ${KNOWLEDGE.documents} documents and ${KNOWLEDGE.passages} passages.`,
     body: documentCreate,
@@ -106,6 +107,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     method: 'PATCH',
     scope: 'knowledge:write',
     id: 'updateKnowledgeDocument',
+    grows: true,
     summary: 'Update a document',
     description:
       'Absent members are unchanged, `null` clears. Equal values change nothing, not even the version.',

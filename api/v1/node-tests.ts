@@ -83,6 +83,7 @@ export const nodeTestRoutes: Route[] = [
     path: '/workflows/nodes/test',
     scope: 'workflows:run',
     id: 'testNode',
+    grows: true,
     tag: 'Workflows',
     summary: 'Test a node',
     description:

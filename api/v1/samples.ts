@@ -57,6 +57,7 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/samples/{node_id}',
     scope: 'workflows:author',
     id: 'putSample',
+    grows: true,
     tag: 'Workflows',
     summary: 'Pin a sample output',
     description: `Keeps the sample output of a node of the newest version: \`output\`, or with \`run_id\` its output in a run of the workflow (needs \`workflows:run\`). Values with secret names, and texts that look like credentials, are masked. At most ${SAMPLE.bytes / 1024} KiB each, and ${SAMPLE.count} for a workflow.`,
@@ -118,6 +119,7 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/nodes/{node_id}/test',
     scope: 'workflows:run',
     id: 'testNodeOfWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Test a node of a workflow',
     description:

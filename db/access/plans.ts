@@ -20,8 +20,15 @@ export interface PlanLimits {
   requests_per_minute_per_key: number
   /** Concurrent runs and node tests. */
   max_running: number
+  /** Bytes that the organization stores (`db/storage/tables.ts`). */
+  storage_bytes: number
+  /** Bytes of the inputs, outputs and results of one run together, with those of all items of its loops. */
+  run_bytes: number
+  /** The longest retention of logs and of runs, in days. */
+  retention_days: number
 }
 
+const MIB = 1024 * 1024
 const UNLIMITED = Number.POSITIVE_INFINITY
 
 export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
@@ -34,6 +41,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 240,
     requests_per_minute_per_key: 120,
     max_running: 1_000,
+    storage_bytes: 512 * MIB,
+    run_bytes: 32 * MIB,
+    retention_days: 90,
   },
   professional: {
     incoming_webhooks: 10,
@@ -44,6 +54,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 1_200,
     requests_per_minute_per_key: 600,
     max_running: 1_000,
+    storage_bytes: 20_480 * MIB,
+    run_bytes: 128 * MIB,
+    retention_days: 730,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -54,6 +67,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 12_000,
     requests_per_minute_per_key: 6_000,
     max_running: 1_000,
+    storage_bytes: UNLIMITED,
+    run_bytes: 512 * MIB,
+    retention_days: 3_650,
   },
 }
 
@@ -67,6 +83,15 @@ export interface Subscription {
 
 export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits): number =>
   limits[name] ?? PLAN_LIMITS[plan][name]
+
+/** SQL: a limit of the organization `o`; null without one. */
+export const planLimitSql = (name: keyof PlanLimits): string => {
+  const ofPlan = (plan: Plan) => {
+    const limit = PLAN_LIMITS[plan][name]
+    return `when '${plan}' then cast(${Number.isFinite(limit) ? limit : 'null'} as bigint)`
+  }
+  return `coalesce(cast(o.limits ->> '${name}' as bigint), case o.plan ${PLANS.map(ofPlan).join(' ')} end)`
+}
 
 /**
  * Locks and returns the organization's subscription. The lock keeps concurrent creations from exceeding a limit

@@ -38,7 +38,22 @@ export async function up(knex: Knex): Promise<void> {
       pools text[] not null default '{}',
       -- the first one, made by the first start or the first sign-up
       is_operators boolean not null default false,
+      -- whether it stores as much as its plan allows; see db/storage/usage.ts
+      storage_full boolean not null default false,
       created_at timestamptz(3) not null default now()
+    );
+
+    -- The bytes that an organization stores; a row is made by its first write.
+    create table organization_storage (
+      organization_id uuid primary key references organizations on delete cascade,
+      -- bytes by kind, and their sum, of the last measurement
+      measured jsonb not null default '{}',
+      total bigint not null default 0,
+      measured_at timestamptz(3),
+      -- when it may be measured again
+      due_at timestamptz(3) not null default now(),
+      -- bytes that were sent since the last measurement
+      written bigint not null default 0
     );
 
     create table users (
@@ -253,6 +268,7 @@ export async function up(knex: Knex): Promise<void> {
     'secrets',
     'limit_windows',
     'limit_months',
+    'organization_storage',
     'idempotency_keys',
   ])
     await protect(knex, table)

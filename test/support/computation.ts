@@ -1,5 +1,3 @@
-import type { Attack } from './attacks.ts'
-
 /**
  * Every kind of work that a tenant chooses, with the node types and the routes that do it. A new node type, or a new
  * route with a body or a query, joins a kind here or is declared free of such work below: `computation.test.ts`.
@@ -183,4 +181,4 @@ export const FREE = {
 } as const
 
 /** The hand-overs that an attack of this kind must cause. */
-export const isInThread = ({ kind }: Pick<Attack, 'kind'>): boolean => WORK[kind].by === 'thread'
+export const isInThread = ({ kind }: { kind: WorkName }): boolean => WORK[kind].by === 'thread'

@@ -22,6 +22,7 @@ import { type LoopChange, Rows } from './rows.ts'
 import type {
   AnsweredNode,
   ChildEnd,
+  RunControl,
   RunError,
   RunFacts,
   RunIteration,
@@ -74,6 +75,8 @@ export interface SegmentResult {
   sleepsUntil: string | null
   /** Whether all nodes that run do so in worker pools: no other worker has work for it. */
   inPool: boolean
+  /** The characters of the data that the nodes have written. */
+  characters: number
 }
 
 /** A wait for a child run or an answer. */
@@ -85,7 +88,11 @@ const SOON_MS = 10_000
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
 
-type RunSoFar = RunFacts & Pick<RunState, 'nodes'> & Partial<Pick<RunState, 'loops' | 'iterations'>>
+type RunSoFar = Omit<RunFacts, 'run'> & { run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> } & Pick<
+    RunState,
+    'nodes'
+  > &
+  Partial<Pick<RunState, 'loops' | 'iterations'>>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
@@ -149,6 +156,7 @@ class Segment {
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
+    this.requireTotal()
     for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
     for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
     if (this.host.hold && !this.end) {
@@ -182,6 +190,7 @@ class Segment {
       } else {
         count += 1
         await this.start(frame, next)
+        this.requireTotal()
       }
     }
   }
@@ -264,6 +273,7 @@ class Segment {
       iterations: [...rows.changedIterations],
       sleepsUntil: end || paused ? null : this.sleepsUntil(),
       inPool: !end && !paused && this.inPool(),
+      characters: rows.characters,
     }
   }
 
@@ -348,8 +358,10 @@ class Segment {
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
     if (one.type === 'timer' && typeOf(node.type).answered) return
     if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
-    else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
-    else if (one.type === 'settled' && row.status === 'running') {
+    else if (row.status === 'completed') {
+      this.rows.characters += charactersOf(row)
+      this.rows.settle(row, 'completed', row.handle)
+    } else if (one.type === 'settled' && row.status === 'running') {
       // The activity wrote its result before it ended, so the database was restored to an earlier moment: it runs
       // again.
       if (!this.host.reissue) this.wait(row, node)
@@ -460,6 +472,14 @@ class Segment {
     else this.finish('failed', reason)
   }
 
+  /** Ends the run if its nodes have written more than one run may. */
+  private requireTotal(): void {
+    const { totalBytes } = this.host.limits
+    if (this.end || (this.state.run.data_bytes ?? 0) + this.rows.characters <= totalBytes) return
+    const message = `The nodes of the run have written more than ${Math.floor(totalBytes / 1024 / 1024)} MiB, all items of its loops included: the plan allows no more for one run.`
+    this.finish('failed', { code: 'run_data_exceeded', message })
+  }
+
   private frameOf(row: RunNode): Frame {
     return this.rows.frames.get(row.path)!
   }
@@ -492,3 +512,7 @@ class Segment {
     })
   }
 }
+
+/** The characters of what a call has written in its row. */
+const charactersOf = ({ input, output }: RunNode): number =>
+  JSON.stringify(input).length + JSON.stringify(output).length

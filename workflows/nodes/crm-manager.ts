@@ -13,6 +13,7 @@ const target = entity.describe('The record kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
 
 const READS: unknown[] = ['get', 'search', 'list_related']
+const FREES: unknown[] = ['delete', 'unlink']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
@@ -77,6 +78,7 @@ export const crmManager = defineNode({
   description:
     'Creates, reads, searches, updates, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`. Each related record holds the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],
   config: operations,
   output: z.record(z.string(), z.unknown()),

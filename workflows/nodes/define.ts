@@ -80,6 +80,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    * written.
    */
   late?: Readonly<Record<string, string>>
+  /** Whether it stores more data: default for `write` nodes, but those that only delete. */
+  grows?: (config: Authored) => boolean
   /** Settings that are passed as written: `{{` in them is plain text. */
   verbatim?: readonly string[]
   /** The end of a node that returned `wait_for`. */
@@ -122,6 +124,8 @@ export interface NodeType
   outputOnly(config: Authored): boolean
   /** Whether it sends something to other services, or changes something there. */
   reachesOutside(config: Authored): boolean
+  /** Whether it stores more data. */
+  grows(config: Authored): boolean
   verbatim: readonly string[]
   /** The engine that this use of the type needs. */
   engine(config: Authored): number
@@ -236,6 +240,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     outputFields: node.outputFields ?? computedOnce(() => fieldsOf(node.output)),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
+    grows: node.grows ?? ((config) => effectClass(config) === 'write'),
     verbatim: node.verbatim ?? [],
     engine: (config) =>
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),

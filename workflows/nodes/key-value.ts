@@ -15,6 +15,7 @@ const key = z
 const ttl = duration('1s', '1825d').optional()
 
 const READS: unknown[] = ['get', 'list']
+const FREES: unknown[] = ['delete']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
@@ -86,6 +87,7 @@ export const keyValue = defineNode({
   description:
     'Keeps values between runs: counters, handled ids, the time of the last run. Each write happens once per run, node and item, also in retries of the run; a write with another key or value is a new one. `increment` is atomic; with `only_if_absent`, only one of concurrent runs stores its value. The output of get is `{key, value, found}`, of set `{key, value, stored}`, of increment `{key, value}`, of delete `{key, deleted}`, of list `{data, has_more}`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['keyValues'],
   config: operations,
   output: z.record(z.string(), z.unknown()),

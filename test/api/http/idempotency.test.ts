@@ -21,8 +21,14 @@ describe('concurrent requests with one Idempotency-Key', () => {
   before(async () => {
     db = await createTestDatabase()
     const id = await createOrganization(db)
-    const organization = { id, name: 'Test', plan: 'free', currency: 'USD', timezone: 'UTC' } as const
-    caller = { type: 'key', id, name: 'test', organization, scopes: new Set() }
+    const organization = {
+      id,
+      name: 'Test',
+      plan: 'free',
+      currency: 'USD',
+      timezone: 'UTC',
+    } as const
+    caller = { type: 'key', id, name: 'test', organization, storageFull: false, scopes: new Set() }
   })
   after(() => db.drop())
 

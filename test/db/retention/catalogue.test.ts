@@ -16,6 +16,7 @@ const DO_NOT_GROW: Record<string, string> = {
   knowledge_documents: 'at most KNOWLEDGE.documents of an organization; deleted by their authors',
   knowledge_passages: 'at most KNOWLEDGE.passages of an organization; deleted with their documents',
   memberships: BY_HAND,
+  organization_storage: 'one row of each organization',
   organizations: BY_HAND,
   outgoing_webhooks: BY_HAND,
   pool_workers: 'one row per worker of a pool; dead ones are deleted by those that live',
