@@ -17,6 +17,7 @@ import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
 import { handleIncoming } from './incoming/receive.ts'
 import { createTogether } from './incoming/together.ts'
+import { handleMails } from './mails/handle-mails.ts'
 import { sessionV1Realm, v1Realm } from './v1/realm.ts'
 import { routes } from './v1/route-table.ts'
 
@@ -60,6 +61,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/app/v1/')) return v1BySession(ctx, path, search)
     if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
+    if (path.startsWith('/mails/')) return handleMails(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })

@@ -15,6 +15,7 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { unsubscribeLink } from '../db/process/unsubscribe-links.ts'
 import { addWritten } from '../db/storage/usage.ts'
 import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
 import { CODE } from '../workflows/shared/limits.ts'
@@ -59,7 +60,17 @@ export async function createContext(config: WorkerConfig) {
   const lightWork = new LightWork(onTask)
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
-  const effects = createEffects({ db, http: http.call, code, mailer, rates })
+  const effects = createEffects({
+    db,
+    http: http.call,
+    code,
+    mailer,
+    rates,
+    ...(publicUrl !== undefined && {
+      unsubscribeLink: (organization_id: string, address: string) =>
+        unsubscribeLink(key, publicUrl, { organization_id, address }),
+    }),
+  })
   const capacity = new RunCapacity(MOST_RUNS)
   const keys = payloadKeys(config)
   const dataConverter = dataConverterOf(keys)

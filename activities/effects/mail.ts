@@ -1,17 +1,98 @@
+import { describeLimit, takeRecipients } from '../../db/mails/allowance.ts'
+import { findSuppressed } from '../../db/mails/suppressions.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import { ports } from '../../workflows/effects/index.ts'
-import type { Mail } from '../../workflows/effects/mail.ts'
+import type { Mail, MailMessage } from '../../workflows/effects/mail.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import type { Mailbox } from '../../workflows/shared/mailbox.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { EffectHost } from './define.ts'
 
-/** Sends with the cancellation of the attempt. Throws NodeError `mail_not_configured` if there is no SMTP server. */
-export const mailOf = (mailer: Mailer | undefined, { signal }: EffectHost): Mail => ({
+export interface MailDeps {
+  mailer?: Mailer | undefined
+  /** Reads suppressed addresses, and counts recipients. */
+  db?: Database | undefined
+  /** The seconds of a minute of the limits, for tests. */
+  mailMinute?: number | undefined
+  /** The link in the header of a mail to one address; absent without PUBLIC_URL. */
+  unsubscribeLink?: ((organizationId: string, address: string) => string) | undefined
+}
+
+/**
+ * Sends with the cancellation of the attempt, within the limits of the organization's plan, and to nobody who does not want
+ * it. Throws NodeError: `mail_not_configured` if there is no SMTP server, `mail_suppressed` if no recipient is left,
+ * `mail_rate_limited` above the limit of a minute, after which the node waits, `mail_quota_exceeded` above that of a day.
+ */
+export const mailOf = (
+  { mailer, db, unsubscribeLink, mailMinute }: MailDeps,
+  { signal, organizationId }: EffectHost,
+): Mail => ({
   async send(message) {
-    if (mailer) return mailer.send(message, signal)
-    const settings = ports.mail.settings!.join(' and ')
-    throw new NodeError(
-      'mail_not_configured',
-      `The service cannot send mails: its operator has not set ${settings}.`,
-    )
+    if (!mailer) throw notConfigured()
+    if (!db) throw new Error('this process has no database')
+    const all = [...message.to, ...message.cc, ...message.bcc]
+    const addresses = all.map(({ address }) => address)
+    const suppressed = await findSuppressed(db.system, organizationId, addresses)
+    const reasonOf = ({ address }: Mailbox) => suppressed.get(address.toLowerCase())
+    const wanted = (list: Mailbox[]) => list.filter((one) => !reasonOf(one))
+    const left: MailMessage = {
+      ...message,
+      to: wanted(message.to),
+      cc: wanted(message.cc),
+      bcc: wanted(message.bcc),
+    }
+    const recipients = [...left.to, ...left.cc, ...left.bcc]
+    const refused = all.flatMap((one) => {
+      const reason = reasonOf(one)
+      return reason ? [{ address: one.address, reply: `not sent: the address has ${REASONS[reason]}` }] : []
+    })
+    const [only] = recipients
+    if (!only)
+      throw new NodeError('mail_suppressed', `No recipient wants the mail: ${refused[0]!.reply}.`, {
+        details: { rejected: refused },
+      })
+    await requireAllowance(db, organizationId, recipients.length, mailMinute)
+    const link = recipients.length === 1 ? unsubscribeLink?.(organizationId, only.address) : undefined
+    const receipt = await mailer.send({ ...left, ...(link && { unsubscribe: link }) }, signal)
+    return { ...receipt, rejected: [...receipt.rejected, ...refused] }
   },
 })
+
+const REASONS = {
+  unsubscribed: 'unsubscribed',
+  bounced: 'bounced',
+  complained: 'complained about a mail',
+} as const
+
+/** Throws NodeError. */
+async function requireAllowance(
+  db: Database,
+  organizationId: string,
+  recipients: number,
+  minute: number | undefined,
+): Promise<void> {
+  const allowance = await takeRecipients(db.system, organizationId, recipients, { minute })
+  if (allowance.granted) return
+  const { per, until } = allowance
+  const at = `${until.toISOString().slice(0, 19).replace('T', ' ')} UTC`
+  if (per === 'day')
+    throw new NodeError(
+      'mail_quota_exceeded',
+      `The mail has ${recipients} recipients, and ${describeLimit(allowance)}. The next day begins at ${at}.`,
+    )
+  throw new NodeError('mail_rate_limited', `The mail waits until ${at}: ${describeLimit(allowance)}.`, {
+    waits: true,
+    retryAfterMs: Math.max(0, until.getTime() - Date.now()) + Math.random() * SPREAD_MS,
+  })
+}
+
+/** Mails that wait for the same minute do not begin in the same moment. */
+const SPREAD_MS = 2_000
+
+function notConfigured(): NodeError {
+  const settings = ports.mail.settings!.join(' and ')
+  return new NodeError(
+    'mail_not_configured',
+    `The service cannot send mails: its operator has not set ${settings}.`,
+  )
+}

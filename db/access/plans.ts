@@ -20,6 +20,9 @@ export interface PlanLimits {
   requests_per_minute_per_key: number
   /** Concurrent runs and node tests. */
   max_running: number
+  /** Recipients of mails of workflows, approvals and invitations; see `db/mails/allowance.ts`. */
+  mail_recipients_per_day: number
+  mail_recipients_per_minute: number
   /** Bytes that the organization stores (`db/storage/tables.ts`). */
   storage_bytes: number
   /** Bytes of the inputs, outputs and results of one run together, with those of all items of its loops. */
@@ -41,6 +44,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 240,
     requests_per_minute_per_key: 120,
     max_running: 1_000,
+    mail_recipients_per_day: 200,
+    mail_recipients_per_minute: 20,
     storage_bytes: 512 * MIB,
     run_bytes: 32 * MIB,
     retention_days: 90,
@@ -54,6 +59,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 1_200,
     requests_per_minute_per_key: 600,
     max_running: 1_000,
+    mail_recipients_per_day: 5_000,
+    mail_recipients_per_minute: 200,
     storage_bytes: 20_480 * MIB,
     run_bytes: 128 * MIB,
     retention_days: 730,
@@ -67,6 +74,8 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 12_000,
     requests_per_minute_per_key: 6_000,
     max_running: 1_000,
+    mail_recipients_per_day: 100_000,
+    mail_recipients_per_minute: 2_000,
     storage_bytes: UNLIMITED,
     run_bytes: 512 * MIB,
     retention_days: 3_650,

@@ -233,6 +233,16 @@ export const sharedVariables = z.object({
     .min(16, 'must have at least 16 characters')
     .optional()
     .meta(about('bearer token of `/metrics`', 'only direct requests from this machine are answered')),
+  MAIL_EVENTS_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .optional()
+    .meta(
+      about(
+        'bearer token of `POST /mails/events`, to which the mail server reports bounces and complaints',
+        'only direct requests from this machine are accepted',
+      ),
+    ),
   SHUTDOWN_GRACE: whole(1, 300)
     .default(10)
     .meta(

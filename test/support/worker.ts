@@ -14,6 +14,7 @@ import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
+import { unsubscribeLink } from '../../db/process/unsubscribe-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { dataConverterOf } from '../../worker/data-converter.ts'
@@ -59,6 +60,8 @@ export async function startWorker(
     http?: HttpClient['call']
     mailer?: Mailer | undefined
     ratesUrl?: string
+    /** The seconds of a minute of the limits of mails. */
+    mailMinute?: number
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
@@ -104,6 +107,9 @@ export async function startWorker(
       http: effects.http ?? unused,
       mailer: effects.mailer,
       code,
+      mailMinute: effects.mailMinute,
+      unsubscribeLink: (organization_id, address) =>
+        unsubscribeLink(secretsKey, PUBLIC_URL, { organization_id, address }),
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),

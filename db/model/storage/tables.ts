@@ -55,6 +55,7 @@ export const UNCOUNTED = [
   'invitations',
   'limit_months',
   'limit_windows',
+  'mail_suppressions',
   'memberships',
   'organization_storage',
   'outgoing_webhooks',

@@ -15,6 +15,7 @@ const DO_NOT_GROW: Record<string, string> = {
   knowledge_collections: BY_HAND,
   knowledge_documents: 'at most KNOWLEDGE.documents of an organization; deleted by their authors',
   knowledge_passages: 'at most KNOWLEDGE.passages of an organization; deleted with their documents',
+  mail_suppressions: 'one row for each address that unsubscribed, bounced or complained',
   memberships: BY_HAND,
   organization_storage: 'one row of each organization',
   organizations: BY_HAND,
