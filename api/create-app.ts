@@ -10,6 +10,7 @@ import { handleApproval } from './approvals/decide.ts'
 import { isHttps } from './config.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
+import { RequestsByAddress } from './http/connections.ts'
 import { createCors } from './http/cors.ts'
 import { methodNotAllowed } from './http/errors.ts'
 import { createGateway } from './http/gateway.ts'
@@ -72,5 +73,15 @@ export function createApp(deps: AppDeps): Koa {
   return serve(deps.log, dispatch, deps.metrics, {
     https: isHttps(deps.config),
     traces: deps.traces,
+    perAddress: limitOfClients(deps.config),
   })
+}
+
+/** Behind proxies, the connections are theirs: requests in progress count instead. */
+function limitOfClients({ TRUSTED_PROXIES, MAX_CONNECTIONS_PER_ADDRESS }: AppDeps['config']) {
+  if (TRUSTED_PROXIES === 0) return undefined
+  return {
+    requests: new RequestsByAddress(MAX_CONNECTIONS_PER_ADDRESS),
+    trustedProxies: TRUSTED_PROXIES,
+  }
 }

@@ -19,7 +19,7 @@ import { Drain } from './http/drain.ts'
 import { KnownWorkflows } from './http/known-workflows.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
-import { StreamSlots } from './http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from './http/slots.ts'
 
 /** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
@@ -60,7 +60,8 @@ async function main(): Promise<void> {
     runEnds,
     compute,
     knownWorkflows: new KnownWorkflows(),
-    streams: new StreamSlots(),
+    streams: streamSlots(),
+    nodeTests: nodeTestSlots(),
     metrics,
     traces,
     stopping: stopping.signal,

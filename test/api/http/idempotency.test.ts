@@ -7,7 +7,7 @@ import { runOnce } from '../../../api/http/idempotency.ts'
 import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
-import { StreamSlots } from '../../../api/http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
 import { conflict } from '../../../db/model/errors.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import { createLogger } from '../../../db/process/log.ts'
@@ -44,7 +44,8 @@ describe('concurrent requests with one Idempotency-Key', () => {
       secretsKey: Buffer.alloc(32),
       runEnds: new RunEnds(database.system),
       knownWorkflows: new KnownWorkflows(),
-      streams: new StreamSlots(),
+      streams: streamSlots(),
+      nodeTests: nodeTestSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),
