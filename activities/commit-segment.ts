@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { fullMessage } from '../db/model/errors.ts'
 import type { NewEvent } from '../db/model/events/event.ts'
 import { runEvent } from '../db/model/runs/run-event.ts'
 import { nodeSpanId } from '../db/model/spans.ts'
@@ -13,9 +14,10 @@ import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated } from '../db/runs/state.ts'
+import { storageExceeded } from '../db/storage/usage.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
 import type { LoopHost } from '../workflows/interpret/loops.ts'
-import type { CreatedObject, RunNode, RunState } from '../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentHost, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { Program, ProgramNode } from '../workflows/language/definition.ts'
 import { LIMITS } from '../workflows/shared/run-limits.ts'
@@ -90,11 +92,18 @@ export async function commitSegment(
     work.program,
     work.state,
     { ...work.input, happened: work.happened },
-    { ...hostOf(work), answers, children, reissue: loaded.reissue, behind },
+    { ...hostOf(work), answers, children, reissue: loaded.reissue, behind, refusal: await refusalOf(work) },
   )
   if (behind) result.answer.segment = segment
   await writeResult(work, result, hasWaits || result.waits.length > 0)
   return result.answer
+}
+
+/** A run that begins while its organization is full would store more: it fails. One that has begun goes on. */
+async function refusalOf({ tx, state }: Work): Promise<RunError | undefined> {
+  if (!state.storage_full || state.nodes.length > 0 || state.run.temporal_run_id !== null) return undefined
+  const error = await storageExceeded(tx)
+  return { code: error.type, message: fullMessage(error) }
 }
 
 async function beginWork(

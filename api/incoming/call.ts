@@ -24,5 +24,7 @@ export interface Call {
   content?: Buffer
   delivery?: Delivery
   verified: boolean
+  /** Whether the log row keeps only the beginning of the payload. */
+  isLogBrief?: boolean
   mapped?: Mapped
 }

@@ -65,13 +65,14 @@ export async function getStorage(tx: Tenant): Promise<StorageUsage> {
 const RETRY_SECONDS = 60
 
 /** The error of a write of an organization that is full. */
-export async function storageExceeded(tx: Tenant): Promise<AppError> {
-  const { used, limit } = await getStorage(tx)
-  return new AppError('quota_exceeded', exceededMessage(used, limit), {
-    hint: 'delete what is no longer needed, shorten the retention, or change the plan: GET /app/usage shows what takes the most',
-    retry_after: RETRY_SECONDS,
-  })
-}
+export const storageExceeded = async (tx: Tenant): Promise<AppError> => exceededBy(await getStorage(tx))
 
-export const exceededMessage = (used: number, limit: number | null): string =>
-  `the organization stores ${used} bytes, and its plan allows ${limit}`
+export const exceededBy = ({ used, limit }: StorageUsage): AppError =>
+  new AppError(
+    'quota_exceeded',
+    `the organization stores ${used} bytes, and its plan allows ${limit ?? 'any number'}`,
+    {
+      hint: 'delete what is no longer needed, shorten the retention, or change the plan: GET /app/usage shows what takes the most',
+      retry_after: RETRY_SECONDS,
+    },
+  )

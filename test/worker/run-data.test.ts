@@ -3,6 +3,7 @@ import { createSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
+import { edge } from '../support/nodes.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -53,24 +54,32 @@ describe('the data of runs', function () {
     const record = await suite.db.tenant(suite.organizationId, testActor, (tx) =>
       createRecord(tx, 'notes', createSchema('notes').parse({ body: 'old' }) as never),
     )
-    await limits({ storage_bytes: 1 }, true)
     const crm = (id: string, config: object): NodeSpec => ({
       id,
       type: 'crm_manager',
       config: { entity: 'notes', ...config },
     })
-    const nodes = [
+    const nodes: NodeSpec[] = [
+      { id: 'pause', type: 'delay', config: { for: '1s' } },
       crm('delete', { operation: 'delete', id: record.id }),
       crm('create', { operation: 'create', fields: { body: 'new' } }),
     ]
-    const run = await untilRun(
-      suite.db,
-      await queueRun(suite.db, suite.organizationId, {
-        nodes,
-        edges: [{ from: 'delete', handle: 'success', to: 'create' }],
-      }),
-    )
+    const edges = [edge('pause', 'delete'), edge('delete', 'create')]
+    await limits({})
+    const id = await queueRun(suite.db, suite.organizationId, { nodes, edges })
+    while (!(await suite.db.system('run_nodes').where({ run_id: id }).first()))
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    await limits({ storage_bytes: 1 }, true)
+    const run = await untilRun(suite.db, id)
     deepEqual([run.status, run.error?.code, run.error?.node_id], ['failed', 'quota_exceeded', 'create'])
     match(run.error!.message, /^the organization stores \d+ bytes, and its plan allows 1: /)
+  })
+
+  it('do not begin in an organization that is full', async () => {
+    await limits({ storage_bytes: 1 }, true)
+    const nodes: NodeSpec[] = [{ id: 'set', type: 'set_fields', config: { fields: { a: 1 } } }]
+    const run = await untilRun(suite.db, await queueRun(suite.db, suite.organizationId, { nodes }))
+    deepEqual([run.status, run.error?.code], ['failed', 'quota_exceeded'])
+    equal((await suite.db.system('run_nodes').where({ run_id: run.id })).length, 0)
   })
 })

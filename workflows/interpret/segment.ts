@@ -40,6 +40,8 @@ export interface SegmentHost {
   reissue?: boolean
   /** The workflow does not know the last segments, because Temporal was restored to an earlier moment. */
   behind?: boolean
+  /** Why the run may not begin; absent if it may, or has begun. */
+  refusal?: RunError | undefined
   /** A pause was requested: no node is started, and the run is paused once no attempt is in progress. */
   hold?: boolean
   /** The child runs that have ended, by the key of the node that waits for them. */
@@ -156,6 +158,7 @@ class Segment {
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
+    if (this.host.refusal) this.finish('failed', this.host.refusal)
     this.requireTotal()
     for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
     for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
