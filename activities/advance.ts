@@ -6,25 +6,30 @@ import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { System, Tenant } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
 import { belowRun, reportRunEnd } from '../db/process/traces/runs.ts'
-import { listDatabaseIds } from '../db/queue/witness.ts'
+import { isBehind, listDatabaseIds } from '../db/queue/witness.ts'
 import { endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { recordFailure } from '../db/runs/state.ts'
-import type { SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
+import {
+  EXPECTED_BY_ATTRIBUTE,
+  type SegmentAnswer,
+  type SegmentInput,
+  STATE_ATTRIBUTE,
+} from '../workflows/bundle/protocol.ts'
 import type { RunError } from '../workflows/interpret/run-state.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
 import { commitSegment, type SegmentDeps, withErrorWorkflow } from './commit-segment.ts'
 import type { LightWork } from './compute/light-work.ts'
-import { describeFault, isTransient, toFailure } from './faults.ts'
+import { describeFault, isTransient, toFailure, UnknownRun } from './faults.ts'
 import { needsSavepoints } from './light-node.ts'
-import { endedAs, loadSegment, requireNewest, type TemporalRun } from './load-segment.ts'
+import { endedAs, loadSegment, requireNewest, type TemporalRun, UNKNOWN } from './load-segment.ts'
 
 export interface AdvanceDeps extends SegmentDeps {
   db: Database
   lightWork: LightWork
-  /** Whether the namespace has the search attribute AgxState: a workflow task that sets it elsewhere always fails. */
-  showsState?: () => boolean
+  /** Whether the namespace has a search attribute: a workflow task that sets another one always fails. */
+  hasAttribute?: (name: string) => boolean
 }
 
 /** One call of the activity. */
@@ -54,9 +59,12 @@ export function createAdvance(deps: AdvanceDeps) {
     })
     try {
       const answer = await answerOf(call, { ...deps, log, failedBefore })
+      if (answer === UNKNOWN && (await isBehind(deps.db.system, activityInfo().taskQueue)))
+        throw new UnknownRun()
       if (isCancelledByRow(answer, input)) await requestCancellation(log)
       if (isTerminatedByRow(answer)) await requestTermination(log)
-      if (deps.showsState?.() === false) delete answer.state
+      if (deps.hasAttribute?.(STATE_ATTRIBUTE) === false) delete answer.state
+      if (deps.hasAttribute?.(EXPECTED_BY_ATTRIBUTE) === false) delete answer.expected_by
       return answer
     } catch (error) {
       log.error({ err: error }, 'a segment failed')
@@ -94,7 +102,9 @@ async function answerOf(
       if (!needsSavepoints(error)) throw error
       return commit(newest, true)
     })
-  const answer = (await attempt(false)) ?? (await requireNewest(temporalRunId)) ?? (await attempt(true))
+  // Another Temporal run owns a run that is resumed: the first attempt would only find that out.
+  const first = input.resume ? undefined : await attempt(false)
+  const answer = first ?? (await requireNewest(temporalRunId)) ?? (await attempt(true))
   if (!answer) throw new Error('the owner of a run is undecided')
   return answer
 }
@@ -188,6 +198,7 @@ async function endReduced(
   await recordSegment(belowRun(tx, state.run), input.run_id, {
     temporal_run_id: temporalRun.id,
     segment,
+    origin: input.origin,
     happened: input.happened,
     answer,
     nodes: state.nodes.filter(isOpen).map((node) => ({ ...node, ...cancelled(segment) })),

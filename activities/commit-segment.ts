@@ -248,6 +248,7 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   await recordSegment(belowRun(tx, run), run.id, {
     temporal_run_id: work.temporalRun.id,
     segment: input.segment,
+    origin: input.origin,
     happened: input.happened,
     history_length: input.history_length,
     answer: result.answer,

@@ -3,10 +3,11 @@ import { type Client, ScheduleNotFoundError } from '@temporalio/client'
 import { SYSTEM } from '../db/model/actor.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
+import { isBehind } from '../db/queue/witness.ts'
 import { fireSchedule } from '../db/runs/fires.ts'
 import type { FireActivities } from '../workflows/bundle/fire.ts'
 import { scheduleIdOf } from '../workflows/bundle/protocol.ts'
-import { isTransient, toFailure } from './faults.ts'
+import { isTransient, toFailure, UnknownRun } from './faults.ts'
 
 /** Attempts after which an error that no retry can help ends a fire, without a run. */
 const MAX_FAILURES = 5
@@ -20,6 +21,7 @@ export function createFire({ db, log }: { db: Database; log: Logger }): FireActi
           fireSchedule(tx, workflow_id, { scheduledAt: scheduled_at, startedAt: started_at }),
         )
         if (!fire) {
+          if (await isBehind(db.system, Context.current().info.taskQueue)) throw new UnknownRun()
           log.warn({ organization_id, workflow_id }, 'a Schedule of an unknown workflow fired; it is deleted')
           await deleteSchedule(Context.current().client, workflow_id)
           return { run_id: null }

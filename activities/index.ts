@@ -30,8 +30,8 @@ export interface ActivityDeps {
   pool?: string | undefined
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
   recordDelay?: ((milliseconds: number) => void) | undefined
-  /** Whether the namespace has the search attribute AgxState; default: it has. */
-  showsState?: () => boolean
+  /** Whether the namespace has a search attribute; default: it has each. */
+  hasAttribute?: (name: string) => boolean
 }
 
 /** The activities of runs by name: `advance`, the test of a node, and one for each node type. */

@@ -1,6 +1,7 @@
 import type { NewEvent } from '../db/model/events/event.ts'
 import { nodeSpanId, type Traces } from '../db/model/spans.ts'
 import type { Logger } from '../db/process/log.ts'
+import type { ReceivedFile } from '../db/stored-files/files.ts'
 import { ports } from '../workflows/effects/index.ts'
 import { narrated, type Report, redacted } from '../workflows/effects/narrate.ts'
 import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
@@ -20,7 +21,7 @@ import { traceparent } from './http/traceparent.ts'
 export interface Attempt
   extends Omit<
     EffectHost,
-    'raise' | 'once' | 'organizationId' | 'runId' | 'traceparent' | 'log' | 'compute'
+    'raise' | 'received' | 'once' | 'organizationId' | 'runId' | 'traceparent' | 'log' | 'compute'
   > {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The path of its frame: '' outside of any loop. */
@@ -49,6 +50,8 @@ export interface Performed {
   raised: NewEvent[]
   /** The objects that the node created; none if it failed. */
   created: CreatedObject[]
+  /** The files that it received, to store with the node's row; none if it failed. */
+  received: ReceivedFile[]
 }
 
 export interface NodeDeps {
@@ -80,6 +83,7 @@ export async function performNode(
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
+  const received: ReceivedFile[] = []
   const type = findNodeType(node.type)
   const secrets = type?.reachesOutside(node.config) ? new NodeSecrets(opened ?? new Map()) : undefined
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
@@ -91,6 +95,7 @@ export async function performNode(
       runId: state.run.id,
       traceparent: traceparentOf(state.run, { path, node_id: node.id, attempt }, traces),
       raise: (event) => raised.push(event),
+      received: (file) => received.push(file),
       once: onceIn({ path, node_id: node.id }, created, earlier ?? []),
     })
     const safe = secrets ? redacted(ports[name], effect, secrets.redactor) : effect
@@ -113,7 +118,9 @@ export async function performNode(
     explain: (error) =>
       explainError(error, { log, signal: host.signal, run_id: state.run.id, node: node.id }),
   })
-  return outcome.status === 'failed' ? { outcome, raised: [], created: [] } : { outcome, raised, created }
+  return outcome.status === 'failed'
+    ? { outcome, raised: [], created: [], received: [] }
+    : { outcome, raised, created, received }
 }
 
 /** Without traces, each call has a span id of its own. */
@@ -151,4 +158,5 @@ export const failed = (failure: Failure, input: unknown = null): Performed => ({
   outcome: { status: 'failed', input, ...failure },
   raised: [],
   created: [],
+  received: [],
 })

@@ -8,7 +8,8 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
-import type { NodeInput } from '../workflows/bundle/protocol.ts'
+import { storeFiles } from '../db/stored-files/files.ts'
+import { NOT_MADE, type NodeInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { type Frame, framesOf } from '../workflows/interpret/frames.ts'
 import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
@@ -20,7 +21,7 @@ import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
 import { toFailure, withoutStack } from './faults.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
-import { poolRefusal } from './pool.ts'
+import { isInWrongQueue, poolRefusal } from './pool.ts'
 import type { Programs } from './programs.ts'
 import { whenAvailable } from './when-available.ts'
 
@@ -66,6 +67,8 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   if (begun === 'settled') return
   // Temporal repeats the attempt, unless the run is paused before: then the workflow that resumes the run does.
   if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
+  if (begun === 'elsewhere')
+    throw failure({ code: NOT_MADE.wrongQueue, message: 'Workers of another pool make this call.' }, true)
   const { node, attempt, state } = begun
   const start = Date.now()
   const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })
@@ -103,15 +106,17 @@ interface Begun {
 /** Makes this attempt the owner of the row before the call. */
 async function begin(
   tx: Tenant,
-  { programs, secretsKey }: RunNodeDeps,
+  { programs, secretsKey, pool: own }: RunNodeDeps,
   input: NodeInput,
   token: string,
-): Promise<Begun | 'settled' | 'held'> {
+): Promise<Begun | 'settled' | 'held' | 'elsewhere'> {
   // Only what the node can read: the attempts of a loop would load the nodes of all its items, each time.
   const state = await lockRun(tx, input.run_id, undefined, input.path ?? '')
-  if (state?.run.status !== 'running') {
+  if (!state)
+    throw failure({ code: NOT_MADE.unknownRun, message: 'The database does not know this run.' }, true)
+  if (state.run.status !== 'running') {
     // After a reset of an ended run, the new Temporal execution reopens the run shortly.
-    const reopening = state !== undefined && !(await hasOwned(tx, input.run_id, temporalRunId()))
+    const reopening = !(await hasOwned(tx, input.run_id, temporalRunId()))
     throw failure({ code: 'run_ended', message: 'The run has ended.' }, !reopening)
   }
   const frame = framesOf(state).frames.get(input.path ?? '')
@@ -127,6 +132,10 @@ async function begin(
   if (state.run.pause_requested_at !== null) {
     await releaseAttempt(tx, input)
     return 'held'
+  }
+  if (isInWrongQueue({ wanted: node.pool, own, allowed: state.pools })) {
+    await releaseAttempt(tx, input)
+    return 'elsewhere'
   }
   // The current values: the next attempt uses those that are replaced meanwhile.
   const secrets = await openSecrets(tx, secretsKey)
@@ -156,7 +165,7 @@ async function record(
     start,
     end,
     retryMs,
-    performed: { outcome, raised },
+    performed: { outcome, raised, received },
   }: {
     input: NodeInput
     token: string
@@ -186,6 +195,7 @@ async function record(
   const handle = 'handle' in outcome ? outcome.handle : null
   const change = { status: 'completed', output: outcome.output, handle, error: null, ended_at } as const
   if (!(await update(change))) throw SUPERSEDED()
+  await storeFiles(tx, received)
   await insertEvents(belowNode(tx, run, at), raised)
 }
 

@@ -9,7 +9,8 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { openTestValues } from '../db/runs/node-tests.ts'
 import { lockRun } from '../db/runs/state.ts'
-import type { NodeTestInput } from '../workflows/bundle/protocol.ts'
+import { storeFiles } from '../db/stored-files/files.ts'
+import { NOT_MADE, type NodeTestInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
 import { NodeLog } from '../workflows/interpret/node-log.ts'
 import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
@@ -23,7 +24,7 @@ import { exceeded, REFUSED } from './explain.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { runLightNode } from './light-node.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
-import { poolRefusal } from './pool.ts'
+import { isInWrongQueue, poolRefusal } from './pool.ts'
 
 const TIMEOUT_MS = 60_000
 const NODE_ID = 'test'
@@ -105,9 +106,10 @@ async function performTest(
     if (!isOver() || performed.outcome.status !== 'failed') return performed
     return failed(exceeded(ms), performed.outcome.input)
   }
-  const record = async (tx: Tenant, { outcome, raised }: Performed): Promise<EndStatus> => {
+  const record = async (tx: Tenant, { outcome, raised, received }: Performed): Promise<EndStatus> => {
     log.ended(outcome)
     const duration = performance.now() - started
+    await storeFiles(tx, received)
     await recordSegment(tx, run.id, {
       ...recordOf(run.node, outcome, { log, duration }),
       temporal_run_id: host.temporalRunId,
@@ -115,7 +117,8 @@ async function performTest(
     })
     return statusOf(outcome)
   }
-  const refusal = poolRefusal({ wanted: run.node.pool, own: deps.pool, allowed: state.pools })
+  const placement = { wanted: run.node.pool, own: deps.pool, allowed: state.pools }
+  const refusal = isInWrongQueue(placement) ? GRANTED_LATER : poolRefusal(placement)
   if (refusal) return host.transact((tx) => record(tx, failed(refusal)))
   if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
@@ -131,6 +134,15 @@ async function performTest(
     if (!isRefusal(error)) throw error
     return host.transact((tx) => record(tx, failed(REFUSED)))
   }
+}
+
+/** A test is queued once: whoever tests is waiting for it. */
+const GRANTED_LATER: Failure = {
+  error: {
+    code: NOT_MADE.wrongQueue,
+    message: 'The organization was given the worker pool after the test had been queued: repeat the test.',
+  },
+  retryable: false,
 }
 
 const NOT_OPENED: Failure = {

@@ -3,6 +3,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
+import type { FileStore } from '../db/stored-files/store.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { KnownWorkflows } from './http/known-workflows.ts'
@@ -16,6 +17,7 @@ export interface AppDeps {
   log: Logger
   /** Seals and opens secrets at rest. 32 bytes. */
   secretsKey: SecretsKey
+  files: FileStore
   /** Wakes the requests that wait for the end of a run. */
   runEnds: RunEnds
   /** Cache of the started workflows, so that the next start need not read them. */

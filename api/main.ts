@@ -9,8 +9,10 @@ import { databaseUrls, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { addWritten } from '../db/storage/usage.ts'
+import { FileStore } from '../db/stored-files/store.ts'
 import { redactText } from '../workflows/shared/redact.ts'
 import { Compute, createThreads } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
@@ -43,6 +45,9 @@ async function main(): Promise<void> {
   await requireDatabase(db)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
+  const storage = await createStorage(config)
+  await requireStorage(storage, log)
+  const keys = secretsKey(config)
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
@@ -56,7 +61,8 @@ async function main(): Promise<void> {
     config,
     db,
     log,
-    secretsKey: secretsKey(config),
+    secretsKey: keys,
+    files: new FileStore({ storage, keys, log }),
     runEnds,
     compute,
     knownWorkflows: new KnownWorkflows(),

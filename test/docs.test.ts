@@ -27,8 +27,8 @@ describe('the documentation', () => {
 
   it('has a row for every setting that the code reads', () => {
     const configs = ['db/process/config.ts', 'api/config.ts', 'worker/config.ts', 'worker/dev/config.ts']
-    const settings = configs.flatMap((path) => [...readDoc(path).matchAll(/^ {2}([A-Z][A-Z_]+):/gm)])
-    const rows = readDoc('docs/configuration.md').matchAll(/^\| `([A-Z_]+)` \|/gm)
+    const settings = configs.flatMap((path) => [...readDoc(path).matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)])
+    const rows = readDoc('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \|/gm)
     const names = (matches: Iterable<RegExpMatchArray>) =>
       [...new Set([...matches].map(([, name]) => name!))].sort()
     assert.deepEqual(names(rows), names(settings))

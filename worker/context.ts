@@ -13,11 +13,11 @@ import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { temporalProfile } from '../db/process/temporal-profile.ts'
+import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { unsubscribeLink } from '../db/process/unsubscribe-links.ts'
 import { addWritten } from '../db/storage/usage.ts'
-import { STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
+import { FileStore } from '../db/stored-files/store.ts'
 import { CODE } from '../workflows/shared/limits.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
@@ -25,6 +25,7 @@ import { NamespaceAttributes } from './namespace-attributes.ts'
 import { PoolBacklog } from './pool-backlog.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
+import { ServerCheck } from './temporal-server.ts'
 import { MOST_RUNS } from './workers.ts'
 
 export type WorkerContext = Awaited<ReturnType<typeof createContext>>
@@ -60,12 +61,16 @@ export async function createContext(config: WorkerConfig) {
   const lightWork = new LightWork(onTask)
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
+  const storage = await createStorage(config)
+  await requireStorage(storage, log)
+  const files = new FileStore({ storage, keys: key, log })
   const effects = createEffects({
     db,
     http: http.call,
     code,
     mailer,
     rates,
+    files,
     ...(publicUrl !== undefined && {
       unsubscribeLink: (organization_id: string, address: string) =>
         unsubscribeLink(key, publicUrl, { organization_id, address }),
@@ -85,7 +90,7 @@ export async function createContext(config: WorkerConfig) {
     publicUrl,
     traces,
     recordDelay: (ms: number) => capacity.recordDelay(ms),
-    showsState: () => attributes.has(STATE_ATTRIBUTE),
+    hasAttribute: (name: string) => attributes.has(name),
   }
   return {
     config,
@@ -98,12 +103,18 @@ export async function createContext(config: WorkerConfig) {
     metricsText: async () => (await metrics.text()) + (await sdkMetrics()),
     secretsKey: key,
     mailer,
+    storage,
     capacity,
     attributes,
+    server: new ServerCheck({
+      system: db.system,
+      log,
+      namespace: config.TEMPORAL_NAMESPACE,
+      adopt: config.TEMPORAL_ADOPT,
+    }),
     dataConverter,
     /** Identifies this worker's relay on the deliveries that it claims and its workers attempt. */
     relayId,
-    connectionOptions: temporalProfile().connectionOptions,
     activities: createActivities(activityDeps),
     /** The pool that this worker is in, with the activities that it then has instead of all others. */
     pool:

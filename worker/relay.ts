@@ -19,6 +19,8 @@ export interface Queue<Row> {
   channel: Channel
   /** Milliseconds between the starts of two claims at least, for a queue that others wake often. */
   leastPause?: number
+  /** Rows in work at once, for a queue whose rows are long work; default: `MAX_IN_FLIGHT`. */
+  atOnce?: number
   /**
    * Claims up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
    * started nor refused can be claimed again when its lease expires, or when its relay is dead. A claim that does all
@@ -107,6 +109,7 @@ class QueueLoop<Row> {
   private readonly client: Client
   private readonly log: Logger
   private readonly pollMs: number
+  private readonly atOnce: number
   private readonly starting = new Set<Promise<void>>()
   /** The claimed rows whose start is not recorded yet. */
   private readonly claimed = new Set<Row>()
@@ -125,6 +128,7 @@ class QueueLoop<Row> {
     this.client = deps.client
     this.log = deps.log.child({ queue: queue.name })
     this.pollMs = deps.pollMs ?? POLL_MS
+    this.atOnce = queue.atOnce ?? MAX_IN_FLIGHT
   }
 
   run(): void {
@@ -153,14 +157,14 @@ class QueueLoop<Row> {
     while (!this.closed) {
       this.woken = false
       const claimedAt = performance.now()
-      const limit = MAX_IN_FLIGHT - this.starting.size
+      const limit = this.atOnce - this.starting.size
       const rows = limit > 0 ? await this.claim(limit) : []
       const claimMs = performance.now() - claimedAt
       for (const row of rows) {
         this.claimed.add(row)
         const start = this.start(row).finally(() => {
           this.starting.delete(start)
-          if (this.starting.size === MAX_IN_FLIGHT - 1) this.wake()
+          if (this.starting.size === this.atOnce - 1) this.wake()
         })
         this.starting.add(start)
       }

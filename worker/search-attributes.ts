@@ -1,5 +1,9 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
-import { ORGANIZATION_ATTRIBUTE, STATE_ATTRIBUTE } from '../workflows/bundle/protocol.ts'
+import {
+  EXPECTED_BY_ATTRIBUTE,
+  ORGANIZATION_ATTRIBUTE,
+  STATE_ATTRIBUTE,
+} from '../workflows/bundle/protocol.ts'
 
 const keyword = (name: string) => defineSearchAttributeKey(name, SearchAttributeType.KEYWORD)
 
@@ -11,8 +15,8 @@ export const searchAttributes = {
   record: keyword('AgxRecord'),
   endpoint: keyword('AgxEndpoint'),
   trigger: keyword('AgxTrigger'),
-  /** The time after which an open run is late: set at the start, so a query finds late runs, and nothing changes it. */
-  expectedBy: defineSearchAttributeKey('AgxExpectedBy', SearchAttributeType.DATETIME),
+  /** The time after which an open run is late, so that a query finds late runs; a migration changes it. */
+  expectedBy: defineSearchAttributeKey(EXPECTED_BY_ATTRIBUTE, SearchAttributeType.DATETIME),
   /** Set on runs that wait for a person. */
   state: keyword(STATE_ATTRIBUTE),
 }

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import { Client } from '@temporalio/client'
-import { NativeConnection, type Worker } from '@temporalio/worker'
+import { NativeConnection, type NativeConnectionOptions, type Worker } from '@temporalio/worker'
 import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
+import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { readLostAt } from '../db/queue/witness.ts'
-import { requireTemporalServer } from '../db/runs/temporal-server.ts'
 import { bounded } from './bounded.ts'
 import { workflowBundle } from './bundle.ts'
 import type { WorkerContext } from './context.ts'
@@ -16,7 +16,7 @@ import { PoolPresence } from './pool-presence.ts'
 import { allQueues } from './queues/index.ts'
 import { Relay } from './relay.ts'
 import { Sweep } from './sweep.ts'
-import { describeTemporalServer } from './temporal-server.ts'
+import { watchCredentials } from './temporal-credentials.ts'
 import { requireOwnQueue } from './witness.ts'
 import { createPoolWorker, createWorkers } from './workers.ts'
 
@@ -34,6 +34,7 @@ const graceMs = ({ config }: WorkerContext) => config.SHUTDOWN_GRACE * 1_000
 export const shutdownLimitMs = (context: WorkerContext) => RELAY_MS + graceMs(context) + EXIT_MS
 
 interface Connected {
+  options: NativeConnectionOptions
   connection: NativeConnection
   client: Client
   workers: Worker[]
@@ -71,9 +72,11 @@ async function connectWorkers(context: WorkerContext, bundle: string): Promise<C
   const { config, db } = context
   await requireKnownSchema(db.system)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(context.urls)
-  const connection = await NativeConnection.connect(context.connectionOptions)
+  // Read again for each connection: certificates and a profile are files, which an operator may have replaced.
+  const options = temporalProfile().connectionOptions
+  const connection = await NativeConnection.connect(options)
   try {
-    return await createChecked(context, connection, bundle)
+    return { options, ...(await createChecked(context, connection, bundle)) }
   } catch (error) {
     await connection.close().catch(() => {})
     throw error
@@ -84,15 +87,10 @@ async function createChecked(
   context: WorkerContext,
   connection: NativeConnection,
   bundle: string,
-): Promise<Connected> {
+): Promise<Omit<Connected, 'options'>> {
   const { config, db } = context
   const namespace = config.TEMPORAL_NAMESPACE
-  const server = await describeTemporalServer(connection, namespace)
-  if (!(await requireTemporalServer(db.system, server, config.TEMPORAL_ADOPT)))
-    context.log.warn(
-      { namespace },
-      'Temporal does not tell the id of its namespace: it cannot be checked that the database belongs to it',
-    )
+  await context.server.require(connection)
   await context.attributes.check(connection.workflowService, namespace)
   const client = new Client({ connection, namespace, dataConverter: context.dataConverter })
   const witness = { system: db.system, client, taskQueue: config.TEMPORAL_TASK_QUEUE, log: context.log }
@@ -112,6 +110,7 @@ async function createChecked(
   const workers = await createWorkers({
     ...options,
     capacity: context.capacity,
+    databasePool: config.DATABASE_POOL,
     bundle,
     activities: context.activities,
     deliveries: context.deliveries,
@@ -122,12 +121,12 @@ async function createChecked(
 }
 
 /**
- * Works until `stopping` is aborted, a worker fails, or a loss of Temporal is noticed: workers that know workflows of a
- * later moment by heart must forget them. Then ends its parts in order.
+ * Works until `stopping` is aborted, a worker fails, the certificates have changed, or a loss of Temporal is noticed:
+ * workers that know workflows of a later moment by heart must forget them. Then ends its parts in order.
  */
 async function serveConnected(
   context: WorkerContext,
-  { connection, client, workers, lostAt }: Connected,
+  { options, connection, client, workers, lostAt }: Connected,
   health: Health,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -139,6 +138,7 @@ async function serveConnected(
   const presence =
     pool && new PoolPresence({ db, log, pool: pool.pool, connection, namespace, worker: workers[0]! })
   const running = Promise.all(workers.map((worker) => worker.run()))
+  const ending = new AbortController()
   health.watch({ connection, workers })
   context.backlog.watch(connection)
   try {
@@ -146,8 +146,11 @@ async function serveConnected(
     const lost = new Promise<void>((resolve) => sweep?.start(lostAt, resolve))
     presence?.start()
     log.info({ taskQueue, namespace, pool: pool?.pool }, 'working')
-    await Promise.race([running, aborted(stopping), lost])
+    const watch = { connection, used: options, load: () => temporalProfile().connectionOptions, log }
+    const replaced = watchCredentials({ ...watch, stopping: ending.signal })
+    await Promise.race([running, aborted(stopping), lost, replaced])
   } finally {
+    ending.abort()
     // The relay first: an eager start needs a worker that polls. A start that hangs is repeated when its lease ends.
     await Promise.race([Promise.all([relay?.close(), presence?.close()]), setTimeout(RELAY_MS)])
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
@@ -160,7 +163,8 @@ async function serveConnected(
   }
 }
 
-function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secretsKey }: WorkerContext) {
+function queuesOf(context: WorkerContext) {
+  const { db, relayId, log, attributes, config, capacity, mailer, secretsKey, storage } = context
   const publicUrl = config.PUBLIC_URL
   return allQueues({
     db,
@@ -173,6 +177,7 @@ function queuesOf({ db, relayId, log, attributes, config, capacity, mailer, secr
     publicUrl,
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
+    storage,
   })
 }
 

@@ -1,12 +1,38 @@
 import type { NativeConnection } from '@temporalio/worker'
-import type { TemporalServer } from '../db/runs/temporal-server.ts'
+import type { System } from '../db/postgres/tenancy.ts'
+import type { Logger } from '../db/process/log.ts'
+import { requireTemporalServer, type TemporalServer } from '../db/runs/temporal-server.ts'
+
+type Connection = Pick<NativeConnection, 'workflowService'>
+
+/** Checks at each connection of a process that the database belongs to its namespace. */
+export class ServerCheck {
+  private told = false
+  private readonly deps: { system: System; log: Logger; namespace: string; adopt: boolean }
+
+  constructor(deps: ServerCheck['deps']) {
+    this.deps = deps
+  }
+
+  /** Throws ConfigError if it belongs to another one. Warns once if the server does not tell, however often it is asked. */
+  async require(connection: Connection): Promise<void> {
+    const { system, log, namespace, adopt } = this.deps
+    const server = await describeTemporalServer(connection, namespace)
+    if ((await requireTemporalServer(system, server, adopt)) || this.told) return
+    this.told = true
+    log.warn(
+      { namespace },
+      'Temporal does not tell the id of its namespace: it cannot be checked that the database belongs to it',
+    )
+  }
+}
 
 /**
  * The namespace that a connection leads to. What the server does not tell this client, because its token is for the
  * namespace only, is an empty text.
  */
 export async function describeTemporalServer(
-  { workflowService }: Pick<NativeConnection, 'workflowService'>,
+  { workflowService }: Connection,
   namespace: string,
 ): Promise<TemporalServer> {
   const [cluster, described] = await Promise.all([

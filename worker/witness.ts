@@ -4,7 +4,14 @@ import { ConfigError } from '../db/model/config-error.ts'
 import { databaseId } from '../db/postgres/database-id.ts'
 import type { System } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
-import { markLost, markSeen, nextSequence, readWitness, recordDatabaseId } from '../db/queue/witness.ts'
+import {
+  markBehind,
+  markLost,
+  markSeen,
+  nextSequence,
+  readWitness,
+  recordDatabaseId,
+} from '../db/queue/witness.ts'
 import type { witness } from '../workflows/bundle/index.ts'
 import type { Testimony } from '../workflows/bundle/protocol.ts'
 import { witnessed } from '../workflows/bundle/witness.ts'
@@ -61,9 +68,10 @@ async function own(deps: WitnessDeps, adopt: boolean): Promise<boolean> {
   }
   if (remembered.database === id) {
     const quiet = state.now.getTime() - Date.parse(remembered.at)
-    if (remembered.sequence > state.sequence && quiet < STRANGER_MS && !adopt)
-      throw new Error(STRANGER(taskQueue))
+    const behind = remembered.sequence > state.sequence
+    if (behind && quiet < STRANGER_MS && !adopt) throw new Error(STRANGER(taskQueue))
     await recordDatabaseId(system, id)
+    if (behind || adopt) await noteBehind(deps, !adopt)
     return false
   }
   if (!adopt) throw new ConfigError(FOREIGN(taskQueue, remembered.database, id))
@@ -72,6 +80,7 @@ async function own(deps: WitnessDeps, adopt: boolean): Promise<boolean> {
     'this database replaces the one that owned the task queue',
   )
   await recordDatabaseId(system, id, remembered.database)
+  await noteBehind(deps, false)
   await markLost(system, taskQueue)
   await begin(deps, id, remembered.sequence)
   return false
@@ -113,8 +122,7 @@ export async function consultWitness(deps: WitnessDeps): Promise<boolean> {
     )
     return false
   }
-  if (remembered.sequence > state.sequence)
-    log.warn({ taskQueue }, 'the database was restored, or a copy of it works on the same task queue')
+  if (remembered.sequence > state.sequence) await noteBehind(deps, true)
   const lost = remembered.sequence < state.seen
   if (lost) await noteLoss(deps, remembered.at)
   else await markSeen(system, taskQueue, remembered.sequence)
@@ -135,6 +143,16 @@ async function readBack(deps: WitnessDeps, sequence: number): Promise<void> {
     if (typeof remembered === 'string' || remembered.sequence < sequence) continue
     return markSeen(deps.system, deps.taskQueue, remembered.sequence)
   }
+}
+
+async function noteBehind({ system, taskQueue, log }: WitnessDeps, behind: boolean): Promise<void> {
+  await markBehind(system, taskQueue, behind)
+  if (behind)
+    log.warn(
+      { taskQueue },
+      'Temporal knows more than the database, which is a copy of its files, or was restored to an earlier moment: runs ' +
+        'that it does not know are retried, not ended, until a worker is started once with TEMPORAL_ADOPT=true',
+    )
 }
 
 async function noteLoss({ system, taskQueue, log }: WitnessDeps, restoredTo: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { NewEvent } from '../../db/model/events/event.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Logger } from '../../db/process/log.ts'
+import type { ReceivedFile } from '../../db/stored-files/files.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 import type { LightCompute } from '../compute/light-work.ts'
 import type { Hold } from '../deadline.ts'
@@ -23,6 +24,8 @@ export interface EffectHost {
   traceparent: (() => string) | undefined
   /** Buffers an event, which the transaction that records the node as completed writes. */
   raise(event: NewEvent): void
+  /** Takes a file that the attempt has received: it is stored in the transaction that records the node as completed. */
+  received(file: ReceivedFile): void
   /** Creates an object once in a run. */
   once: Once
 }

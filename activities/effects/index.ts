@@ -1,4 +1,5 @@
 import type { Database } from '../../db/postgres/connect.ts'
+import type { FileStore } from '../../db/stored-files/store.ts'
 import type { HttpClient } from '../http/client.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { RateSource } from '../rates/source.ts'
@@ -20,8 +21,10 @@ import { sandboxOf } from './sandbox.ts'
 export interface EffectDeps {
   /** Calls URLs through the egress guard. */
   http: HttpClient['call']
-  /** Reads records for nodes that call other services. */
+  /** Reads records and files for nodes that call other services. */
   db?: Database | undefined
+  /** Receives and reads the contents of files. */
+  files?: FileStore | undefined
   /** Sends mails; undefined if the service has no SMTP server. */
   mailer?: Mailer | undefined
   unsubscribeLink?: MailDeps['unsubscribeLink']
@@ -35,6 +38,7 @@ export interface EffectDeps {
 /** Every effect of `workflows/effects/`, implemented. */
 export const createEffects = ({
   db,
+  files,
   http,
   mailer,
   code,
@@ -44,10 +48,10 @@ export const createEffects = ({
 }: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   analytics: analyticsOf,
-  http: (host) => httpOf(http, host),
+  http: (host) => httpOf(http, { db, files }, host),
   lookups: (host) => lookupsOf(db, host),
   events: eventsOf,
-  mail: (host) => mailOf({ mailer, db, unsubscribeLink, mailMinute }, host),
+  mail: (host) => mailOf({ mailer, db, files, unsubscribeLink, mailMinute }, host),
   rates: (host) => ratesOf(rates, host),
   runs: runsOf,
   keyValues: keyValuesOf,

@@ -1,17 +1,24 @@
+import { Readable } from 'node:stream'
 import { describeLimit, takeRecipients } from '../../db/mails/allowance.ts'
 import { findSuppressed } from '../../db/mails/suppressions.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import { getFile } from '../../db/stored-files/files.ts'
+import type { FileStore } from '../../db/stored-files/store.ts'
 import { ports } from '../../workflows/effects/index.ts'
-import type { Mail, MailMessage } from '../../workflows/effects/mail.ts'
+import type { Attachment, Mail, MailMessage } from '../../workflows/effects/mail.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import { FILES } from '../../workflows/shared/limits.ts'
 import type { Mailbox } from '../../workflows/shared/mailbox.ts'
-import type { Mailer } from '../mail/mailer.ts'
+import type { AttachedFile, Mailer } from '../mail/mailer.ts'
 import type { EffectHost } from './define.ts'
+import { transactionsOf } from './transactions.ts'
 
 export interface MailDeps {
   mailer?: Mailer | undefined
   /** Reads suppressed addresses, and counts recipients. */
   db?: Database | undefined
+  /** Reads the contents of attached files. */
+  files?: FileStore | undefined
   /** The seconds of a minute of the limits, for tests. */
   mailMinute?: number | undefined
   /** The link in the header of a mail to one address; absent without PUBLIC_URL. */
@@ -24,10 +31,11 @@ export interface MailDeps {
  * `mail_rate_limited` above the limit of a minute, after which the node waits, `mail_quota_exceeded` above that of a day.
  */
 export const mailOf = (
-  { mailer, db, unsubscribeLink, mailMinute }: MailDeps,
-  { signal, organizationId }: EffectHost,
+  { mailer, db, files, unsubscribeLink, mailMinute }: MailDeps,
+  host: EffectHost,
 ): Mail => ({
-  async send(message) {
+  async send({ attachments = [], ...message }) {
+    const { signal, organizationId } = host
     if (!mailer) throw notConfigured()
     if (!db) throw new Error('this process has no database')
     const all = [...message.to, ...message.cc, ...message.bcc]
@@ -35,7 +43,7 @@ export const mailOf = (
     const suppressed = await findSuppressed(db.system, organizationId, addresses)
     const reasonOf = ({ address }: Mailbox) => suppressed.get(address.toLowerCase())
     const wanted = (list: Mailbox[]) => list.filter((one) => !reasonOf(one))
-    const left: MailMessage = {
+    const left: Omit<MailMessage, 'attachments'> = {
       ...message,
       to: wanted(message.to),
       cc: wanted(message.cc),
@@ -51,9 +59,14 @@ export const mailOf = (
       throw new NodeError('mail_suppressed', `No recipient wants the mail: ${refused[0]!.reply}.`, {
         details: { rejected: refused },
       })
+    // Before the recipients count: a file that is too large is no mail.
+    const opened = await open(attachments, { db, files }, host)
     await requireAllowance(db, organizationId, recipients.length, mailMinute)
     const link = recipients.length === 1 ? unsubscribeLink?.(organizationId, only.address) : undefined
-    const receipt = await mailer.send({ ...left, ...(link && { unsubscribe: link }) }, signal)
+    const receipt = await mailer.send(
+      { ...left, attachments: opened, ...(link && { unsubscribe: link }) },
+      signal,
+    )
     return { ...receipt, rejected: [...receipt.rejected, ...refused] }
   },
 })
@@ -95,4 +108,32 @@ function notConfigured(): NodeError {
     'mail_not_configured',
     `The service cannot send mails: its operator has not set ${settings}.`,
   )
+}
+
+/** The attached files, whose contents are read while the mail is sent. */
+async function open(
+  attachments: Attachment[],
+  { db, files }: Pick<MailDeps, 'db' | 'files'>,
+  host: EffectHost,
+): Promise<AttachedFile[]> {
+  if (attachments.length === 0) return []
+  if (!files) throw new Error('this process reads no files')
+  const transact = transactionsOf(db, host)
+  const rows = await Promise.all(attachments.map(({ file_id }) => transact((tx) => getFile(tx, file_id))))
+  const bytes = rows.reduce((sum, { size }) => sum + size, 0)
+  if (bytes > FILES.attachmentBytes)
+    throw new NodeError(
+      'attachments_too_large',
+      `The attachments have ${bytes} bytes together, at most ${FILES.attachmentBytes} are sent: send a link instead.`,
+    )
+  return rows.map((row, i) => ({
+    name: attachments[i]!.name ?? row.name,
+    type: row.content_type,
+    content: () => Readable.from(lazily(() => files.read(host.organizationId, row))),
+  }))
+}
+
+/** A content that is opened when its first byte is needed: the mail server may keep the earlier ones for long. */
+async function* lazily(open: () => Promise<AsyncIterable<Buffer>>): AsyncGenerator<Buffer, void, void> {
+  yield* await open()
 }

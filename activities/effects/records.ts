@@ -20,6 +20,7 @@ import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
+import { attachFile, listFiles, referenceTo } from '../../db/stored-files/files.ts'
 import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import type { Once } from './define.ts'
@@ -76,6 +77,13 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
       const query = listQuery(other, limit === undefined ? {} : { limit })
       const { data, has_more } = await listRelated(tx, entityOf(name), id, other, query)
       return { data, has_more }
+    },
+    attachFile: async (name, id, { file_id }) => ({
+      ...referenceTo(await attachFile(tx, file_id, entityOf(name), id)),
+    }),
+    async listFiles(name, id, limit = DEFAULT_LIMIT) {
+      const { data, has_more } = await listFiles(tx, entityOf(name), id, { limit, offset: 0 })
+      return { data: data.map((file) => ({ ...referenceTo(file) })), has_more }
     },
   }
 }

@@ -1,4 +1,5 @@
 import { Agent, request as undiciRequest } from 'undici'
+import { AppError } from '../../db/model/errors.ts'
 import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
@@ -27,7 +28,18 @@ export interface Exchange {
   timeoutMs: number
   /** The bytes of the body to keep; the rest is dropped. */
   keepBytes: number
+  /** Where the body of a response goes instead; undefined: it is kept. */
+  sinkOf?: ((response: ResponseHead) => Sink | undefined) | undefined
 }
+
+export interface ResponseHead {
+  url: string
+  status: number
+  headers: Record<string, string>
+}
+
+/** Reads a body to its end. */
+export type Sink = (body: AsyncIterable<Buffer>) => Promise<void>
 
 export interface ExchangeResult {
   status: number
@@ -40,8 +52,11 @@ export interface ExchangeResult {
 
 /** Sends requests to external URLs. Refuses private addresses that `allow` does not list. */
 export interface HttpClient {
-  /** For nodes. Throws NodeError. */
-  call(request: HttpRequest, options: { signal: AbortSignal; timeoutMs: number }): Promise<HttpResponse>
+  /** For nodes. `sinkOf`: as in an exchange, but not asked for a redirect that is followed. Throws NodeError. */
+  call(
+    request: HttpRequest,
+    options: { signal: AbortSignal; timeoutMs: number; sinkOf?: Exchange['sinkOf'] },
+  ): Promise<HttpResponse>
   /** For deliveries: does not follow redirects. Throws NodeError. */
   exchange(exchange: Exchange): Promise<ExchangeResult>
   close(): Promise<void>
@@ -57,7 +72,9 @@ export function createHttp(options: HttpOptions): HttpClient {
 
   return {
     exchange,
-    async call(request, { signal, timeoutMs }) {
+    async call(request, { signal, timeoutMs, sinkOf }) {
+      const isFollowed = ({ status, headers }: Pick<ResponseHead, 'status' | 'headers'>) =>
+        isRedirect(status) && headers.location !== undefined && request.follow_redirects !== false
       const startedAt = performance.now()
       let hop = firstHop(request)
       for (let redirects = 0; ; redirects++) {
@@ -73,9 +90,9 @@ export function createHttp(options: HttpOptions): HttpClient {
           signal,
           timeoutMs: left,
           keepBytes: maxBodyBytes,
+          sinkOf: (head) => (isFollowed(head) ? undefined : sinkOf?.(head)),
         })
-        const location = isRedirect(result.status) ? result.headers.location : undefined
-        if (location === undefined || request.follow_redirects === false) {
+        if (!isFollowed(result)) {
           if (result.truncated) throw tooLarge(maxBodyBytes)
           return {
             status: result.status,
@@ -86,7 +103,7 @@ export function createHttp(options: HttpOptions): HttpClient {
         }
         if (redirects === HTTP_LIMITS.redirects)
           throw new NodeError('too_many_redirects', `more than ${HTTP_LIMITS.redirects} redirects`)
-        const redirect = { status: result.status, location }
+        const redirect = { status: result.status, location: result.headers.location! }
         hop = nextHop(hop, redirect, { bodyToOtherOrigins: request.body_to_other_origins })
       }
     },
@@ -123,12 +140,21 @@ async function exchange(agent: Agent, url: URL, one: Exchange): Promise<Exchange
     headersTimeout: 0,
     bodyTimeout: 0,
   })
-  const { body, truncated } = await readUpTo(response.body, one.keepBytes)
-  return {
+  const head = {
+    url: url.href,
     status: response.statusCode,
     headers: Object.fromEntries(
       Object.entries(response.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
     ),
+  }
+  const sink = one.sinkOf?.(head)
+  await sink?.(response.body)
+  const { body, truncated } = sink
+    ? { body: Buffer.alloc(0), truncated: false }
+    : await readUpTo(response.body, one.keepBytes)
+  return {
+    status: head.status,
+    headers: head.headers,
     body,
     truncated,
     durationMs: performance.now() - startedAt,
@@ -150,6 +176,8 @@ async function readUpTo(stream: AsyncIterable<Buffer>, limit: number) {
 function explain(error: unknown, one: Exchange, isOver: boolean): unknown {
   if (one.signal.aborted) return one.signal.reason
   if (isOver) return timedOut(one.timeoutMs)
+  // Of a sink.
+  if (error instanceof NodeError || error instanceof AppError) return error
   if (error instanceof EgressRefused) return new NodeError('egress_refused', error.message)
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return timedOut(one.timeoutMs)

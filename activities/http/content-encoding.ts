@@ -28,10 +28,7 @@ export async function decodeContent(
   header: string | undefined,
   maxBytes: number,
 ): Promise<Buffer> {
-  const encodings = (header ?? '')
-    .toLowerCase()
-    .split(',')
-    .flatMap((name) => name.trim() || [])
+  const encodings = encodingsIn(header)
   // A response without a body (HEAD, 304) can name the encoding that the body would have.
   if (body.length === 0 || encodings.length === 0) return body
   if (encodings.length > HTTP_LIMITS.contentEncodings)
@@ -53,7 +50,14 @@ export async function decodeContent(
   return decoded
 }
 
-const undecodable = (message: string) => new NodeError('undecodable_response', message)
+/** The names in a Content-Encoding header. */
+export const encodingsIn = (header: string | undefined): string[] =>
+  (header ?? '')
+    .toLowerCase()
+    .split(',')
+    .flatMap((name) => name.trim() || [])
+
+export const undecodable = (message: string) => new NodeError('undecodable_response', message)
 
 /** RFC 1950: the compression method is 8, and the first two bytes are a multiple of 31. */
 const hasZlibHeader = (bytes: Buffer) =>

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import { getSystemErrorName } from 'node:util'
 import { createTransport, type NodemailerError } from 'nodemailer'
+import { AppError } from '../../db/model/errors.ts'
 import type { MailMessage, MailReceipt } from '../../workflows/effects/mail.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { type Mailbox, parseMailbox } from '../../workflows/shared/mailbox.ts'
@@ -10,7 +12,16 @@ import { Redactor } from '../../workflows/shared/redactor.ts'
 /** Sends mails through the SMTP server of the service, whose operator is trusted. */
 export interface Mailer {
   /** Throws NodeError, or the reason of `signal`. */
-  send(message: MailMessage, signal: AbortSignal): Promise<MailReceipt>
+  send(message: OpenedMail, signal: AbortSignal): Promise<MailReceipt>
+}
+
+/** A mail whose attachments can be read. */
+export type OpenedMail = Omit<MailMessage, 'attachments'> & { attachments?: AttachedFile[] }
+
+export interface AttachedFile {
+  name: string
+  type: string
+  content(): Readable
 }
 
 /** Limits of the steps of a connection; the timeout of the node limits all together. */
@@ -33,7 +44,10 @@ export function createMailer(settings: {
     ...TIMEOUTS,
   })
   return {
-    async send({ key, fromName, to, cc, bcc, replyTo, subject, text, html, unsubscribe }, signal) {
+    async send(
+      { key, fromName, to, cc, bcc, replyTo, subject, text, html, unsubscribe, attachments = [] },
+      signal,
+    ) {
       signal.throwIfAborted()
       const messageId = messageIdOf(key, from)
       const message = {
@@ -47,6 +61,11 @@ export function createMailer(settings: {
         ...(replyTo && { replyTo }),
         ...(text && { text }),
         ...(html && { html }),
+        attachments: attachments.map(({ name, type, content }) => ({
+          filename: name,
+          contentType: type,
+          content: content(),
+        })),
         // Stops automatic replies (RFC 3834).
         headers: {
           'Auto-Submitted': 'auto-generated',
@@ -63,6 +82,8 @@ export function createMailer(settings: {
       const reply = (error: NodemailerError) => redactor.text(replyOf(error))
       const sent = await transport.sendMail(message).catch((error: NodemailerError) => {
         signal.throwIfAborted()
+        // Of an attachment.
+        if (error instanceof AppError) throw error
         throw explain(error, reply)
       })
       const refusals: NodemailerError[] = sent.rejectedErrors ?? []

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log.ts'
 import { isUnsupportedPath } from '../../db/model/incoming/mapping/path.ts'
+import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { TARGET_ENTITIES } from '../../db/model/incoming/target-entity.ts'
 import { SENDER_VERIFICATIONS, WEBHOOK_STATUSES, WRITES } from '../../db/model/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
@@ -13,7 +14,7 @@ export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
 /** Some senders (Stripe, Shopify) generate the secret themselves. */
 export const secret = z.string().min(16).max(200)
 
-const verification = z
+export const verification = z
   .discriminatedUnion('type', [
     z.strictObject({ type: z.enum(SENDER_VERIFICATIONS) }).meta({ id: 'SenderVerification' }),
     z
@@ -35,7 +36,7 @@ const verification = z
   .meta({
     id: 'Verification',
     description:
-      'How requests are verified: by the secret in the header `X-Webhook-Secret` (`secret`), in the URL (`token`: `?token=…` or a last segment of the path) or as the password of HTTP basic (`basic`), or by a signature of the raw body. `hubspot` signs the URL too: it needs PUBLIC_URL to be the address that HubSpot calls.',
+      'How requests are verified: by the secret in the header `X-Webhook-Secret` (`secret`), in the URL (`token`: `?token=…` or a last segment of the path) or as the password of HTTP basic (`basic`), or by a signature of the raw body. `hubspot` and `twilio` sign the URL too: they need PUBLIC_URL to be the address that the sender calls. The secret of `sendgrid` is its public key.',
   })
 
 /** A list, or text with one entry per line. */
@@ -104,7 +105,14 @@ export const createBody = z
     name: values.name,
     description: values.description.default(''),
     secret: secret.optional(),
-    verification: verification.default({ type: 'secret' }),
+    sender: z
+      .enum([...SENDERS.keys()])
+      .optional()
+      .meta({
+        description:
+          'A known sender (GET /v1/webhooks/incoming/senders): sets `verification` to what it uses.',
+      }),
+    verification: verification.optional().meta({ description: 'Default: that of `sender`, else `secret`.' }),
     ip_whitelist: ipWhitelist.default([]),
     rate_limit: values.rate_limit.default(60),
     burst: values.burst.default(0),

@@ -10,6 +10,7 @@ import {
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
+import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { withKind, withTargetEntity } from '../../db/model/incoming/target-entity.ts'
 import type { IncomingWebhook, Verification } from '../../db/model/incoming/types.ts'
 import { open, seal } from '../../db/process/seal.ts'
@@ -20,6 +21,7 @@ import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingMappingRoutes } from './incoming-mapping.ts'
 import { incomingReplayRoutes } from './incoming-replays.ts'
+import { incomingSenderRoutes } from './incoming-senders.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import { assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
 import {
@@ -36,6 +38,18 @@ import { assertSecret, assertStoredSecret } from './incoming-webhook-secret.ts'
 import { assertWorkflow } from './incoming-webhook-workflow.ts'
 
 const tag = 'Incoming webhooks'
+
+/** With the verification that the webhook's sender uses, unless it is given. */
+function withVerification<
+  T extends { sender?: string | undefined; verification?: Verification | undefined },
+>({
+  sender,
+  verification,
+  ...values
+}: T): Omit<T, 'sender' | 'verification'> & { verification: Verification } {
+  const ofSender = sender === undefined ? undefined : SENDERS.get(sender)?.verification
+  return { ...values, verification: verification ?? ofSender ?? { type: 'secret' } }
+}
 
 export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
@@ -68,7 +82,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 201, schema: withSecret },
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
-      const { secret: given, ...values } = withKind(request.body)
+      const { secret: given, ...values } = withVerification(withKind(request.body))
       request.requireScopes(scopesOf(values))
       const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
@@ -81,6 +95,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       })
     },
   }),
+  ...incomingSenderRoutes,
   appRoute({
     method: 'GET',
     path: '/webhooks/incoming/{webhook_id}',

@@ -11,11 +11,11 @@ const path = z
   .max(200)
   .refine(
     (text) => !isUnsupportedPath(text),
-    'must name one value: of JSONPath only members and indexes are supported, such as $.contact.emails[0]',
+    'must name one value, by members and indexes: contact.emails[0], form["1.3"] or $.contact.emails[0]',
   )
   .meta({
     description:
-      'A path into the payload: `contact.emails[0]`, also as JSONPath: `$.contact.emails[0]`. Paths into XML begin below the root element; attributes are like child elements: `email.type`.',
+      'A path into the payload: `contact.emails[0]`, also as JSONPath: `$.contact.emails[0]`. A name with dots or brackets stands in quotes: `form["1.3"]`. Paths into XML begin below the root element; attributes are like child elements: `email.type`.',
   })
 
 const pattern = z

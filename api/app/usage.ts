@@ -6,7 +6,7 @@ import { type AppRoute, appRoute } from '../http/route.ts'
 
 const counted = z.object({
   used: z.int().nullable().meta({
-    description: 'null: not counted, because the plan sets no limit or the limit is per webhook.',
+    description: 'null: not counted, because the plan sets no limit or the limit is per webhook or file.',
   }),
   limit: z.int().nullable().meta({ description: 'null: the plan sets no limit.' }),
 })
@@ -27,7 +27,7 @@ const usage = z
       )
       .meta({
         description:
-          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, and the requests per minute of one incoming webhook.',
+          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, the requests per minute of one incoming webhook, the bytes of all files (each counts with at least 4,096), and the bytes of one file.',
       }),
     storage: z
       .object({
@@ -35,7 +35,7 @@ const usage = z
         limit: z.int().nullable().meta({ description: 'null: the plan sets none.' }),
         measured: z.partialRecord(z.enum(STORED_KINDS), z.int()).meta({
           description:
-            'The last measurement by kind, with the rows themselves and a share of their indexes. `files`: imports and exports; `logs`: events, deliveries, requests of webhooks, the audit log.',
+            'The last measurement by kind, with the rows themselves and a share of their indexes. `files`: the files of imports and exports, and the rows of others, whose contents count in `file_bytes`; `logs`: events, deliveries, requests of webhooks, the audit log.',
         }),
         measured_at: z.iso.datetime().nullable(),
       })

@@ -1,8 +1,9 @@
 import type { Split } from '../../db/knowledge/documents.ts'
+import type { BatchSettings } from '../../db/model/incoming/batch.ts'
 import type { Body, Mapping } from '../../db/model/incoming/map-body.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
-import { mapIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
+import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
 import { Pool } from '../../db/process/compute/pool.ts'
 import { countValues } from '../../workflows/language/measure.ts'
 import type { DocumentFormat } from '../../workflows/shared/knowledge.ts'
@@ -53,6 +54,11 @@ export class Compute {
   /** The parsed payload of a webhook and the result of its mapping. Throws the errors of `parseBody` too. */
   mapBody(organizationId: string, body: Body, mapping: Mapping) {
     return mapIn(this.threads, organizationId, body, mapping)
+  }
+
+  /** The same for a request, which may be a batch of records. */
+  mapRequest(organizationId: string, body: Body, settings: Required<BatchSettings>) {
+    return mapRequestIn(this.threads, organizationId, body, settings)
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */

@@ -206,12 +206,29 @@ const enumerationsOf = ({ params }: Route | AppRoute): Accepted | undefined => {
   return enumerations.length > 0 ? Object.fromEntries(enumerations) : undefined
 }
 
-function answerFile(ctx: Koa.Context, type: string, { name, content }: FileAnswer): void {
+function answerFile(ctx: Koa.Context, type: string, { name, content, is }: FileAnswer): void {
   ctx.status = 200
-  ctx.res.setHeader('Content-Type', `${type}; charset=utf-8`)
-  ctx.res.setHeader('Content-Disposition', `attachment; filename="${name}"`)
-  ctx.body = Readable.from(content)
+  ctx.res.setHeader('Content-Type', is?.type ?? `${type}; charset=utf-8`)
+  if (is) {
+    ctx.res.setHeader('Content-Length', is.length)
+    // A tenant's HTML or SVG must never run with the rights of this origin.
+    ctx.res.setHeader('Content-Security-Policy', "sandbox; default-src 'none'")
+  }
+  ctx.res.setHeader('Content-Disposition', attachment(name))
+  // Koa destroys it when the response ends, however it ends.
+  ctx.body = content instanceof Readable ? content : Readable.from(content)
 }
+
+/** RFC 6266: the name in ASCII for old clients, and the whole one. */
+function attachment(name: string): string {
+  const ascii = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  const plain = `attachment; filename="${ascii}"`
+  return ascii === name
+    ? plain
+    : `${plain}; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, percent)}`
+}
+
+const percent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 function answerStream(ctx: Koa.Context, { events, close, lifetimeMs }: EventStream): void {
   ctx.status = 200

@@ -81,6 +81,18 @@ export function listEnvelope<T extends z.ZodType>(item: T, of = item.meta()?.id)
 
 export const presentList = <T>(page: Page<T>) => ({ object: 'list' as const, ...page })
 
+/** All items of a short list, as one page. */
+export const wholeList = <T>(data: T[]) =>
+  presentList<T>({
+    data,
+    limit: data.length,
+    offset: 0,
+    has_more: false,
+    next_cursor: null,
+    total: data.length,
+    total_is_estimate: false,
+  })
+
 /**
  * A page of a short list, sorted by name. The cursor contains the last name of the previous page.
  * @param of everything that determines the items: a cursor is valid for this list only.

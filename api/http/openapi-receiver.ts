@@ -14,6 +14,21 @@ const failure = (description: string, error: string, more: object = {}) => ({
   },
 })
 
+const RESULTS = {
+  type: 'array',
+  description: 'For a batch: the outcome of each record, with the answer it would have had alone.',
+  items: {
+    type: 'object',
+    required: ['index', 'success', 'message'],
+    properties: {
+      index: { type: 'integer', description: 'The position in the batch, from 0.' },
+      success: { type: 'boolean' },
+      message: { type: 'string' },
+    },
+    additionalProperties: true,
+  },
+}
+
 export const receiverShapes = {
   ReceiverResult: {
     type: 'object',
@@ -34,6 +49,7 @@ export const receiverShapes = {
         description:
           'Ignored parts of the payload: invalid values that automatic mapping guessed, and further records of a list. Absent if there are none.',
       },
+      results: RESULTS,
     },
   },
   ReceiverChallenge: {
@@ -54,6 +70,7 @@ export const receiverShapes = {
         description: 'The reason for each invalid field.',
       },
       retry_after: { type: 'integer', description: 'Seconds to wait before a retry.' },
+      results: RESULTS,
     },
   },
 }
@@ -83,7 +100,7 @@ export const receiverOperation = {
   ],
   requestBody: {
     description:
-      'JSON, a form, a multipart form or XML. A file of a multipart form is its name. Types with the suffix +json or +xml are accepted too. Automatic mapping uses only the first item of a JSON array. Paths into XML begin below the root element; attributes are mapped like child elements.',
+      'JSON, a form, a multipart form or XML. A file of a multipart form is its name. Types with the suffix +json or +xml are accepted too. A JSON array, or an envelope around one (`data`, `batch`, `events`, …), is a batch of at most 1,000 records: each is mapped, deduplicated, logged and answered alone, unless a rule names an item of the list. Paths into XML begin below the root element; attributes are mapped like child elements.',
     required: true,
     content: {
       'application/json': {

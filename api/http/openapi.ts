@@ -1,3 +1,4 @@
+import { BINARY } from '../../workflows/shared/files.ts'
 import { APPROVAL_PATH, approvalOperations, approvalResponses } from '../approvals/openapi.ts'
 import { MAX_BODY } from './body.ts'
 import { errorResponse, errorResponses, errorShapes } from './openapi-errors.ts'
@@ -9,6 +10,7 @@ import { rolesSection } from './openapi-roles.ts'
 import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
 import { describeTag, groupTags } from './openapi-tags.ts'
 import { type AppRoute, isIdempotent, type Route } from './route.ts'
+import { type Accepted, ANY } from './upload.ts'
 
 export interface OpenApi {
   openapi: '3.1.0'
@@ -119,7 +121,7 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
         headers: headersOf(route),
         content:
           'file' in response
-            ? { [response.file]: { schema: FILE, ...examples.of(exampled) } }
+            ? { [response.file]: { schema: fileOf(response.file), ...examples.of(exampled) } }
             : 'stream' in response
               ? { [response.stream]: { schema: { type: 'string' }, ...examples.of(exampled) } }
               : {
@@ -168,15 +170,17 @@ function requestBody(route: Route | AppRoute, schema: Json): { required: boolean
   }
 }
 
-const FILE: Json = { type: 'string', contentMediaType: 'text/csv' }
+const fileOf = (type: Accepted): Json =>
+  type === ANY ? { type: 'string', format: 'binary' } : { type: 'string', contentMediaType: type }
 
-const fileBody = (type: string, limit = MAX_BODY) => ({
+const fileBody = (type: Accepted, limit = MAX_BODY) => ({
   required: true,
   content: {
-    [type]: {
-      schema: FILE,
+    // Generators of clients know no body of any type.
+    [type === ANY ? BINARY : type]: {
+      schema: fileOf(type),
       'x-max-bytes': limit,
-      example: 'email,first_name\nann@example.com,Ann\nalan@,Alan\n',
+      ...(type === 'text/csv' && { example: 'email,first_name\nann@example.com,Ann\nalan@,Alan\n' }),
     },
   },
 })

@@ -8,7 +8,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { AppDeps } from '../deps.ts'
 import type { Caller, Scope } from './scopes.ts'
-import type { Upload } from './upload.ts'
+import type { Accepted, Upload } from './upload.ts'
 
 /**
  * The definition of an operation, which routing, authorization, validation, idempotency and OpenAPI read. To add an
@@ -37,10 +37,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /** The body contains a secret under a name that does not show it: no error echoes the body. */
   secretBody?: true
   /** The Content-Type of a body that is a file: the handler reads it from `upload`. */
-  accepts?: 'text/csv'
+  accepts?: Accepted
   /** In bytes; default 1 MiB. */
   bodyLimit?: number
-  /** `file`: the handler returns a `FileAnswer` of this type instead of JSON. */
+  /** `file`: the handler returns a `FileAnswer` of this type, or of any, instead of JSON. */
   response:
     | {
         status: 200 | 201
@@ -49,7 +49,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
         /** With status 201: the schema of a preview, which is answered with 200. */
         preview?: z.ZodType
       }
-    | { status: 200; file: 'text/csv'; description?: string }
+    | { status: 200; file: Accepted; description?: string }
     /** The handler returns an `EventStream`. */
     | { status: 200; stream: 'text/event-stream'; description?: string }
   /** An example body, shown in the reference. */
@@ -97,6 +97,8 @@ export interface Sent {
 export interface FileAnswer {
   name: string
   content: AsyncIterable<Buffer | string>
+  /** The media type and the length in bytes, where the route does not know the type. */
+  is?: { type: string; length: number }
 }
 
 /** Server-sent events: each item is a whole event or comment. It ends when the client disconnects, or by itself. */

@@ -1,4 +1,6 @@
 import { failureOf, REFUSALS, type RefusalCode } from '../../db/model/incoming/refusals.ts'
+import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
+import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { toAppError } from '../http/errors.ts'
 
 /** Logged as Blocked; all other codes are logged as Failed. */
@@ -17,17 +19,20 @@ export class Refusal extends Error {
   readonly details: Record<string, string> | undefined
   /** Seconds. */
   readonly retryAfter: number | undefined
+  /** The outcome of each record of a batch, each of which has its own log row. */
+  readonly results: object[] | undefined
 
   constructor(
     code: RefusalCode,
     message: string,
-    more: { details?: Record<string, string>; retryAfter?: number } = {},
+    more: { details?: Record<string, string> | undefined; retryAfter?: number; results?: object[] } = {},
   ) {
     super(message)
     this.name = 'Refusal'
     this.code = code
     this.details = more.details
     this.retryAfter = more.retryAfter
+    this.results = more.results
   }
 
   get status(): number {
@@ -45,6 +50,7 @@ export class Refusal extends Error {
       message: this.message,
       ...(this.details ? { details: this.details } : {}),
       ...(this.retryAfter === undefined ? {} : { retry_after: this.retryAfter }),
+      ...(this.results ? { results: this.results } : {}),
     }
   }
 }
@@ -59,6 +65,18 @@ export function toRefusal(thrown: unknown): Refusal {
     return new Refusal('unavailable', error.message, { retryAfter: error.details.retry_after ?? 1 })
   return new Refusal('internal_error', 'something went wrong on our side')
 }
+
+/** The answer to a request that writes nothing. */
+export const skipped = (
+  { webhook }: { webhook: Pick<IncomingWebhook, 'kind'> },
+  message: string,
+): object => ({
+  success: true,
+  message,
+  record_id: null,
+  entity: RECORD_KINDS[webhook.kind],
+  action: 'skipped',
+})
 
 /** Seconds until `epochSeconds`, at least one. */
 export const secondsUntil = (epochSeconds: number) => Math.max(1, Math.ceil(epochSeconds - Date.now() / 1000))

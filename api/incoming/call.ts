@@ -22,6 +22,8 @@ export interface Call {
   bytes?: Buffer
   /** The same without its compression, once it was verified. */
   content?: Buffer
+  /** Of `content`, if it is not the body as sent: that of a record of a batch. */
+  contentType?: string
   delivery?: Delivery
   verified: boolean
   /** Whether the log row keeps only the beginning of the payload. */

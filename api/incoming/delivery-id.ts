@@ -11,16 +11,24 @@ const HEADERS = [
   'x-github-delivery',
   'x-shopify-webhook-id',
   'x-wc-webhook-delivery-id',
+  'linear-delivery',
+  'i-twilio-idempotency-token',
+  'x-zendesk-webhook-invocation-id',
+  'x-gitlab-event-uuid',
+  'x-atlassian-webhook-identifier',
 ]
 
-/** @param payload if the body was parsed. */
+/**
+ * @param payload if the body was parsed.
+ * @param known the id that a known sender has in its body.
+ */
 export function deliveryOf(
   headers: IncomingHttpHeaders,
   verification: Verification,
   bytes: Buffer,
   payload?: unknown,
+  known?: string,
 ): Delivery {
-  const sha256 = (text: string) => createHash('sha256').update(text)
   const header = HEADERS.find((name) => headers[name])
   if (header)
     return {
@@ -30,8 +38,31 @@ export function deliveryOf(
   // A retry of Stripe says anew how many webhooks are pending.
   const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
   if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
+  if (known) return ofKnown(known, bytes)
   return { fingerprint: sha256('\n').update(bytes).digest(), has_delivery_id: false }
 }
+
+/** The delivery of a record of a batch: by the id that its sender gives it, else by that of the batch and its position. */
+export function deliveryOfItem(
+  batch: Delivery,
+  index: number,
+  bytes: Buffer,
+  known: string | undefined,
+): Delivery {
+  if (known) return ofKnown(known, bytes)
+  return {
+    fingerprint: sha256(`item ${index} `).update(batch.fingerprint).digest(),
+    has_delivery_id: batch.has_delivery_id,
+  }
+}
+
+/** With the body: Jotform sends an edited submission with the id of the first one. */
+const ofKnown = (id: string, bytes: Buffer): Delivery => ({
+  fingerprint: sha256(`known ${id}\n`).update(bytes).digest(),
+  has_delivery_id: true,
+})
+
+const sha256 = (text: string) => createHash('sha256').update(text)
 
 function idOf(payload: unknown): string | undefined {
   const { id } = Object(payload)

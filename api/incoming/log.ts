@@ -29,8 +29,9 @@ export async function logSetUp(call: Call, message: string): Promise<void> {
   await insertRefusalLog(deps.db.system, webhook.organization_id, row)
 }
 
-/** Never throws: a failure to write the log row must not change the answer to the sender. */
+/** Those of a batch are logged each. Never throws: a failure to write the log row must not change the answer to the sender. */
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
+  if (refusal.results) return
   const { deps, webhook } = call
   const { organization_id, block_log_id } = webhook
   // Blocked before its body was read as its sender meant it: a replay needs that.
@@ -83,11 +84,11 @@ function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery
 
 /** The columns of a log row that describe the request, without its delivery. */
 export function describeRequest(
-  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, isLogBrief = false }: Call,
+  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, contentType, isLogBrief = false }: Call,
   { keepsRest = false } = {},
 ): Omit<RequestLog, keyof Delivery> {
   const { headers } = ctx.req
-  const type = headers['content-type']
+  const type = contentType ?? headers['content-type']
   const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
   const text = whole === undefined ? null : mask.text(whole)
   const kept = text && firstCharacters(text, verified && !isLogBrief ? MAX_PAYLOAD : MAX_BRIEF)

@@ -1,24 +1,23 @@
 import type Koa from 'koa'
-import type { IncomingRequest } from '../../db/incoming/accept.ts'
 import { captureRequest } from '../../db/incoming/capture.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
+import type { MappedPayload, MappedRequest } from '../../db/model/incoming/map-body.ts'
 import { senderHeaders } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
 import { open } from '../../db/process/seal.ts'
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { Redactor } from '../../workflows/shared/redactor.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import { readBody } from '../http/body.ts'
 import { clientIp, ipMatches, subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
-import { traceOf } from '../http/trace.ts'
-import { Refusal, secondsUntil, toRefusal } from './answer.ts'
+import { acceptBatch } from './accept-batch.ts'
+import { acceptRecord } from './accept-record.ts'
+import { Refusal, secondsUntil, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
-import { deliveryOf } from './delivery-id.ts'
 import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
-import { describeRequest, logRefusal, logSetUp, rowOf } from './log.ts'
+import { logRefusal, logSetUp, rowOf } from './log.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { type Verdict, verify } from './verify.ts'
@@ -69,8 +68,13 @@ async function receive(call: Call): Promise<object> {
   await takeRate(call)
   await requireStorage(call)
   await takeQuota(call)
-  const mapped = await parseAndMap(call, bytes)
-  return (await answerSetUp(call, mapped)) ?? (await captureSample(call)) ?? acceptMapped(call, bytes, mapped)
+  const { isBatch, records } = await parseAndMap(call, bytes)
+  const first = records[0]!
+  return (
+    (await answerSetUp(call, first, isBatch)) ??
+    (await captureSample(call)) ??
+    (isBatch ? acceptBatch(call, bytes, records) : acceptRecord(call, bytes, first))
+  )
 }
 
 async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string): Promise<Receiver> {
@@ -156,25 +160,28 @@ function unverified(verdict: Unverified): Refusal {
   return new Refusal(code, message)
 }
 
-/** What the payload says, and what the mapping of the webhook makes of it. */
-type MappedPayload = Pick<IncomingRequest, 'payload' | 'mapped'>
-
-async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedPayload> {
+/** The records of the body, and what the mapping of the webhook makes of each. */
+async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedRequest> {
   const { ctx, deps, webhook, mask } = call
   const { headers } = ctx.req
   const content = await decompressed(ctx.req, bytes)
   call.content = content
   const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
-  const parsed = await deps.compute.mapBody(webhook.organization_id, body, webhook)
+  const parsed = await deps.compute.mapRequest(webhook.organization_id, body, webhook)
   // The payload becomes part of the run's history.
   const masked = mask.mayBeIn(content) ? mask.value(parsed) : parsed
-  call.mapped = masked.mapped
+  if (!masked.isBatch) call.mapped = masked.records[0]!.mapped
   return masked
 }
 
 /** The answer to a request that its sender makes when the webhook is set up; undefined for any other. */
-async function answerSetUp(call: Call, { payload, mapped }: MappedPayload): Promise<object | undefined> {
-  if (mapped.isPing) return writtenNothing(call, `ping of ${mapped.sender}`)
+async function answerSetUp(
+  call: Call,
+  { payload, mapped }: MappedPayload,
+  isBatch: boolean,
+): Promise<object | undefined> {
+  if (isBatch) return undefined
+  if (mapped.skip) return writtenNothing(call, mapped.skip)
   const challenge = call.webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
   if (challenge === undefined) return undefined
   await logSetUp(call, 'challenge: nothing was written')
@@ -188,14 +195,6 @@ async function writtenNothing(call: Call, reason: string): Promise<object> {
   return skipped(call, message)
 }
 
-const skipped = ({ webhook }: Call, message: string): object => ({
-  success: true,
-  message,
-  record_id: null,
-  entity: RECORD_KINDS[webhook.kind],
-  action: 'skipped',
-})
-
 /** Keeps the request as the sample of its webhook, if one is wanted and no other request was faster. */
 async function captureSample(call: Call): Promise<object | undefined> {
   const { deps, webhook } = call
@@ -207,17 +206,4 @@ async function captureSample(call: Call): Promise<object | undefined> {
     captureRequest(tx, webhook.id, row),
   )
   return isCaptured ? skipped(call, message) : undefined
-}
-
-/** Has the record written, in one transaction with those of requests that arrive at the same time. */
-async function acceptMapped(call: Call, bytes: Buffer, { payload, mapped }: MappedPayload): Promise<object> {
-  const { ctx, deps, webhook, started } = call
-  const delivery = deliveryOf(ctx.req.headers, webhook.verification, bytes, payload)
-  call.delivery = delivery
-  const log = { ...describeRequest(call), ...delivery }
-  const request = { payload, mapped, trace: traceOf(ctx), started, log }
-  const acceptance = await deps.together.accept(webhook, request, call.content!.length)
-  if ('answer' in acceptance) return acceptance.answer
-  call.mapped = acceptance.mapped
-  throw acceptance.error
 }

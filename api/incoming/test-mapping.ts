@@ -12,11 +12,11 @@ export const sampleBody = (payload: unknown): Buffer =>
 
 /** The new record that a mapped payload becomes, without writing. */
 export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: Mapped) {
-  const fitted = mapped.isPing ? { mapped } : fitMapped(webhook, mapped)
+  const fitted = mapped.skip ? { mapped } : fitMapped(webhook, mapped)
   const { mapped: shown, issues } =
     'issues' in fitted
       ? { mapped, issues: fitted.issues }
-      : mapped.isPing
+      : mapped.skip
         ? { mapped, issues: [] }
         : await fitToDefinitions(tx, webhook, fitted.mapped)
   return {

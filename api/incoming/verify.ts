@@ -1,20 +1,9 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Verification } from '../../db/model/incoming/types.ts'
-import { standardKey } from '../../workflows/shared/webhook-signature.ts'
+import { hmac, SCHEMES, type Signed, type SignedRequest } from './signatures.ts'
 
 /** The accepted clock difference of a signed timestamp, in both directions. Seconds. */
 const TOLERANCE = 300
-
-/** What a verification reads of a request, besides its body. */
-export interface SignedRequest {
-  method: string
-  headers: IncomingHttpHeaders
-  /** The URL that the sender called. */
-  url: string
-  /** The token of the URL: `?token=` or the last segment of the path. */
-  token?: string | undefined
-}
 
 /** `stale`: the signature is right, but its time is not. */
 export type Verdict = 'verified' | 'stale' | 'wrong' | 'missing'
@@ -43,83 +32,43 @@ function verifyBy(
   secret: string,
   now: number,
 ): Verdict {
-  const header = (name: string) => String(request.headers[name] ?? '')
-  const hex = (...content: (string | Buffer)[]) => hmac('sha256', secret, ...content).toString('hex')
+  const signed = signedBy(verification, request, bytes, secret)
+  return signed ? timed(any(signed.given, signed.expected), signed.seconds, now) : 'missing'
+}
+
+function signedBy(
+  verification: Verification,
+  request: SignedRequest,
+  bytes: Buffer,
+  secret: string,
+): Signed | undefined {
   switch (verification.type) {
-    case 'secret':
-      return one(header('x-webhook-secret'), secret)
-    case 'token':
-      return one(request.token ?? '', secret)
     case 'basic': {
-      const { username } = verification
-      const expected = Buffer.from(`${username}:${secret}`).toString('base64')
-      return one(header('authorization').replace(/^basic +/i, ''), expected)
-    }
-    // Meta signs as GitHub does.
-    case 'github':
-    case 'meta':
-      return one(header('x-hub-signature-256'), `sha256=${hex(bytes)}`)
-    case 'shopify':
-      return one(header('x-shopify-hmac-sha256'), hmac('sha256', secret, bytes).toString('base64'))
-    case 'stripe':
-    case 'calendly': {
-      const name = verification.type === 'stripe' ? 'stripe-signature' : 'calendly-webhook-signature'
-      const parts = header(name)
-        .split(',')
-        .map((part) => part.trim().split('='))
-      const time = parts.find(([part]) => part === 't')?.[1] ?? ''
-      const signatures = parts.filter(([part]) => part === 'v1').map(([, value]) => value ?? '')
-      return timed(any(signatures, hex(`${time}.`, bytes)), Number(time || Number.NaN), now)
-    }
-    case 'slack': {
-      const time = header('x-slack-request-timestamp')
-      const verdict = one(header('x-slack-signature'), `v0=${hex(`v0:${time}:`, bytes)}`)
-      return timed(verdict, Number(time || Number.NaN), now)
-    }
-    case 'hubspot': {
-      const time = header('x-hubspot-request-timestamp')
-      const content = [request.method, decodedUrl(request.url), bytes, time]
-      const expected = hmac('sha256', secret, ...content).toString('base64')
-      return timed(one(header('x-hubspot-signature-v3'), expected), Number(time || Number.NaN) / 1000, now)
-    }
-    case 'standard_webhooks': {
-      const [id, time] = [header('webhook-id'), header('webhook-timestamp')]
-      const key = standardKey(secret)
-      if (!key || id === '') return 'missing'
-      const expected = `v1,${hmac('sha256', key, `${id}.${time}.`, bytes).toString('base64')}`
-      const verdict = any(header('webhook-signature').split(' '), expected)
-      return timed(verdict, Number(time || Number.NaN), now)
+      const expected = Buffer.from(`${verification.username}:${secret}`).toString('base64')
+      return { given: [String(request.headers.authorization ?? '').replace(/^basic +/i, '')], expected }
     }
     case 'hmac': {
-      const { algorithm, encoding, prefix } = verification
+      const { algorithm, encoding, prefix, header } = verification
       const expected = prefix + hmac(algorithm, secret, bytes).toString(encoding)
-      return one(header(verification.header.toLowerCase()), expected)
+      return { given: [String(request.headers[header.toLowerCase()] ?? '')], expected }
     }
+    default:
+      return SCHEMES[verification.type](request, bytes, secret)
   }
 }
 
-const one = (given: string, expected: string) => any([given], expected)
-
-function any(given: string[], expected: string): Verdict {
+function any(given: string[], expected: Signed['expected']): Verdict {
   const sent = given.filter((text) => text !== '')
   if (sent.length === 0) return 'missing'
-  return sent.filter((text) => equal(text, expected)).length > 0 ? 'verified' : 'wrong'
+  const isRight = typeof expected === 'string' ? (text: string) => equal(text, expected) : expected
+  return sent.filter(isRight).length > 0 ? 'verified' : 'wrong'
 }
 
-/** @param seconds the signed time. */
-function timed(verdict: Verdict, seconds: number, now: number): Verdict {
+/** @param seconds the signed time, if one is. */
+function timed(verdict: Verdict, seconds: number | undefined, now: number): Verdict {
+  if (seconds === undefined) return verdict
   const isRecent = Math.abs(now / 1000 - seconds) <= TOLERANCE
   return verdict === 'verified' && !isRecent ? 'stale' : verdict
-}
-
-/** HubSpot signs the URL with these characters decoded. */
-const decodedUrl = (url: string) =>
-  url.replace(/%(3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, (encoded) => decodeURIComponent(encoded))
-
-function hmac(algorithm: string, key: string | Buffer, ...content: (string | Buffer)[]): Buffer {
-  const mac = createHmac(algorithm, key)
-  for (const part of content) mac.update(part)
-  return mac.digest()
 }
 
 /** Compares hashes, so that the time reveals neither content nor length. */

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import type { Page } from '../../db/model/lists/page.ts'
 import { type CatalogueEvent, EVENTS } from '../../workflows/shared/events.ts'
-import { listEnvelope, presentList } from '../http/list-query.ts'
+import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { eventExample, eventSchema, previousExample } from './event-examples.ts'
 
-const event = z
+const eventShape = z
   .object({
     object: z.literal('event_type'),
     name: z.string(),
@@ -27,23 +26,18 @@ const event = z
   })
   .meta({ id: 'EventType' })
 
-/** All events on one page. */
-const CATALOGUE: Page<z.input<typeof event>> = {
-  data: EVENTS.map((event) => ({
-    object: 'event_type',
-    name: event.name,
-    description: event.title,
-    subject: event.subject,
-    data_schema: eventSchema(event),
-    example: deliveryExample(event),
-  })),
-  limit: EVENTS.length,
-  offset: 0,
-  has_more: false,
-  next_cursor: null,
-  total: EVENTS.length,
-  total_is_estimate: false,
-}
+const CATALOGUE = wholeList(
+  EVENTS.map(
+    (event): z.input<typeof eventShape> => ({
+      object: 'event_type',
+      name: event.name,
+      description: event.title,
+      subject: event.subject,
+      data_schema: eventSchema(event),
+      example: deliveryExample(event),
+    }),
+  ),
+)
 
 export const eventRoutes: Route[] = [
   route({
@@ -54,8 +48,8 @@ export const eventRoutes: Route[] = [
     tag: 'Events',
     summary: 'List events',
     description: 'Lists the events of the service. Nodes of workflows can raise further events.',
-    response: { status: 200, schema: listEnvelope(event) },
-    handler: async () => presentList(CATALOGUE),
+    response: { status: 200, schema: listEnvelope(eventShape) },
+    handler: async () => CATALOGUE,
   }),
 ]
 

@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import type { ImportRow } from '../../db/imports/imports.ts'
+import { DATE_ORDERS, DECIMALS, type FoundFormat } from '../../db/model/csv/column-format.ts'
 import { ENCODINGS } from '../../db/model/csv/encoding.ts'
+import { SHARED_SIGNS, type SharedSign } from '../../db/model/csv/money-cell.ts'
 import { IMPORT_STATUSES } from '../../db/model/files/statuses.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
+import { isCurrency } from '../../db/model/records/values.ts'
 import { DELIMITERS } from '../../workflows/shared/csv/delimiter.ts'
 import { CSV } from '../../workflows/shared/limits.ts'
 
@@ -14,6 +17,32 @@ const mapping = z
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
     'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
+  )
+
+const formats = z
+  .record(
+    z.string().max(1_000),
+    z.strictObject({
+      decimal: z.enum(DECIMALS).optional().describe('The decimal separator of numbers and amounts.'),
+      date: z.enum(DATE_ORDERS).optional().describe('The order of day and month in 10/12/2024.'),
+    }),
+  )
+  .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
+  .describe(
+    'How the values of a column are written, where `file.columns[].format` leaves it open or is wrong. Other columns are read as all of their values show.',
+  )
+
+const currencies = z
+  .strictObject(
+    Object.fromEntries(
+      Object.keys(SHARED_SIGNS).map((sign) => [
+        sign,
+        z.string().toUpperCase().refine(isCurrency, 'is not an ISO 4217 currency').optional(),
+      ]),
+    ) as Record<SharedSign, z.ZodOptional<z.ZodString>>,
+  )
+  .describe(
+    'The currency of signs that several have: `{"$": "USD"}`. Default: that of the organization, if the sign is one of it; else amounts with the sign are refused.',
   )
 
 export const newImport = z
@@ -28,6 +57,8 @@ export const newImport = z
         'The key of an upsert: `external_id`, `email` of contacts, `domain` of companies, or a unique custom field.',
       ),
     mapping: mapping.default({}),
+    formats: formats.default({}),
+    currencies: currencies.default({}),
     dry_run: z.boolean().default(false).describe('Checks and counts the rows without writing.'),
     delimiter: z.enum(DELIMITERS).optional().describe('Default: detected.'),
     encoding: z.enum(ENCODINGS).optional().describe('Default: detected.'),
@@ -37,6 +68,8 @@ export const newImport = z
 export const startBody = z
   .strictObject({
     mapping: mapping.optional(),
+    formats: formats.optional(),
+    currencies: currencies.optional(),
     dry_run: z
       .boolean()
       .optional()
@@ -74,6 +107,19 @@ export const importSchema = z
               name: z.string(),
               proposed: z.string().nullable().describe('The field that the column gets without a mapping.'),
               samples: z.array(z.string()),
+              format: z
+                .object({
+                  decimal: z.enum(DECIMALS).nullable(),
+                  date: z.enum(DATE_ORDERS).nullable(),
+                  open: z
+                    .array(z.enum(['decimal', 'date']))
+                    .describe(
+                      'What ambiguous values leave open: rows with such a value are refused, unless `formats` says it.',
+                    ),
+                })
+                .describe(
+                  'How its numbers and dates are written, decided by all of its values or by `formats`.',
+                ),
             })
             .meta({ id: 'ImportColumn' }),
         ),
@@ -99,6 +145,11 @@ export const importSchema = z
   })
   .meta({ id: 'Import' })
 
+function presentFormat({ decimal, date, open = [] }: FoundFormat) {
+  const format = { decimal: decimal ?? null, date: date ?? null }
+  return { ...format, open: open.filter((what) => format[what] === null) }
+}
+
 export function presentImport(row: ImportRow): z.input<typeof importSchema> {
   const { file } = row
   return {
@@ -119,6 +170,7 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
         name,
         proposed: file.proposed[name] ?? null,
         samples: file.samples[i] ?? [],
+        format: presentFormat({ ...file.formats?.[i], ...row.formats[name] }),
       })),
       available: row.upload_id !== null,
     },

@@ -6,6 +6,7 @@ import { batchRoutes } from './batch.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './exports.ts'
+import { fileRoutes } from './files.ts'
 import { importRoutes } from './imports.ts'
 import { knowledgeCollectionRoutes } from './knowledge-collections.ts'
 import { knowledgeDocumentRoutes } from './knowledge-documents.ts'
@@ -38,6 +39,7 @@ export const routes: Route[] = [
   ...batchRoutes,
   ...objectSchemaRoutes,
   ...associationRoutes,
+  ...fileRoutes,
   ...customFieldRoutes,
   ...importRoutes,
   ...exportRoutes,

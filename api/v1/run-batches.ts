@@ -7,8 +7,10 @@ import {
   createBatch,
   getBatch,
   MAX_BATCH,
+  MAX_CHECKED,
   previewBatch,
   type RunBatch,
+  SHOWN_REFUSALS,
 } from '../../db/runs/batches.ts'
 import type { WantedVersion } from '../../db/runs/migrate.ts'
 import { RETRY_VERSIONS } from '../../db/runs/retry.ts'
@@ -54,6 +56,20 @@ const request = z
   })
   .meta({ id: 'RunBatchRequest' })
 
+const refusals = z.array(
+  z.object({
+    run_id: z.uuid(),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      details: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .meta({ description: 'Of a migration: `obstacles`, as in `error.obstacles` of `migrateRun`.' }),
+    }),
+  }),
+)
+
 const preview = confirmation(
   'RunBatchPreview',
   'run_batch_preview',
@@ -61,6 +77,16 @@ const preview = confirmation(
     action: z.enum(BATCH_ACTIONS),
     count: z.int().meta({ description: 'The number of runs that match now.' }),
     run_ids: z.array(z.uuid()).meta({ description: 'The newest of these runs.' }),
+    migration: z
+      .object({
+        checked: z
+          .int()
+          .meta({ description: `The number of runs that were checked: the newest ${MAX_CHECKED}.` }),
+        refused: z.int().meta({ description: 'How many of these would be refused now.' }),
+        refusals: refusals.meta({ description: `The first ${SHOWN_REFUSALS} of them.` }),
+      })
+      .optional()
+      .meta({ description: 'Of `migrate`.' }),
   }),
 )
 
@@ -77,21 +103,7 @@ const batch = z
     }),
     refused: z.int().meta({ description: 'The number of runs that were refused: see `refusals`.' }),
     pending: z.int(),
-    refusals: z
-      .array(
-        z.object({
-          run_id: z.uuid(),
-          error: z.object({
-            code: z.string(),
-            message: z.string(),
-            details: z
-              .record(z.string(), z.unknown())
-              .optional()
-              .meta({ description: 'Of a migration: `obstacles`, as in `error.obstacles` of `migrateRun`.' }),
-          }),
-        }),
-      )
-      .meta({ description: 'The first 20 refusals.' }),
+    refusals: refusals.meta({ description: `The first ${SHOWN_REFUSALS} refusals.` }),
     created_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
   })
@@ -109,7 +121,7 @@ export const runBatchRoutes: Route[] = [
     description: `Retries, cancels or migrates all runs that match the filter, at most ${MAX_BATCH}. Without \`confirm: true\` nothing
 happens: the response is a preview with their number. A confirmed batch contains the runs that match at that moment; it is processed in
 the background, each run once. \`from_start\` is that of a retry. A run that cannot be retried or migrated is among the
-\`refusals\`, and stays as it is.`,
+\`refusals\`, and stays as it is. A migration leaves out runs that have the version already; its preview says what would be refused.`,
     body: request,
     response: { status: 201, schema: batch, preview: preview.schema },
     example: { action: 'retry', filter: { status: ['failed'], q: 'connection refused' }, confirm: true },
@@ -117,8 +129,8 @@ the background, each run once. \`from_start\` is that of a retry. A run that can
       const wanted = batchOf(body)
       if (!body.confirm) {
         asPreview()
-        const { count, run_ids } = await tenant((tx) => previewBatch(tx, wanted))
-        return preview.answer({ action: body.action, count, run_ids })
+        const found = await tenant((tx) => previewBatch(tx, wanted))
+        return preview.answer({ action: body.action, ...found })
       }
       return tenant(async (tx) => present(await getBatch(tx, await createBatch(tx, wanted))))
     },

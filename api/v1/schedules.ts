@@ -5,6 +5,7 @@ import {
   type Backfill,
   createBackfill,
   MAX_BACKFILL,
+  MAX_WAITING_TIMES,
   previewBackfill,
 } from '../../db/runs/backfills.ts'
 import { FIRE_SOURCES, FIRE_STATUSES, type Fire, SKIP_REASONS } from '../../db/runs/fires.ts'
@@ -52,6 +53,10 @@ const schedule = z
         at: time,
       })
       .nullable(),
+    paused_in_temporal: z.object({ note: z.string() }).nullable().meta({
+      description:
+        'An operator has paused it in Temporal: its times fire nothing, whatever `state` says, until an operator unpauses it there. Seen within a minute.',
+    }),
     cron: z.string().nullable(),
     every: duration,
     offset: duration,
@@ -174,7 +179,7 @@ export const scheduleRoutes: Route[] = [
 years: at most ${MAX_BACKFILL} times. A time that has started a run, or waits for one, is left out, so a repeated request starts nothing
 twice as long as these runs are kept; one that was skipped starts now. Without \`confirm: true\` nothing happens: the response is a
 preview with their number. \`overlap\`: \`buffer_all\` runs one after the other, the oldest first; \`allow_all\` all at once, as far as
-slots are free. While the schedule is paused, they wait.`,
+slots are free. While the schedule is paused, they wait. At most ${MAX_WAITING_TIMES} times of an organization wait: 409 beyond.`,
     params,
     body: z
       .strictObject({
@@ -211,7 +216,7 @@ const countsOf = (
 
 function present(
   workflow_id: string,
-  { version, state, schedule, pause, waiting, problem, fires }: ScheduleView,
+  { version, state, schedule, pause, operator_pause, waiting, problem, fires }: ScheduleView,
 ) {
   const { cron = null, every = null, offset = null, timezone, overlap = null, jitter = null } = schedule
   return {
@@ -220,6 +225,7 @@ function present(
     version,
     state,
     paused: pause,
+    paused_in_temporal: operator_pause === null ? null : { note: operator_pause },
     cron,
     every,
     offset,

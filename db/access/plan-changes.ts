@@ -3,6 +3,7 @@ import type { PlanChangeRule } from '../model/access/plan-change-rule.ts'
 import { AppError, notFound } from '../model/errors.ts'
 import { releaseWithinQuota } from '../outgoing/moves/holds.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
+import { fileBytes } from '../stored-files/files.ts'
 import { recordChange } from './audit-log.ts'
 import { limitOf, lockSubscription, type Plan, type Subscription } from './plans.ts'
 
@@ -25,7 +26,7 @@ export async function requirePlanChanges(tx: Tenant, rule: PlanChangeRule): Prom
  * (above 10,000 the sweep queues the others), and the relay looks for runs at once.
  *
  * A plan whose limits the existing objects exceed is refused, and the error lists every exceeded limit: the owner must
- * choose which webhooks to delete. If they stayed, a month on a higher plan would buy them for ever. Monthly usage does
+ * choose which webhooks and files to delete. If they stayed, a month on a higher plan would buy them for ever. Monthly usage does
  * not count: requests are then refused and deliveries held, as when a quota is used up. `evenIfExceeded` is for the
  * operator: existing objects stay, and no further ones can be created.
  *
@@ -43,7 +44,7 @@ export async function changePlan(
     throw new AppError(
       'plan_limit',
       `the plan ${plan} does not cover what the organization has: ${exceeded.join('; ')}`,
-      { param: 'plan', hint: 'delete webhooks or lower their rate limits, then change the plan' },
+      { param: 'plan', hint: 'delete webhooks or files, or lower rate limits, then change the plan' },
     )
   await tx.trx('organizations').where({ id: tx.organizationId }).update({ plan })
   await recordChange(tx, 'organization.plan_changed', {
@@ -101,6 +102,8 @@ async function exceededBy(tx: Tenant, subscription: Subscription): Promise<strin
     found.push(`${incoming} incoming webhooks (at most ${allowed('incoming_webhooks')})`)
   if (outgoing > allowed('outgoing_webhooks'))
     found.push(`${outgoing} outgoing webhooks (at most ${allowed('outgoing_webhooks')})`)
+  const bytes = await fileBytes(tx)
+  if (bytes > allowed('file_bytes')) found.push(`${bytes} bytes of files (at most ${allowed('file_bytes')})`)
   if (too_fast.length > 0) {
     const names = too_fast.slice(0, MAX_NAMED).map((name) => `"${name}"`)
     const more = too_fast.length > MAX_NAMED ? ` and ${too_fast.length - MAX_NAMED} more` : ''

@@ -1,3 +1,4 @@
+import { FILES } from '../../workflows/shared/limits.ts'
 import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
@@ -29,10 +30,14 @@ export interface PlanLimits {
   run_bytes: number
   /** The longest retention of logs and of runs, in days. */
   retention_days: number
+  /** Bytes of all files. */
+  file_bytes: number
+  /** Bytes of one file. */
+  largest_file: number
 }
 
-const MIB = 1024 * 1024
 const UNLIMITED = Number.POSITIVE_INFINITY
+const MEBIBYTE = 1024 * 1024
 
 export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
   free: {
@@ -46,9 +51,11 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     max_running: 1_000,
     mail_recipients_per_day: 200,
     mail_recipients_per_minute: 20,
-    storage_bytes: 512 * MIB,
-    run_bytes: 32 * MIB,
+    storage_bytes: 512 * MEBIBYTE,
+    run_bytes: 32 * MEBIBYTE,
     retention_days: 90,
+    file_bytes: 100 * MEBIBYTE,
+    largest_file: 10 * MEBIBYTE,
   },
   professional: {
     incoming_webhooks: 10,
@@ -61,9 +68,11 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     max_running: 1_000,
     mail_recipients_per_day: 5_000,
     mail_recipients_per_minute: 200,
-    storage_bytes: 20_480 * MIB,
-    run_bytes: 128 * MIB,
+    storage_bytes: 20_480 * MEBIBYTE,
+    run_bytes: 128 * MEBIBYTE,
     retention_days: 730,
+    file_bytes: 10_240 * MEBIBYTE,
+    largest_file: 50 * MEBIBYTE,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -77,8 +86,10 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     mail_recipients_per_day: 100_000,
     mail_recipients_per_minute: 2_000,
     storage_bytes: UNLIMITED,
-    run_bytes: 512 * MIB,
+    run_bytes: 512 * MEBIBYTE,
     retention_days: 3_650,
+    file_bytes: UNLIMITED,
+    largest_file: FILES.bytes,
   },
 }
 

@@ -1,5 +1,6 @@
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
+import { ownerOfFile } from '../stored-files/store.ts'
 import { ownerOfMail } from './account-mails.ts'
 import { ownerOfSecret } from './secrets.ts'
 
@@ -28,6 +29,8 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'outgoing_webhooks', column: 'previous_secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'headers_sealed', key: 'id' },
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
+  // The keys of contents, which stay as they are.
+  { table: 'files', column: 'key_sealed', key: 'id', ownerOf: ownerOfFile },
   // Node tests that have not ended.
   {
     table: 'runs',

@@ -2,10 +2,11 @@ import { incomingMonth } from '../incoming/quota.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ACTIVE_RUNS } from '../runs/admission.ts'
 import { getStorage, type StorageUsage } from '../storage/usage.ts'
+import { fileBytes } from '../stored-files/files.ts'
 import { usedOfWindow, windowAt } from './limits.ts'
 import { limitOf, type Plan, type PlanLimits, type Subscription } from './plans.ts'
 
-/** The limits of a plan: monthly ones, limits of existing objects, and one of each incoming webhook. */
+/** The limits of a plan: monthly ones, limits of existing objects, and of each incoming webhook and file. */
 export const COUNTED_LIMITS = [
   'incoming_per_month',
   'outgoing_per_month',
@@ -13,6 +14,8 @@ export const COUNTED_LIMITS = [
   'outgoing_webhooks',
   'max_running',
   'incoming_per_minute',
+  'file_bytes',
+  'largest_file',
 ] as const satisfies (keyof PlanLimits)[]
 export type CountedLimit = (typeof COUNTED_LIMITS)[number]
 
@@ -59,6 +62,8 @@ export async function getUsage(tx: Tenant): Promise<Usage> {
     incoming_per_month: await usedOfWindow(tx.trx, incomingMonth(organizationId), now),
     outgoing_per_month: await outgoing(),
     incoming_per_minute: null,
+    file_bytes: await fileBytes(tx),
+    largest_file: null,
   }
   const { start, end } = windowAt('month', now)
   const limits = COUNTED_LIMITS.map((name) => {

@@ -40,7 +40,14 @@ export const CHANGED_FIELDS = `to_jsonb(array(select jsonb_object_keys(coalesce(
  */
 export async function insertEvents(tx: Tenant, events: NewEvent[]): Promise<string[]> {
   if (events.length === 0) return []
-  const rows = eventRows(tx, events)
+  return insertEventRows(tx, eventRows(tx, events))
+}
+
+/** Inserts rows of `eventRows`, for events of several runs, whose spans have different parents. @returns their ids. */
+export async function insertEventRows(
+  tx: Tenant,
+  rows: readonly ReturnType<typeof eventRows>[number][],
+): Promise<string[]> {
   await tx.trx.raw(`insert into events (${EVENT_COLUMNS}) ${selectEvents('cast(? as jsonb)')}`, [
     JSON.stringify(rows),
   ])

@@ -3,6 +3,7 @@ import type { CsvRow } from '../model/csv/rows.ts'
 import type { AppError } from '../model/errors.ts'
 import { columnsOf } from '../model/imports/read-row.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { organizationCurrency } from '../records/currency.ts'
 import { type ImportRow, lockImport } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
@@ -50,7 +51,15 @@ export async function advanceImport(
   if (!row || row.next_byte !== from) return undefined
   const targets = await targetsFor(tx, row.entity)
   const { header, delimiter } = row.file!
-  const job = { ...row, columns: columnsOf(header, row.targets!, targets), width: header.length, delimiter }
+  // What was requested wins over what the values show.
+  const formats = row.file!.formats?.map((found, i) => ({ ...found, ...row.formats[header[i]!] }))
+  const job = {
+    ...row,
+    columns: columnsOf(header, row.targets!, targets, formats),
+    width: header.length,
+    delimiter,
+    currency: await organizationCurrency(tx),
+  }
   const written = await (row.dry_run ? tryRows(tx, job, rows, write) : write(tx, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
   await recordFailures(tx, row, rows, written)

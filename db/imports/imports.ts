@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Actor } from '../model/actor.ts'
+import type { ColumnFormat, FoundFormat } from '../model/csv/column-format.ts'
 import type { Encoding } from '../model/csv/encoding.ts'
+import type { Currencies } from '../model/csv/money-cell.ts'
 import type { Place } from '../model/csv/rows.ts'
 import { notFound } from '../model/errors.ts'
 import type { ImportStatus } from '../model/files/statuses.ts'
@@ -9,6 +11,9 @@ import type { Mapping } from '../model/imports/targets.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+
+/** Column → its format as requested, which wins over what its values show. */
+export type Formats = Record<string, ColumnFormat>
 
 /** The properties of an uploaded file. */
 export interface ImportFile {
@@ -20,6 +25,8 @@ export interface ImportFile {
   header: string[]
   /** The first values of each column. */
   samples: string[][]
+  /** Of each column, as its values show it; absent in a file that was uploaded before formats were decided. */
+  formats?: FoundFormat[]
   proposed: Mapping
   /** The end of the header. */
   start: Place
@@ -34,6 +41,8 @@ export interface ImportRow {
   delimiter: string | null
   encoding: Encoding | null
   mapping: Mapping
+  formats: Formats
+  currencies: Currencies
   file: ImportFile | null
   upload_id: string | null
   status: ImportStatus
@@ -68,6 +77,8 @@ export interface NewImport {
   delimiter?: string | undefined
   encoding?: Encoding | undefined
   mapping: Mapping
+  formats?: Formats
+  currencies?: Currencies
 }
 
 export const IMPORT_COLUMNS = [
@@ -79,6 +90,8 @@ export const IMPORT_COLUMNS = [
   'delimiter',
   'encoding',
   'mapping',
+  'formats',
+  'currencies',
   'file',
   'upload_id',
   'status',
@@ -99,7 +112,10 @@ export const IMPORT_COLUMNS = [
   'ended_at',
 ]
 
-export async function createImport(tx: Tenant, { by, mapping, ...values }: NewImport): Promise<ImportRow> {
+export async function createImport(
+  tx: Tenant,
+  { by, mapping, formats = {}, currencies = {}, ...values }: NewImport,
+): Promise<ImportRow> {
   const [row] = await tx
     .trx('imports')
     .insert({
@@ -108,6 +124,8 @@ export async function createImport(tx: Tenant, { by, mapping, ...values }: NewIm
       ...values,
       upsert_by: by,
       mapping: JSON.stringify(mapping),
+      formats: JSON.stringify(formats),
+      currencies: JSON.stringify(currencies),
       status: 'created',
       created_by: JSON.stringify(tx.actor),
     })

@@ -1,9 +1,10 @@
 import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
+import type { Currencies } from '../model/csv/money-cell.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
 import { type Mapping, type Targets, targetOf } from '../model/imports/targets.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type ImportFile, type ImportRow, lockImport } from './imports.ts'
+import { type Formats, type ImportFile, type ImportRow, lockImport } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys } from './try-rows.ts'
 
@@ -28,6 +29,8 @@ export const progressAtStart = ({ start }: Pick<ImportFile, 'start'>) => ({
 
 export interface StartOptions {
   mapping?: Mapping | undefined
+  formats?: Formats | undefined
+  currencies?: Currencies | undefined
   dry_run?: boolean | undefined
 }
 
@@ -38,7 +41,7 @@ export interface StartOptions {
 export async function startImport(
   tx: Tenant,
   id: string,
-  { mapping = {}, dry_run }: StartOptions,
+  { mapping = {}, formats = {}, currencies = {}, dry_run }: StartOptions,
   check: (targets: Mapping) => void,
 ): Promise<ImportRow> {
   const row = await lockImport(tx, id)
@@ -52,12 +55,15 @@ export async function startImport(
         })
   if (!row.upload_id) throw expired()
   const resolved = resolveMapping(row, row.file, mapping, await targetsFor(tx, row.entity))
+  requireColumns(row.file, { ...row.formats, ...formats })
   check(resolved)
   await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: id }).delete()
   await forgetKeys(tx, id)
   return queueImport(tx, row, {
     ...progressAtStart(row.file),
     targets: JSON.stringify(resolved),
+    formats: JSON.stringify({ ...row.formats, ...formats }),
+    currencies: JSON.stringify({ ...row.currencies, ...currencies }),
     dry_run: dry_run ?? row.dry_run,
     actor: JSON.stringify(tx.actor),
   })
@@ -83,6 +89,19 @@ export async function resumeImport(tx: Tenant, id: string): Promise<ImportRow> {
 }
 
 const expired = () => new AppError('conflict', 'the file has been deleted', { hint: 'create another import' })
+
+/** Throws `validation_error` for formats of columns that the file does not have. */
+function requireColumns({ header }: ImportFile, formats: Formats): void {
+  const issues = Object.keys(formats)
+    .filter((column) => !header.includes(column))
+    .map((column) => ({
+      loc: ['body', 'formats', column],
+      msg: 'the file has no such column',
+      type: 'invalid_format',
+      hint: `its columns are ${header.join(', ')}`.slice(0, 500),
+    }))
+  if (issues.length > 0) throw invalid(issues)
+}
 
 /** The target of each column, from the mapping of the start, of the creation, or else the proposal. */
 function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, targets: Targets): Mapping {

@@ -3,6 +3,7 @@ import { findDelimiter } from '../../workflows/shared/csv/delimiter.ts'
 import { CSV } from '../../workflows/shared/limits.ts'
 import { toStorable } from '../../workflows/shared/storable-text.ts'
 import { markImportReady } from '../files/moves/imports.ts'
+import { FormatFinder } from '../model/csv/column-format.ts'
 import { type Encoding, ToUtf8 } from '../model/csv/encoding.ts'
 import { unescapeFormula } from '../model/csv/read-cell.ts'
 import { readRows } from '../model/csv/rows.ts'
@@ -85,6 +86,7 @@ async function readFile(
 
   const beginning = { byte: skip, line: skip > 0 ? 2 : 1 }
   let header: string[] | undefined
+  let finders: FormatFinder[] = []
   let start = beginning
   let rows = 0
   const samples: string[][] = []
@@ -95,11 +97,13 @@ async function readFile(
   )) {
     if (!header) {
       header = headerOf(cells)
+      finders = header.map(() => new FormatFinder())
       start = end
       continue
     }
     rows++
     if (rows > maxRows) throw invalid([tooManyRows(maxRows)])
+    for (const [index, finder] of finders.entries()) finder.see(cells[index] ?? '')
     if (samples.length < SAMPLES && cells.some(isFilled)) samples.push(cells)
   }
   if (!header) throw invalid([issue('the file is empty')])
@@ -113,6 +117,7 @@ async function readFile(
       // Replaces NUL, and a lone surrogate that truncation can leave.
       samples.map((cells) => toStorable((cells[index] ?? '').slice(0, 100))),
     ),
+    formats: finders.map((finder) => finder.found()),
     start,
   }
 }

@@ -161,7 +161,7 @@ async function tryPayload(
   try {
     if (parsed instanceof AppError) throw parsed
     const { payload, mapped } = parsed
-    if (mapped.isPing) return { ...skipped(`ping of ${mapped.sender}: nothing to write`, null), changes: {} }
+    if (mapped.skip) return { ...skipped(`${mapped.skip}: nothing to write`, null), changes: {} }
     shown = fitted(webhook, mapped)
     const done = await savepoint(tx, async (tx): Promise<Applied> => {
       const actor = { type: 'webhook', id: webhook.id } as const

@@ -88,8 +88,12 @@ export async function up(knex: Knex): Promise<void> {
       synced integer,
       -- a relay is telling Temporal until then
       lease_until timestamptz(3),
+      -- a worker starts waiting times until then; afterwards the end of its turn
+      waiting_lease_until timestamptz(3),
       -- when the sweep last compared it with Temporal
       checked_at timestamptz(3) not null default now(),
+      -- an operator paused it in Temporal, with this note, when it was last checked
+      operator_pause text,
       -- paused through the API, without deactivating the workflow
       paused_at timestamptz(3),
       paused_by jsonb,

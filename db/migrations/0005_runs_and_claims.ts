@@ -126,7 +126,7 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_scheduled on runs (organization_id, workflow_id, scheduled_at)
       where scheduled_at is not null and ended_at is null;
     -- those to become late, also those that ended late while no worker lived
-    create index runs_expected on runs (expected_by)
+    create index runs_expected on runs (organization_id, expected_by)
       where expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by);
     create index runs_late on runs (organization_id, id desc) where late_at is not null;
     create index runs_late_open on runs (late_at) where late_at is not null and ended_at is null;
@@ -296,6 +296,8 @@ export async function up(knex: Knex): Promise<void> {
       run_id uuid not null,
       temporal_run_id text not null,
       segment integer not null,
+      -- of the first segment of a workflow that resumes the run and was reset: the Temporal run as which it was started
+      origin text,
       -- what the workflow reported; the same segment with another report is of a Temporal that was restored
       happened jsonb not null default '[]',
       answer jsonb not null,

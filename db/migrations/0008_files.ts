@@ -17,6 +17,9 @@ export async function up(knex: Knex): Promise<void> {
       encoding text,
       -- column to field, or to null, as requested; wins over the proposal
       mapping jsonb not null default '{}',
+      -- column to its formats of numbers and dates, and shared signs to their currencies, as requested
+      formats jsonb not null default '{}',
+      currencies jsonb not null default '{}',
       -- size, rows, encoding and columns, detected by the upload
       file jsonb,
       -- the upload whose pieces are the file; each upload has an id of its own

@@ -24,7 +24,9 @@ export async function up(knex: Knex): Promise<void> {
       -- the last number that it was told
       sequence bigint not null default 0,
       -- the greatest number that it had remembered when it was asked
-      seen bigint not null default 0
+      seen bigint not null default 0,
+      -- since when Temporal has known more than this database, which is a copy or was restored; null: it has not
+      behind_since timestamptz(3)
     );
     grant select, insert, update on witnesses to agx_system;
 

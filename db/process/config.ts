@@ -180,6 +180,32 @@ export const sharedVariables = z.object({
     .refine((text) => parseMailbox(text) !== undefined, NOT_A_MAILBOX)
     .optional()
     .meta(about('the sender of mails, `Example <agx@example.com>`; required with `SMTP_URL`')),
+  FILES_DIR: z
+    .string()
+    .min(1)
+    .transform((path) => resolve(path))
+    .optional()
+    .meta(
+      about(
+        'folder of the contents of [files](records.md#files), which every api and worker reaches: on several hosts a ' +
+          'shared volume',
+        '`files` in `DATA_DIR`; in production no files',
+      ),
+    ),
+  FILES_S3_BUCKET: z
+    .string()
+    .min(1)
+    .optional()
+    .meta(
+      about(
+        'bucket of the contents instead of a folder, of S3 or a compatible server; its credentials are the standard ' +
+          'ones of AWS (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, a profile, a role)',
+      ),
+    ),
+  FILES_S3_ENDPOINT: httpUrl
+    .optional()
+    .meta(about('URL of a server compatible with S3, which is asked with the bucket in the path', 'AWS')),
+  FILES_S3_REGION: z.string().min(1).default('us-east-1').meta(about('region of the bucket')),
   // Traces: standard variables of OpenTelemetry, whose exporter reads further ones itself.
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
     .optional()
@@ -422,6 +448,8 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`).join('\n'),
     )
   const values = parsed.data as z.output<typeof sharedVariables>
+  if (values.FILES_DIR && values.FILES_S3_BUCKET)
+    throw new ConfigError('FILES_DIR and FILES_S3_BUCKET are both set: files are kept in one of them')
   if (values.SMTP_URL && !values.MAIL_FROM)
     throw new ConfigError('MAIL_FROM is missing: mails need a sender address')
   if (values.NODE_ENV === 'production') {

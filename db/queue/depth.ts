@@ -39,6 +39,11 @@ const STATEMENT = [
   ),
   `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
      from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
+  `select 'deleted_files', 'queued', count(*), extract(epoch from now() - min(deleted_at))::float8
+     from (select deleted_at from deleted_files limit ${LIMIT}) q`,
+  // Some wait for the end of a run or of a pause, for however long: their age says nothing.
+  `select 'schedule_fires', 'waiting', count(*), null::float8
+     from (select from schedule_fires where status = 'waiting' limit ${LIMIT}) q`,
   // One that was tried is due again later.
   ...['approval_mails', 'account_mails'].map(
     (table) => `

@@ -93,7 +93,7 @@ const claimInTurns =
     return claimAlone(
       system,
       table,
-      `with organizations as (select distinct organization_id from ${table} where ${waits} and ${HAS_LOCK}),
+      `with organizations as (select distinct r.organization_id from ${table} r where ${waits} and ${HAS_LOCK}),
        candidates as (
          select q.*, random() as lot from organizations o cross join lateral (
            select ${key.map((column) => `r.${column}`)}, r.${lease} as lease,

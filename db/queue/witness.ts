@@ -40,6 +40,25 @@ export async function markSeen(system: System, taskQueue: string, seen: number):
   await system.raw('update witnesses set seen = greatest(seen, ?) where task_queue = ?', [seen, taskQueue])
 }
 
+/** Records whether Temporal knows more than this database: see `UnknownRun` in `activities/faults.ts`. */
+export async function markBehind(system: System, taskQueue: string, behind: boolean): Promise<void> {
+  await system.raw(
+    `insert into witnesses (task_queue, behind_since) values (:taskQueue, case when :behind then now() end)
+     on conflict (task_queue) do update set
+       behind_since = case when :behind then coalesce(witnesses.behind_since, excluded.behind_since) end`,
+    { taskQueue, behind },
+  )
+}
+
+/** Whether Temporal knows more than this database, and no operator has said that it was restored. */
+export async function isBehind(system: System, taskQueue: string): Promise<boolean> {
+  const row = await system('witnesses')
+    .where({ task_queue: taskQueue })
+    .whereNotNull('behind_since')
+    .first('task_queue')
+  return row !== undefined
+}
+
 /** Records that Temporal has lost what it had: every open row is compared with it again. */
 export async function markLost(system: System, taskQueue: string): Promise<void> {
   await system.raw(

@@ -17,7 +17,8 @@ export function currencyFiller(tx: Tenant, kind: Kind): (values: RecordInput) =>
   }
 }
 
-async function organizationCurrency(tx: Tenant): Promise<string> {
+/** The currency in which the organization counts. */
+export async function organizationCurrency(tx: Tenant): Promise<string> {
   const row = await tx
     .trx('organizations')
     .where({ id: tx.organizationId })

@@ -7,6 +7,7 @@ import { kinds } from '../model/records/kinds/index.ts'
 import { change, isEmpty, nextVersion, type Write } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { moveFiles } from '../stored-files/files.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { freeUnique } from './custom-fields/unique.ts'
 import { moveLinks } from './links.ts'
@@ -20,7 +21,7 @@ import { writeDrafts } from './write-set.ts'
 
 /**
  * Merges a duplicate (the loser) into a record (the winner). Empty fields of the winner are filled from the loser, `true`
- * wins over `false`, tags and custom fields are combined, links and references move. The loser is deleted permanently;
+ * wins over `false`, tags and custom fields are combined, links, references and files move. The loser is deleted permanently;
  * its id points to the winner, whose history includes the loser's. The winner always gets a new version. Throws
  * `not_found`; `version_conflict` for the winner's version; `validation_error` if the two are the same record, or their
  * custom fields exceed a limit.
@@ -54,6 +55,7 @@ export async function mergeRecords(
   await freeUnique(tx, loserId)
   await pointTo(tx, definition, loserId, winnerId)
   await moveLinks(tx, { entity: kind, id: loserId }, { entity: kind, id: winnerId })
+  await moveFiles(tx, kind, loserId, winnerId)
 
   const write = await fold(tx, definition, winner, loser)
   const { record } = write

@@ -5,19 +5,19 @@ import type { Purge } from '../retention/purge.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /**
- * Purges records that can no longer be restored, with their links, unique values and histories. The history of a merged
+ * Purges records that can no longer be restored, with their links, unique values, files and histories. The history of a merged
  * record and the pointer to its winner stay until the winner is purged. The history of a record stays as long as the
  * record.
  */
 export const recordPurges: Purge[] = kindNames.map((kind) => ({
   name: `deleted ${kind}`,
-  tables: [kind, 'record_history', 'associations', 'merged_records', 'custom_field_values'],
+  tables: [kind, 'record_history', 'associations', 'merged_records', 'custom_field_values', 'files'],
   keeps: `${RESTORABLE_DAYS} days after their deletion`,
   index: `${kind}_deleted`,
   rows: 100,
   everyMinutes: 1,
   async batch(trx, rows) {
-    const found = await trx.raw<{ rows: { deleted: number }[] }>(purgeOf(kind), [rows, kind, kind])
+    const found = await trx.raw<{ rows: { deleted: number }[] }>(purgeOf(kind), [rows, kind, kind, kind])
     const { deleted } = found.rows[0]!
     return { deleted, more: deleted === rows }
   },
@@ -38,6 +38,7 @@ export async function purgeDeletedOf(system: System, organizationId: string): Pr
       const found = await system.raw<{ rows: { deleted: number }[] }>(sql, [
         organizationId,
         BATCH,
+        kind,
         kind,
         kind,
       ])
@@ -73,6 +74,9 @@ const purgeOf = (kind: KindName, which = OLD): string => `
   ), unique_values as (
     delete from custom_field_values v using gone
     where v.organization_id = gone.organization_id and v.record_id = gone.id
+  ), attached as (
+    delete from files f using gone
+    where f.organization_id = gone.organization_id and f.entity = ? and f.record_id = gone.id
   ), links_a as (
     delete from associations l using gone
     where l.organization_id = gone.organization_id and l.a_id = gone.id and l.a_entity = ?

@@ -6,6 +6,7 @@ import { keyValuePurges } from '../key-values/purge.ts'
 import { outgoingPurges } from '../outgoing/purge.ts'
 import { recordPurges } from '../records/purge.ts'
 import { runPurges } from '../runs/purge.ts'
+import { filePurges } from '../stored-files/purge.ts'
 import type { Purge } from './purge.ts'
 
 /**
@@ -17,6 +18,7 @@ export const PURGES: readonly Purge[] = [
   // Deliveries before events, because an event stays until its deliveries are deleted.
   ...outgoingPurges,
   ...runPurges,
+  ...filePurges,
   ...importPurges,
   ...exportPurges,
   ...recordPurges,

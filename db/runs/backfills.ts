@@ -10,6 +10,8 @@ import { getWorkflow } from '../workflows/workflows.ts'
 
 /** Times of one backfill at most. */
 export const MAX_BACKFILL = 10_000
+/** A backfill is refused that would let more times of the organization wait. */
+export const MAX_WAITING_TIMES = 20_000
 /** How far back it may reach, in years: more cannot be counted in a request. */
 const MAX_YEARS = 10
 
@@ -30,7 +32,10 @@ export interface Backfill {
   open: number
 }
 
-/** Throws `not_found`, `conflict` without an active schedule or above MAX_BACKFILL, `validation_error`. */
+/**
+ * Throws `not_found`, `conflict` without an active schedule or above MAX_BACKFILL or MAX_WAITING_TIMES,
+ * `validation_error`.
+ */
 export async function previewBackfill(
   tx: Tenant,
   workflowId: string,
@@ -41,7 +46,9 @@ export async function previewBackfill(
     `select cast(count(*) as integer) as count from ${TIMES}`,
     bindings(tx, workflowId, times),
   )
-  return { times, open: rows[0]!.count }
+  const open = rows[0]!.count
+  refuseAbove(open + (await countWaitingTimes(tx)), open)
+  return { times, open }
 }
 
 /** Queues the times of the period that have not fired; workers start them. Throws as `previewBackfill`. */
@@ -51,6 +58,10 @@ export async function createBackfill(
   request: BackfillRequest,
 ): Promise<Backfill> {
   const { times, name } = await timesOf(tx, workflowId, request)
+  // Two backfills at the same time are counted one after the other.
+  await tx.trx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `agx backfill ${tx.organizationId}`,
+  ])
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `insert into schedule_fires as f (organization_id, workflow_id, scheduled_at, source, status, parallel, requested_by)
      select :organizationId, :workflowId, t.at, 'backfill', 'waiting', :parallel, cast(:actor as jsonb) from ${TIMES}
@@ -64,6 +75,7 @@ export async function createBackfill(
       actor: JSON.stringify(tx.actor),
     },
   )
+  refuseAbove(await countWaitingTimes(tx), rowCount)
   tx.wake('agx_runs')
   const [from, to] = [request.from.toISOString(), request.to.toISOString()]
   await recordChange(tx, 'workflow.backfilled', {
@@ -72,6 +84,26 @@ export async function createBackfill(
     details: { from, to, queued: rowCount },
   })
   return { times, open: rowCount }
+}
+
+/** The number of times of the organization that wait. */
+async function countWaitingTimes({ trx, organizationId }: Tenant): Promise<number> {
+  const [row] = await trx('schedule_fires')
+    .where({ organization_id: organizationId, status: 'waiting' })
+    .count<{ count: number }[]>('* as count')
+  return Number(row!.count)
+}
+
+/** `waiting`: with the `own` times of the backfill. One that adds none is never refused. */
+function refuseAbove(waiting: number, own: number): void {
+  if (own > 0 && waiting > MAX_WAITING_TIMES)
+    throw conflict(
+      `${waiting - own} times of schedules wait already; with this backfill they would be ${waiting}, and an organization has at most ${MAX_WAITING_TIMES} times that wait`,
+      {
+        param: 'from',
+        hint: 'choose a shorter period, or repeat the request when earlier ones have started',
+      },
+    )
 }
 
 /** SQL: the times \`t.at\` among \`:times\` that neither fired nor wait; a run may be kept longer than its fire. */

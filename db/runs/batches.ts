@@ -8,7 +8,7 @@ import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { definePagedJobs } from '../queue/paged-jobs.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
-import { findVersion, migrateRun, type WantedVersion } from './migrate.ts'
+import { ensureVersion, findVersion, listMigrationRefusals, type WantedVersion } from './migrate.ts'
 import { cancelRun } from './moves/ends.ts'
 import { createRetry, prepareRetryOf, type RetryOptions } from './retry.ts'
 
@@ -18,7 +18,11 @@ export type BatchAction = (typeof BATCH_ACTIONS)[number]
 /** Runs of a batch at most. */
 export const MAX_BATCH = 10_000
 /** Refusals that a batch shows. */
-const SHOWN_REFUSALS = 20
+export const SHOWN_REFUSALS = 20
+/** Runs that the preview of a migration checks, the newest: each costs the rows of its nodes. */
+export const MAX_CHECKED = 1_000
+/** Runs that one set of statements checks. */
+const CHECKED_AT_ONCE = 200
 
 /** What a batch does with its runs. */
 export type BatchWork =
@@ -41,27 +45,54 @@ export interface RunBatch {
   ended_at: Date | null
 }
 
+export interface BatchPreview {
+  count: number
+  run_ids: string[]
+  /** Of a migration: what of the first `checked` runs would be refused now. */
+  migration?: { checked: number; refused: number; refusals: RunBatch['refusals'] }
+}
+
 /**
  * The number of runs that a batch would have, and the newest of them. Throws `conflict` above MAX_BATCH, and for a
  * migration of one workflow the errors of `findVersion`.
  */
-export async function previewBatch(
-  tx: Tenant,
-  request: BatchRequest,
-): Promise<{ count: number; run_ids: string[] }> {
+export async function previewBatch(tx: Tenant, request: BatchRequest): Promise<BatchPreview> {
   const ids = await listRuns(tx, request)
-  return { count: ids.length, run_ids: ids.slice(0, 10) }
+  const preview = { count: ids.length, run_ids: ids.slice(0, 10) }
+  if (request.action !== 'migrate') return preview
+  const checked = ids.slice(0, MAX_CHECKED)
+  const refusals: RunBatch['refusals'] = []
+  for (let n = 0; n < checked.length; n += CHECKED_AT_ONCE)
+    for (const { run_id, error } of await listMigrationRefusals(
+      tx,
+      checked.slice(n, n + CHECKED_AT_ONCE),
+      request.options.version,
+    ))
+      refusals.push({ run_id, error: errorOf(error) })
+  const shown = refusals.slice(0, SHOWN_REFUSALS)
+  return { ...preview, migration: { checked: checked.length, refused: refusals.length, refusals: shown } }
 }
 
 async function listRuns(tx: Tenant, { action, filter, options }: BatchRequest): Promise<string[]> {
-  if (action === 'migrate' && filter.workflow_id !== undefined)
-    await findVersion(tx, filter.workflow_id, options.version)
-  return listMatching(tx, filter)
+  if (action !== 'migrate') return listMatching(tx, filter)
+  const version =
+    filter.workflow_id === undefined ? undefined : await findVersion(tx, filter.workflow_id, options.version)
+  return listMatching(tx, filter, { otherThan: version })
 }
 
-/** The newest first. */
-async function listMatching(tx: Tenant, filter: RunFilter): Promise<string[]> {
+/** The newest first. With `migration`: those that do not have the version yet, by default the newest of their workflow. */
+async function listMatching(
+  tx: Tenant,
+  filter: RunFilter,
+  migration?: { otherThan: number | undefined },
+): Promise<string[]> {
   const { query } = await filteredRuns(tx, filter)
+  if (migration)
+    query.whereRaw(
+      `runs.workflow_version <> coalesce(cast(? as integer), (select w.version from workflows w
+         where w.organization_id = runs.organization_id and w.id = runs.workflow_id))`,
+      [migration.otherThan ?? null],
+    )
   const rows: { id: string }[] = await query
     .orderBy('id', 'desc')
     .limit(MAX_BATCH + 1)
@@ -182,7 +213,7 @@ async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: str
     return { status: 'done' }
   }
   if (action === 'migrate') {
-    await migrateRun(tx, runId, options.version)
+    await ensureVersion(tx, runId, options.version)
     return { status: 'done' }
   }
   const prepared = await prepareRetryOf(tx, runId, options)

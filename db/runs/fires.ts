@@ -1,11 +1,11 @@
 import { CATCHUP_WINDOW, type OverlapPolicy, type ScheduleSpec } from '../../workflows/language/definition.ts'
 import { parseDuration } from '../../workflows/language/duration.ts'
-import type { System, Tenant } from '../postgres/tenancy.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
 import { skipScan } from '../queue/lanes.ts'
-import { claimAlone } from '../queue/queue-lock.ts'
-import { isScheduleLocked, lockSchedule } from '../workflows/schedules.ts'
+import { defineQueue } from '../queue/queue.ts'
+import { endWaitingLease, lockSchedule, type ScheduleKey } from '../workflows/schedules.ts'
 import { cancelRun, terminateRun } from './moves/ends.ts'
-import { createScheduledRun } from './scheduled.ts'
+import { createScheduledRuns } from './scheduled.ts'
 
 /**
  * What becomes of each time of a schedule: a row of `schedule_fires`. Temporal starts a workflow `fire` at each time,
@@ -41,8 +41,13 @@ export interface Fire {
 
 /** The waiting times of a schedule with `buffer_all`, at most. */
 const MAX_WAITING = 1_000
-/** Runs that one transaction starts. */
+/** Runs that one transaction queues. */
 const PAGE = 25
+/**
+ * Queued runs of a workflow with which its waiting times wait on: more would be started no sooner, and six backfills
+ * would write 60,000 rows as fast as the disk takes them, while the requests of all organizations wait for it.
+ */
+const AHEAD = 50
 
 const SHOWN = [
   'scheduled_at',
@@ -72,7 +77,11 @@ export async function fireSchedule(
   if (earlier) return earlier
   const outcome =
     missed(locked, startedAt) ?? (await decide(tx, workflowId, new Date(scheduledAt), locked.schedule!))
-  const started = outcome.status === 'started' && (await createScheduledRun(tx, workflowId, scheduledAt))
+  const started =
+    outcome.status === 'started' &&
+    (await createScheduledRuns(tx, workflowId, [{ scheduled_at: scheduledAt, source: 'schedule' }])).get(
+      scheduledAt,
+    )
   await tx.trx('schedule_fires').insert({
     organization_id: tx.organizationId,
     workflow_id: workflowId,
@@ -172,36 +181,45 @@ async function countWaiting(tx: Tenant, workflowId: string): Promise<number> {
   return Number(row!.count)
 }
 
-/** The workflows of which a waiting time can start, or never will. */
-export const claimWaiting = (
-  system: System,
-  limit: number,
-): Promise<{ organization_id: string; workflow_id: string }[]> =>
-  claimAlone(system, 'schedule_fires', CLAIM, { limit })
-
-const CLAIM = `
-  with recursive ${skipScan('waiting', 'schedule_fires', 'workflow_id', "status = 'waiting'")}
-  select w.organization_id, w.workflow_id from waiting w
-    left join workflow_schedules s on s.organization_id = w.organization_id and s.workflow_id = w.workflow_id
-  where not exists (
-      select from workflow_triggers t where t.organization_id = w.organization_id and t.workflow_id = w.workflow_id
+/** SQL: whether a waiting time of the schedule `r` can start, or never will. */
+const CAN_START = `(r.organization_id, r.workflow_id) in (
+    with recursive ${skipScan('waiting', 'schedule_fires', 'workflow_id', "status = 'waiting'")}
+    select organization_id, workflow_id from waiting)
+  and (not exists (
+      select from workflow_triggers t where t.organization_id = r.organization_id and t.workflow_id = r.workflow_id
         and t.type = 'schedule')
-    or s.paused_at is null and (
-      exists (select from schedule_fires f where f.organization_id = w.organization_id
-        and f.workflow_id = w.workflow_id and f.status = 'waiting' and f.parallel)
-      or not exists (select from runs r where r.organization_id = w.organization_id and r.workflow_id = w.workflow_id
-        and r.scheduled_at is not null and r.ended_at is null))
-  -- no organization is always the first
-  order by random() limit :limit`
+    or r.paused_at is null and (
+      exists (select from schedule_fires f where f.organization_id = r.organization_id
+        and f.workflow_id = r.workflow_id and f.status = 'waiting' and f.parallel)
+      and (select count(*) from (select from runs q where q.organization_id = r.organization_id
+        and q.lane = r.workflow_id and q.status = 'queued' limit ${AHEAD}) ahead) < ${AHEAD}
+      or not exists (select from runs r2 where r2.organization_id = r.organization_id
+        and r2.workflow_id = r.workflow_id and r2.scheduled_at is not null and r2.ended_at is null)))`
+
+const UNLEASED = '(r.waiting_lease_until is null or r.waiting_lease_until < now())'
 
 /**
- * Starts what can start of the waiting times of a workflow. The queue claims without a lease, so that it may claim a
- * workflow that is in work: then this does nothing, instead of holding a connection while it waits for the lock.
+ * Schedules with times that wait. One of each organization is in work at a time: backfills of many workflows take as
+ * much of the workers as that of one. After its turn it is the last of its organization.
  */
+export const waitingSchedules = defineQueue<ScheduleKey>({
+  table: 'workflow_schedules',
+  key: ['organization_id', 'workflow_id'],
+  waits: `${CAN_START} and ${UNLEASED}`,
+  order: 'waiting_lease_until nulls first, workflow_id',
+  lease: 'waiting_lease_until',
+  turns: {
+    slots: 1,
+    occupied: `(select count(*) from workflow_schedules busy
+      where busy.organization_id = o.organization_id and busy.waiting_lease_until >= now())`,
+  },
+})
+
+/** Starts what can start of the waiting times of a workflow, and ends the lease. */
 export async function startWaiting(tx: Tenant, workflowId: string): Promise<void> {
-  if (await isScheduleLocked(tx, workflowId)) return
   const locked = await lockSchedule(tx, workflowId)
   await startNext(tx, workflowId, locked ?? { schedule: null, paused: false })
+  await endWaitingLease(tx, workflowId)
 }
 
 /** A paused schedule keeps its waiting times; one without an active workflow skips them. */
@@ -214,20 +232,42 @@ async function startNext(tx: Tenant, workflowId: string, { schedule, paused }: L
   if (paused) return
   const first = (parallel: boolean, limit: number): Promise<Pick<Fire, 'scheduled_at' | 'source'>[]> =>
     waiting().where({ parallel }).orderBy('scheduled_at').limit(limit).select('scheduled_at', 'source')
-  for (const fire of await first(true, PAGE)) await start(tx, workflowId, fire)
+  const free = AHEAD - (await countQueued(tx, workflowId))
+  const page = free > 0 ? await first(true, Math.min(PAGE, free)) : []
+  if (page.length > 0) await start(tx, workflowId, page)
   const [next] = await first(false, 1)
-  if (next && (await listOpen(tx, workflowId)).length === 0) await start(tx, workflowId, next)
+  if (next && (await listOpen(tx, workflowId)).length === 0) await start(tx, workflowId, [next])
+}
+
+/** The queued runs of the workflow, counted up to `AHEAD`. */
+async function countQueued({ trx, organizationId }: Tenant, workflowId: string): Promise<number> {
+  const queued = await trx('runs')
+    .where({ organization_id: organizationId, lane: workflowId, status: 'queued' })
+    .limit(AHEAD)
+    .select('id')
+  return queued.length
 }
 
 async function start(
   tx: Tenant,
   workflowId: string,
-  { scheduled_at, source }: Pick<Fire, 'scheduled_at' | 'source'>,
+  fires: readonly Pick<Fire, 'scheduled_at' | 'source'>[],
 ): Promise<void> {
-  const run_id = await createScheduledRun(tx, workflowId, scheduled_at.toISOString(), source)
-  await firesOf(tx, workflowId)
-    .where({ scheduled_at })
-    .update({ status: 'started', run_id, decided_at: tx.trx.fn.now() })
+  const times = fires.map(({ scheduled_at, source }) => ({
+    scheduled_at: scheduled_at.toISOString(),
+    source,
+  }))
+  const runs = await createScheduledRuns(tx, workflowId, times)
+  await tx.trx.raw(
+    `update schedule_fires f set status = 'started', run_id = s.run_id, decided_at = now()
+     from jsonb_to_recordset(:started) as s(scheduled_at timestamptz, run_id uuid)
+     where f.organization_id = :organizationId and f.workflow_id = :workflowId and f.scheduled_at = s.scheduled_at`,
+    {
+      organizationId: tx.organizationId,
+      workflowId,
+      started: JSON.stringify([...runs].map(([scheduled_at, run_id]) => ({ scheduled_at, run_id }))),
+    },
+  )
 }
 
 /** The newest times that were decided or wait, by their time. */

@@ -1,4 +1,4 @@
-import { insertEvents } from '../events/outbox.ts'
+import { eventRows, insertEventRows } from '../events/outbox.ts'
 import { type EventRun, lateEvent } from '../model/runs/run-event.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { belowRun } from '../process/traces/runs.ts'
@@ -9,19 +9,31 @@ import { belowRun } from '../process/traces/runs.ts'
  * has ended since.
  */
 
-/** SQL: whether the run is late and nobody was told. Has the condition of a partial index. */
-const UNTOLD = `expected_by < now() and late_at is null and (ended_at is null or ended_at > expected_by)`
+/** SQL: whether the run will be late, or is, and nobody was told. The condition of a partial index. */
+const TO_TELL = `expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by)`
+/** SQL: whether the run is late and nobody was told. */
+const UNTOLD = `expected_by < now() and ${TO_TELL}`
 
-/** Up to `limit` runs that became late, by organization. */
+/** Up to `limit` runs that became late, by organization; organizations take turns, each with its oldest first. */
 export async function listLate(
   system: System,
   limit: number,
 ): Promise<{ organization_id: string; ids: string[] }[]> {
   const { rows } = await system.raw<{ rows: { organization_id: string; ids: string[] }[] }>(
-    `select organization_id, array_agg(id) as ids from (
-       select organization_id, id from runs where ${UNTOLD} order by expected_by limit ?) r
-     group by organization_id`,
-    [limit],
+    // A skip scan of the partial index: the runs of one organization are not read to find the next.
+    `with recursive organizations as (
+       (select organization_id from runs where ${TO_TELL} order by organization_id limit 1)
+       union all
+       select next.* from organizations o cross join lateral (
+         select r.organization_id from runs r where ${TO_TELL} and r.organization_id > o.organization_id
+         order by r.organization_id limit 1) next
+     ), late as (
+       select o.organization_id, l.id, l.turn from organizations o cross join lateral (
+         select r.id, row_number() over (order by r.expected_by) as turn from runs r
+         where r.organization_id = o.organization_id and ${UNTOLD} order by r.expected_by limit :limit) l
+       order by l.turn limit :limit)
+     select organization_id, array_agg(id order by turn) as ids from late group by organization_id`,
+    { limit },
   )
   return rows
 }
@@ -37,5 +49,9 @@ export async function raiseLate(tx: Tenant, ids: string[]): Promise<void> {
      returning to_jsonb(r) - 'outputs' - 'error' as run`,
     { organizationId: tx.organizationId, ids },
   )
-  for (const { run } of rows) await insertEvents(belowRun(tx, run), [lateEvent(run)])
+  if (rows.length > 0)
+    await insertEventRows(
+      tx,
+      rows.flatMap(({ run }) => eventRows(belowRun(tx, run), [lateEvent(run)])),
+    )
 }

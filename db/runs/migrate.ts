@@ -52,36 +52,102 @@ export async function migrateRun(
   wanted: WantedVersion,
   accepted?: readonly number[],
 ): Promise<number> {
+  const { version, changed } = await ensureVersion(tx, id, wanted, accepted)
+  if (!changed)
+    throw conflict(`the run has version ${version} of its workflow`, {
+      param: 'version',
+      hint: 'send another version',
+    })
+  return version
+}
+
+/** The same for a run that may have the version already: then nothing is changed. */
+export async function ensureVersion(
+  tx: Tenant,
+  id: string,
+  wanted: WantedVersion,
+  accepted?: readonly number[],
+): Promise<{ version: number; changed: boolean }> {
   const status = await lockStatus(tx, id)
   if (!isOpenRun(status))
     throw conflict(`the run is ${status}: only an open run can be migrated`, {
       hint: 'retry it with `version: latest`',
     })
-  const run: OpenRun = await tx
-    .trx('runs')
-    .where({ organization_id: tx.organizationId, id })
-    .first('id', 'workflow_id', 'workflow_version', 'workflow_name', 'inputs', 'migrations')
-  const version = await findVersion(tx, run.workflow_id, wanted)
+  const [run] = await readOpenRuns(tx, [id])
+  const version = await findVersion(tx, run!.workflow_id, wanted)
   requireVersion('workflow', version, accepted)
-  if (version === run.workflow_version)
-    throw conflict(`the run has version ${version} of its workflow`, {
-      param: 'version',
-      hint: 'send another version',
-    })
-  const before = await getProgram(tx, run.workflow_id, run.workflow_version)
-  const after = await getProgram(tx, run.workflow_id, version)
-  const state = await readRun(tx, id)
-  const { obstacles, passed } = planMigration(before.program, after.program, state)
-  const { inputs, problems } = checkInputs(after.program.inputs, run.inputs)
-  const all = [
-    ...inputObstacles(problems),
-    ...engineObstacles(after.program, await leastEngine(tx)),
-    ...obstacles,
-  ]
-  if (all.length > 0) throw refusal(version, all)
-  await insertPassed(tx, id, after.program, passed, state)
-  await moveTo(tx, run, version, inputs)
-  return version
+  if (version === run!.workflow_version) return { version, changed: false }
+  const before = await getProgram(tx, run!.workflow_id, run!.workflow_version)
+  const after = await getProgram(tx, run!.workflow_id, version)
+  const state = (await readStates(tx, [id])).get(id)!
+  const plan = planOf(run!, [before.program, after.program], state, await leastEngine(tx))
+  if (plan.obstacles.length > 0) throw refusal(version, plan.obstacles)
+  await insertPassed(tx, id, after.program, plan.passed, state)
+  await moveTo(tx, run!, version, plan.inputs)
+  return { version, changed: true }
+}
+
+/** What a migration would refuse, without a lock: a run may go on until it is migrated. @returns an error for each. */
+export async function listMigrationRefusals(
+  tx: Tenant,
+  ids: string[],
+  wanted: WantedVersion,
+): Promise<{ run_id: string; error: AppError }[]> {
+  const least = await leastEngine(tx)
+  const programs = new Map<string, Program>()
+  const programOf = async (workflowId: string, version: number): Promise<Program> => {
+    const key = `${workflowId} ${version}`
+    if (!programs.has(key)) programs.set(key, (await getProgram(tx, workflowId, version)).program)
+    return programs.get(key)!
+  }
+  const targets = new Map<string, number | AppError>()
+  const targetOf = async (workflowId: string): Promise<number | AppError> => {
+    if (!targets.has(workflowId))
+      targets.set(
+        workflowId,
+        await findVersion(tx, workflowId, wanted).catch((error: unknown) => {
+          if (error instanceof AppError) return error
+          throw error
+        }),
+      )
+    return targets.get(workflowId)!
+  }
+  const states = await readStates(tx, ids)
+  const refusals: { run_id: string; error: AppError }[] = []
+  for (const run of await readOpenRuns(tx, ids)) {
+    const version = await targetOf(run.workflow_id)
+    if (typeof version !== 'number') {
+      refusals.push({ run_id: run.id, error: version })
+      continue
+    }
+    const [before, after] = [
+      await programOf(run.workflow_id, run.workflow_version),
+      await programOf(run.workflow_id, version),
+    ]
+    const { obstacles } = planOf(run, [before, after], states.get(run.id)!, least)
+    if (obstacles.length > 0) refusals.push({ run_id: run.id, error: refusal(version, obstacles) })
+  }
+  return refusals
+}
+
+const readOpenRuns = (tx: Tenant, ids: string[]): Promise<OpenRun[]> =>
+  tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId })
+    .whereIn('id', ids)
+    .orderBy('id', 'desc')
+    .select('id', 'workflow_id', 'workflow_version', 'workflow_name', 'inputs', 'migrations')
+
+function planOf(
+  run: OpenRun,
+  [before, after]: [Program, Program],
+  state: MigratedRun,
+  least: number,
+): { obstacles: Obstacle[]; passed: string[]; inputs: Record<string, unknown> } {
+  const { obstacles, passed } = planMigration(before, after, state)
+  const { inputs, problems } = checkInputs(after.inputs, run.inputs)
+  const all = [...inputObstacles(problems), ...engineObstacles(after, least), ...obstacles]
+  return { obstacles: all, passed, inputs }
 }
 
 /**
@@ -103,35 +169,45 @@ export async function findVersion(tx: Tenant, workflowId: string, wanted: Wanted
 /** SQL: the loops around a node or a loop, from its path: `outer/inner`. */
 const LOOPS = (path: string) => `regexp_replace(${path}, ':[0-9]+', '', 'g')`
 
-/** What the migration depends on, of a locked run. */
-async function readRun(tx: Tenant, id: string): Promise<MigratedRun> {
-  const bindings = { organizationId: tx.organizationId, id }
-  const { rows: reached } = await tx.trx.raw<{ rows: (Omit<ReachedNode, 'loops'> & { loops: string })[] }>(
-    `select node_id, node_type, ${LOOPS('path')} as loops, bool_or(status in ('running', 'waiting')) as open,
+/** What the migrations of these runs depend on. */
+async function readStates(tx: Tenant, ids: string[]): Promise<Map<string, MigratedRun>> {
+  const bindings = { organizationId: tx.organizationId, ids }
+  const { rows: reached } = await tx.trx.raw<{
+    rows: (Omit<ReachedNode, 'loops'> & { run_id: string; loops: string })[]
+  }>(
+    `select run_id, node_id, node_type, ${LOOPS('path')} as loops, bool_or(status in ('running', 'waiting')) as open,
        bool_and(status = 'skipped') as skipped
-     from run_nodes where organization_id = :organizationId and run_id = :id
-     group by 1, 2, 3 order by min(segment), min(position), node_id`,
+     from run_nodes where organization_id = :organizationId and run_id = any(cast(:ids as uuid[]))
+     group by 1, 2, 3, 4 order by min(segment), min(position), node_id`,
     bindings,
   )
   const top = await tx
     .trx('run_nodes')
-    .where({ organization_id: tx.organizationId, run_id: id, path: '' })
-    .select<MigratedRun['top']>('node_id', 'status', 'handle', 'settled_segment')
+    .where({ organization_id: tx.organizationId, path: '' })
+    .whereIn('run_id', ids)
+    .select<(MigratedRun['top'][number] & { run_id: string })[]>(
+      'run_id',
+      'node_id',
+      'status',
+      'handle',
+      'settled_segment',
+    )
   // A loop that a retry resumes has no row in run_nodes before.
-  const { rows: loops } = await tx.trx.raw<{ rows: { loop: string }[] }>(
-    `select distinct ${LOOPS('l.loop')} as loop from run_loops l
-     where l.organization_id = :organizationId and l.run_id = :id and (l.open or not exists (
+  const { rows: loops } = await tx.trx.raw<{ rows: { run_id: string; loop: string }[] }>(
+    `select distinct l.run_id, ${LOOPS('l.loop')} as loop from run_loops l
+     where l.organization_id = :organizationId and l.run_id = any(cast(:ids as uuid[])) and (l.open or not exists (
        select from run_nodes n where n.organization_id = l.organization_id and n.run_id = l.run_id and n.path = l.path
          and n.node_id = l.node_id))
-     order by 1`,
+     order by 2`,
     bindings,
   )
   const split = (text: string) => (text === '' ? [] : text.split('/'))
-  return {
-    reached: reached.map((row) => ({ ...row, loops: split(row.loops) })),
-    top,
-    loops: loops.map(({ loop }) => split(loop)),
-  }
+  const states = new Map<string, MigratedRun>(ids.map((id) => [id, { reached: [], top: [], loops: [] }]))
+  for (const { run_id, ...row } of reached)
+    states.get(run_id)!.reached.push({ ...row, loops: split(row.loops) })
+  for (const { run_id, ...row } of top) states.get(run_id)!.top.push(row)
+  for (const { run_id, loop } of loops) states.get(run_id)!.loops.push(split(loop))
+  return states
 }
 
 const inputObstacles = (problems: ReturnType<typeof checkInputs>['problems']): Obstacle[] =>

@@ -1,6 +1,7 @@
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { defineQueue } from '../queue/queue.ts'
+import { ownPriority } from './priority.ts'
 
 /** Queries of the relay and the sweep on runs and node tests; `claims.ts` has the claims, `moves/` the status changes. */
 
@@ -183,12 +184,19 @@ export async function endComparison(system: System, at: Date): Promise<void> {
   await system('sweep_state').update({ compared_at: at })
 }
 
-/** Makes the next sweep check a run, even if it sleeps. */
+/**
+ * After a workflow that must be told something was not found: the next sweep checks its run, even if it sleeps. One that
+ * waits for a workflow since Temporal has lost it overtakes those that only sleep.
+ */
 export async function lookUpSoon(
   system: System,
   { organization_id, id }: { organization_id: string; id: string },
 ): Promise<void> {
-  await system('runs').where({ organization_id, id, status: 'running' }).update({ sleeps_until: null })
+  await system.raw(
+    `update runs r set sleeps_until = null, priority = ${ownPriority('r')}
+     where organization_id = ? and id = ? and (status = 'running' or status = 'queued' and priority <> ${ownPriority('r')})`,
+    [organization_id, id],
+  )
 }
 
 /** The running runs among `runs`. */

@@ -1,7 +1,7 @@
 import type { ScheduleSpec } from '../../workflows/language/definition.ts'
 import { notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { getPause, getTriggerSchedule, type SchedulePause } from '../workflows/schedules.ts'
+import { getOperatorPause, getPause, getTriggerSchedule, type SchedulePause } from '../workflows/schedules.ts'
 import { getWorkflow, type WorkflowProblem } from '../workflows/workflows.ts'
 import { type Fire, listFires, waitingFires } from './fires.ts'
 
@@ -12,6 +12,8 @@ export interface ScheduleView {
   state: 'active' | 'paused' | 'inactive'
   schedule: ScheduleSpec
   pause: SchedulePause | null
+  /** The note of an operator's pause in Temporal, which the API cannot end. */
+  operator_pause: string | null
   problem: WorkflowProblem | null
   waiting: number
   fires: Fire[]
@@ -30,6 +32,7 @@ export async function getSchedule(tx: Tenant, workflowId: string): Promise<Sched
   const pause = await getPause(tx, workflowId)
   const history = {
     problem: workflow.trigger_problem,
+    operator_pause: await getOperatorPause(tx, workflowId),
     waiting: await waitingFires(tx, workflowId),
     fires: await listFires(tx, workflowId, SHOWN_FIRES),
   }

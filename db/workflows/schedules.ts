@@ -72,15 +72,28 @@ export async function readSchedule(
 
 /**
  * Records that Temporal has this state. A row that has changed since stays in the queue; the row of a deleted schedule
- * is deleted, unless it holds a pause, which stays for the next schedule of the workflow.
+ * is deleted, unless it holds a pause, which stays for the next schedule of the workflow. Times that still wait without
+ * a row would do so for ever: they are skipped with it.
  */
 export async function markSynced(system: System, told: DesiredSchedule): Promise<void> {
   const { organization_id, workflow_id, revision, state } = told
-  const row = system('workflow_schedules').where({ organization_id, workflow_id, revision })
-  const keepsPause = `paused_at is not null and exists (select from workflows w where w.organization_id =
-    workflow_schedules.organization_id and w.id = workflow_schedules.workflow_id and w.deleted_at is null)`
-  const deleted = state === 'deleted' ? await row.clone().whereRaw(`not (${keepsPause})`).delete() : 0
-  if (deleted === 0) await row.update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
+  const { rows } = await system.raw<{ rows: { deleted: boolean }[] }>(
+    `with gone as (
+       delete from workflow_schedules s
+       where organization_id = :organization_id and workflow_id = :workflow_id and revision = :revision
+         and :state = 'deleted' and not (paused_at is not null and exists (select from workflows w
+           where w.organization_id = s.organization_id and w.id = s.workflow_id and w.deleted_at is null))
+       returning organization_id, workflow_id
+     ), skipped as (
+       update schedule_fires f set status = 'skipped', reason = 'inactive', decided_at = now() from gone
+       where f.organization_id = gone.organization_id and f.workflow_id = gone.workflow_id and f.status = 'waiting')
+     select exists (select from gone) as deleted`,
+    { organization_id, workflow_id, revision, state },
+  )
+  if (!rows[0]!.deleted)
+    await system('workflow_schedules')
+      .where({ organization_id, workflow_id, revision })
+      .update({ synced: revision, lease_until: null, checked_at: system.fn.now() })
 }
 
 /** Records on the workflow, for its author, that Temporal refused its schedule. It is not retried. */
@@ -111,14 +124,21 @@ export async function listUnchecked(
   return rows
 }
 
-/** Records that the sweep checked Schedules, and which of them the relay must repair. */
-export async function markChecked(
-  system: System,
-  checked: (ScheduleKey & { revision: number; equal: boolean })[],
-): Promise<void> {
+/** What a check of a Schedule has found; without `seen`, Temporal did not answer. */
+interface Checked {
+  revision: number
+  equal: boolean
+  seen: boolean
+  operator_pause: string | null
+}
+
+/** Records that the sweep checked Schedules, which of them the relay must repair, and which an operator has paused. */
+export async function markChecked(system: System, checked: (ScheduleKey & Checked)[]): Promise<void> {
   await system.raw(
-    `update workflow_schedules s set checked_at = now(), synced = case when c.equal then s.synced end
-     from jsonb_to_recordset(?) as c(organization_id uuid, workflow_id uuid, revision integer, equal boolean)
+    `update workflow_schedules s set checked_at = now(), synced = case when c.equal then s.synced end,
+       operator_pause = case when c.seen then c.operator_pause else s.operator_pause end
+     from jsonb_to_recordset(?) as c(organization_id uuid, workflow_id uuid, revision integer, equal boolean,
+       seen boolean, operator_pause text)
      where s.organization_id = c.organization_id and s.workflow_id = c.workflow_id and s.revision = c.revision`,
     [JSON.stringify(checked)],
   )
@@ -140,10 +160,9 @@ export async function lockSchedule(
   return { schedule: trigger?.schedule ?? null, paused: row.paused_at !== null }
 }
 
-/** Whether another transaction decides times of the schedule now. If not, this one has locked it. */
-export async function isScheduleLocked(tx: Tenant, workflowId: string): Promise<boolean> {
-  const free = await rowOf(tx, workflowId).forNoKeyUpdate().skipLocked().first('workflow_id')
-  return !free && (await rowOf(tx, workflowId).first('workflow_id')) !== undefined
+/** Ends the lease of a worker that started waiting times of the schedule; see `waitingSchedules`. */
+export async function endWaitingLease(tx: Tenant, workflowId: string): Promise<void> {
+  await rowOf(tx, workflowId).update({ waiting_lease_until: tx.trx.fn.now() })
 }
 
 /** The schedule of the active version, if it has one. */
@@ -170,6 +189,14 @@ export async function getPause(tx: Tenant, workflowId: string): Promise<Schedule
     { paused_at: Date | null; paused_by: Actor; pause_reason: string | null } | undefined
   >('paused_at', 'paused_by', 'pause_reason')
   return row?.paused_at ? { reason: row.pause_reason, by: row.paused_by, at: row.paused_at } : null
+}
+
+/** The note of an operator's pause in Temporal, which the sweep has found; null: there is none. */
+export async function getOperatorPause(tx: Tenant, workflowId: string): Promise<string | null> {
+  const row = await rowOf(tx, workflowId).first<{ operator_pause: string | null } | undefined>(
+    'operator_pause',
+  )
+  return row?.operator_pause ?? null
 }
 
 /**

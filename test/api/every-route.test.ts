@@ -29,6 +29,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   // Lists show the kinds that the key can read. The other operations use contacts, as do the examples and rows of this
   // test.
   [/^\/(?:imports|exports)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
+  [/^\/files\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/exports\//, () => ['contacts:read']],
   [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
@@ -68,6 +69,7 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'batch_id', 'run_batches'],
   [/./, 'import_id', 'imports'],
   [/./, 'export_id', 'exports'],
+  [/./, 'file_id', 'files'],
   [/\/incoming\//, 'webhook_id', 'incoming_webhooks'],
   [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
   [/./, 'log_id', 'incoming_logs'],
@@ -93,7 +95,7 @@ const NAMES: Record<string, string> = {
 }
 
 /** Required query strings by operation. */
-const QUERIES: Record<string, string> = { listIterations: '?loop=each' }
+const QUERIES: Record<string, string> = { listIterations: '?loop=each', uploadFile: '?name=x.csv' }
 
 /**
  * Statements that are independent of the request, some of them occasional: the look-up of the key or its confirmation,
@@ -146,6 +148,7 @@ describe('every route', function () {
     ids.import_id = (await create('/v1/imports')).body.id
     ids.export_id = (await create('/v1/exports')).body.id
 
+    ids.file_id = await newFile()
     let walked = 0
     for (const route of routes) {
       const { method } = route
@@ -157,7 +160,8 @@ describe('every route', function () {
         const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope]), needed]
         const walk = async (held: Scope[]) => {
           const what = `${method} ${path} with ${held.join(' ') || 'no scope'}`
-          const answer = await suite.api.request(method, `/v1${path}`, {
+          const target = isOfFile(method, path) ? `/files/${await newFile()}` : path
+          const answer = await suite.api.request(method, `/v1${target}`, {
             ...sent,
             key: (await keyWith(held)).key,
           })
@@ -183,6 +187,7 @@ describe('every route', function () {
     const create = (path: string) => suite.api.request('POST', path, { body: { entity: 'contacts' } })
     ids.import_id = (await create('/v1/imports')).body.id
     ids.export_id = (await create('/v1/exports')).body.id
+    ids.file_id = await newFile()
     const sessions = await Promise.all(MEMBER_ROLES.map((role) => sessionHeaders(suite.db, suite.api, role)))
     const others = await sessionHeaders(suite.db, suite.api, 'owner')
     let walked = 0
@@ -192,8 +197,9 @@ describe('every route', function () {
       const isOfRecords = typeof route.scope === 'object' && 'ofRecords' in route.scope
       for (const path of pathsOf(route, ids)) {
         const needed = promisedFor(method, path)
+        const target = isOfFile(method, path) ? `/files/${await newFile()}` : path
         const send = (headers: Record<string, string>, key: string | null = null) =>
-          suite.api.request(method, `/app/v1${path}`, {
+          suite.api.request(method, `/app/v1${target}`, {
             ...(isOfRecords ? bodyOf(route, { headers }) : {}),
             key,
             headers,
@@ -299,6 +305,21 @@ describe('every route', function () {
     assert.ok(compared > 230, String(compared))
     assert.ok(read > 4 * compared, String(read))
   })
+
+  /** The scope of a file depends on its record, so both must exist. */
+  async function newFile(): Promise<string> {
+    const { body } = await suite.api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada' } })
+    const file = await suite.api.request('POST', `/v1/objects/contacts/${body.id}/files?name=x.txt`, {
+      body: 'x',
+      headers: { 'Content-Type': 'text/plain' },
+    })
+    return file.body.id
+  }
+
+  /** Whether an allowed request deletes the file, which the next one needs. */
+  function isOfFile(method: string, path: string): boolean {
+    return method === 'DELETE' && path.startsWith('/files/')
+  }
 
   /** Paths for every kind of record and every pair of kinds; one value for each other parameter. */
   function pathsOf({ path }: Route, ids: Record<string, string>): string[] {

@@ -3,7 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, filesOf, type TestDatabase } from '../support/database.ts'
+import { startS3 } from '../support/s3.ts'
 
 describe('the API process', function () {
   // Four starts, each of several seconds on a loaded machine.
@@ -23,7 +24,7 @@ describe('the API process', function () {
   const secrets = { SECRETS_KEY: Buffer.alloc(32).toString('base64') }
   const start = (env: Record<string, string>): ChildProcess =>
     spawn(process.execPath, ['worker/run.mjs', 'api/main.ts'], {
-      env: { ...process.env, DATABASE_URL: db.url, PORT: '0', ...secrets, ...env },
+      env: { ...process.env, DATABASE_URL: db.url, PORT: '0', DATA_DIR: filesOf(db), ...secrets, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   async function refusal(env: Record<string, string>): Promise<string> {
@@ -48,7 +49,15 @@ describe('the API process', function () {
 
   it('reports the invalid setting in one line, without the password', async () => {
     const port = String((taken.address() as AddressInfo).port)
+    const s3 = await startS3()
     const wrong = {
+      FILES_DIR: { FILES_DIR: '/dev/null' },
+      FILES_S3_BUCKET: {
+        FILES_S3_BUCKET: 'agx',
+        FILES_S3_ENDPOINT: s3.url,
+        AWS_ACCESS_KEY_ID: 'S3RVER',
+        AWS_SECRET_ACCESS_KEY: 'hunter2',
+      },
       PORT: { PORT: port },
       DATABASE_URL: { DATABASE_URL: 'postgres://ann:hunter2@127.0.0.1:1/none' },
       SECRETS_KEY: { SECRETS_KEY: 'short' },
@@ -58,5 +67,6 @@ describe('the API process', function () {
       assert.match(text, new RegExp(`^agx api: ${name} .+\\n$`))
       assert.doesNotMatch(text, /hunter2/)
     }
+    await s3.stop()
   })
 })

@@ -16,8 +16,11 @@ import { createLogger } from '../../db/process/log.ts'
 import { LogOutput } from '../../db/process/log-output.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
 import { allKeys } from '../../db/process/seal.ts'
+import { diskStorage } from '../../db/process/storage/disk.ts'
+import type { FileStorage } from '../../db/process/storage/storage.ts'
+import { FileStore } from '../../db/stored-files/store.ts'
 import type { Answer } from './answer.ts'
-import { createOrganization, type TestDatabase, testActor } from './database.ts'
+import { createOrganization, filesOf, type TestDatabase, testActor } from './database.ts'
 import { assertDeclared } from './declared.ts'
 import { noteSecretsOf } from './made-secrets.ts'
 import { plantedKey, searchedLog } from './planted.ts'
@@ -55,11 +58,15 @@ export async function createKey(
   )
 }
 
-/** `env` replaces environment variables of the API; `log` is where its log goes, by default a search for secrets. */
+/**
+ * `env` replaces environment variables of the API; `log` is where its log goes, by default a search for secrets;
+ * `storage` keeps its files, by default in a folder; null: none.
+ */
 export async function startApi(
   db: TestDatabase,
   env: Record<string, string> = {},
   log?: DestinationStream,
+  storage: FileStorage | null = diskStorage(filesOf(db)),
 ): Promise<TestApi> {
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
@@ -69,11 +76,13 @@ export async function startApi(
   const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
   const compute = new Compute()
   const stopping = new AbortController()
+  const logger = createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api'))
   const app = createApp({
     config,
     db,
-    log: createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api')),
+    log: logger,
     secretsKey,
+    files: new FileStore({ storage: storage ?? undefined, keys: secretsKey, log: logger }),
     runEnds,
     knownWorkflows: new KnownWorkflows(),
     compute,

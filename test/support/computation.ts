@@ -121,6 +121,8 @@ export const FREE = {
     'listImports',
     'createImport',
     'listExports',
+    'listFiles',
+    'uploadFile',
     'listCustomFields',
     'createCustomField',
     'updateCustomField',

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pg from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { migrate } from '../../db/migrations/migrate.ts'
@@ -31,9 +33,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       await connected(urlOf(name), searchTables)
       await db.close()
       await admin((client) => client.query(`drop database if exists ${name} with (force)`))
+      rmSync(filesOf(db), { recursive: true, force: true })
     },
   }
 }
+
+/** The folder of the contents of files, which an API and a worker on the database share. */
+export const filesOf = ({ url }: Pick<Database, 'url'>): string =>
+  join(tmpdir(), `agx-files-${new URL(url).pathname.slice(1)}`)
 
 export const testActor: Actor = { type: 'system', id: null }
 

@@ -6,7 +6,7 @@ import type { RecordInput } from '../../db/model/records/schemas.ts'
 import { createDefinition } from '../../db/records/custom-fields/definitions.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
-import { createScheduledRun } from '../../db/runs/scheduled.ts'
+import { createScheduledRuns } from '../../db/runs/scheduled.ts'
 import type { Template } from '../../workflows/templates/index.ts'
 import { createKey, type TestApi } from './api.ts'
 import { createOrganization, type TestDatabase } from './database.ts'
@@ -89,10 +89,11 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
       return completed(run_id)
     },
     scheduled: async () => {
-      const runId = await records.tenant((tx) =>
-        createScheduledRun(tx, workflow_id, new Date().toISOString()),
+      const scheduled_at = new Date().toISOString()
+      const runs = await records.tenant((tx) =>
+        createScheduledRuns(tx, workflow_id, [{ scheduled_at, source: 'schedule' }]),
       )
-      return completed(runId!)
+      return completed(runs.get(scheduled_at)!)
     },
     webhook: async (record: object) => {
       const runId = await records.tenant((tx) =>

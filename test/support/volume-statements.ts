@@ -22,7 +22,7 @@ import { approvalMails } from '../../db/runs/approval-mails.ts'
 import { runBatches } from '../../db/runs/batches.ts'
 import { claimRuns, repairClaims } from '../../db/runs/claims.ts'
 import { runCommands } from '../../db/runs/commands.ts'
-import { claimWaiting, listFires } from '../../db/runs/fires.ts'
+import { listFires, waitingSchedules } from '../../db/runs/fires.ts'
 import { listLate } from '../../db/runs/late.ts'
 import { listSurplus } from '../../db/runs/on-limit.ts'
 import { cancels, listIdleRuns, markRunsChecked } from '../../db/runs/queue.ts'
@@ -58,7 +58,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: batches': ({ system }) => runBatches.claim(system, 4),
     'claim: commands': ({ system }) => runCommands.claim(system, 100),
     'claim: surplus runs': ({ system }) => listSurplus(system),
-    'claim: waiting fires': ({ system }) => claimWaiting(system, 100),
+    'claim: waiting fires': ({ system }) => waitingSchedules.claim(system, 100),
     'claim: late runs': ({ system }) => listLate(system, 100),
     'claim: replays': ({ system }) => outgoingReplays.claim(system, 4),
     'claim: incoming replays': ({ system }) => incomingReplays.claim(system, 4),

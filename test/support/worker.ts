@@ -14,8 +14,11 @@ import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
+import { diskStorage } from '../../db/process/storage/disk.ts'
+import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { unsubscribeLink } from '../../db/process/unsubscribe-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import { FileStore } from '../../db/stored-files/store.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { dataConverterOf } from '../../worker/data-converter.ts'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
@@ -25,10 +28,9 @@ import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createPoolWorker, createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
-import { STATE_ATTRIBUTE } from '../../workflows/bundle/protocol.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
-import { testActor } from './database.ts'
+import { filesOf, testActor } from './database.ts'
 import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { searchedLog } from './planted.ts'
 
@@ -74,6 +76,8 @@ export async function startWorker(
     log?: Logger
     namespace?: string
     payloadKeys?: PayloadKeys
+    /** Default: the folder of the API. */
+    storage?: FileStorage
     /** The address of Temporal; that of the suite by default. */
     address?: string
   } = {},
@@ -93,6 +97,8 @@ export async function startWorker(
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
   const lightWork = new LightWork()
+  const storage = effects.storage ?? diskStorage(filesOf(db))
+  const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
   await attributes.check(client.workflowService, namespace)
   const activities = createActivities({
@@ -110,15 +116,17 @@ export async function startWorker(
       mailMinute: effects.mailMinute,
       unsubscribeLink: (organization_id, address) =>
         unsubscribeLink(secretsKey, PUBLIC_URL, { organization_id, address }),
+      files,
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
-    showsState: () => attributes.has(STATE_ATTRIBUTE),
+    hasAttribute: (name: string) => attributes.has(name),
   })
   const relayId = randomUUID()
   const receivers = createHttp({ allow: ['127.0.0.0/8'] })
   const workers = await createWorkers({
     capacity,
+    databasePool: 10,
     deliveries: createDeliver({ db, http: receivers, secretsKey, relayId }),
     files: createFiles({ db, log }),
     connection,
@@ -149,6 +157,7 @@ export async function startWorker(
       publicUrl: PUBLIC_URL,
       approvalLink: linkOf,
       secretsKey,
+      storage,
     }),
   })
   await relay.start()
@@ -254,7 +263,8 @@ export async function startPoolWorker(
 ): Promise<Pick<TestWorker, 'stop'>> {
   const connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
   const code = new CodeRunner()
-  const effects = createEffects({ db, http, code })
+  const files = new FileStore({ storage: diskStorage(filesOf(db)), keys: secretsKey, log: testLog })
+  const effects = createEffects({ db, http, code, files })
   const lightWork = new LightWork()
   const namespace = 'default'
   const worker = await createPoolWorker({

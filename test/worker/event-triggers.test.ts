@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { insertEvents } from '../../db/events/outbox.ts'
 import { createSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'
 import { updateRecord } from '../../db/records/update.ts'
@@ -6,7 +7,9 @@ import { activate, createWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import type { Definition, Trigger } from '../../workflows/language/definition.ts'
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
-import { testActor } from '../support/database.ts'
+import { createOrganization, testActor } from '../support/database.ts'
+import { completeDefinition } from '../support/definition.ts'
+import { until } from '../support/schedules.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { untilRun } from '../support/worker.ts'
 
@@ -119,5 +122,70 @@ describe('runs that events start', function () {
       [start.id, ...runs.slice(0, -1).map((run) => run.id)],
     )
     assert.equal((await untilRun(suite.db, runs.at(-1).id)).error?.code, 'chain_too_long')
+  })
+})
+
+describe('a storm of events', function () {
+  /** Set `EVENTS=10000 npx mocha …` for a longer storm. */
+  const EVENTS = Number(process.env.EVENTS ?? 200)
+  /** Runs that relay and worker have in progress at once. */
+  const MOST_BEFORE = 64
+  this.timeout(60_000 + EVENTS * 200)
+  const suite = withWorker()
+
+  it('starts each run once, with its effect once, and delays another organization by few of them', async () => {
+    const other = await createOrganization(suite.db)
+    const count = { operation: 'increment', key: 'events' }
+    const listens = (organizationId: string) =>
+      suite.db.tenant(organizationId, testActor, async (tx) => {
+        const definition = completeDefinition({
+          trigger: { type: 'event', events: ['invoice.paid'] },
+          nodes: [{ id: 'count', type: 'key_value', config: count }],
+        })
+        const program = compile(definition)
+        const content = { name: 'Count', description: null, spec: null, definition, program }
+        const { id } = await createWorkflow(tx, content)
+        await activate(tx, id)
+      })
+    const raise = (organizationId: string, events: number) =>
+      suite.db.tenant(organizationId, testActor, (tx) =>
+        insertEvents(
+          tx,
+          Array.from({ length: events }, (_, n) => ({ name: 'invoice.paid', data: { n } })),
+        ),
+      )
+    const runsOf = (organization_id: string) => suite.db.system('runs').where({ organization_id })
+    for (const organizationId of [suite.organizationId, other]) await listens(organizationId)
+    await raise(suite.organizationId, EVENTS)
+    await until('the storm to start', async () =>
+      runsOf(suite.organizationId).where({ status: 'completed' }).first('id'),
+    )
+    await raise(other, 1)
+    const run = await until('the run of the other organization', async () =>
+      runsOf(other)
+        .whereNotNull('ended_at')
+        .first<{ created_at: Date; ended_at: Date } | undefined>('created_at', 'ended_at'),
+    )
+    const overtaking = await runsOf(suite.organizationId)
+      .where('started_at', '>', run.created_at)
+      .where('ended_at', '<', run.ended_at)
+    assert.ok(overtaking.length <= MOST_BEFORE, `${overtaking.length} runs of the storm were before it`)
+
+    let ended = 0
+    while (ended < EVENTS) {
+      const before = ended
+      ended = await until('the next run', async () => {
+        const runs = await runsOf(suite.organizationId).whereNotNull('ended_at').select('id')
+        return runs.length > before && runs.length
+      })
+    }
+    const runs = await runsOf(suite.organizationId).orderBy('id')
+    assert.equal(new Set(runs.map(({ trigger_key }) => trigger_key)).size, EVENTS)
+    assert.deepEqual(new Set(runs.map(({ status }) => status)), new Set(['completed']))
+    const [value] = await suite.db
+      .system('key_values')
+      .where({ organization_id: suite.organizationId })
+      .pluck('value')
+    assert.deepEqual([runs.length, value], [EVENTS, EVENTS])
   })
 })

@@ -31,6 +31,70 @@ describe('imports', function () {
   const contacts = async (query: string) =>
     (await api.request('GET', `/v1/objects/contacts?sort=email&order=asc&${query}`)).body.data
 
+  it('keep the currency of an amount, and read a column by all of its values', async () => {
+    const file = [
+      'name;amount;expected_close_date;custom_fields.score;custom_fields.weight',
+      'Fmt A;£8,000.00;10/31/2024;1.200;1.200',
+      "Fmt B;CHF 8'000;10/11/2024;8.000;8.000",
+      'Fmt C;EUR 8.000;;7;3,5',
+      'Fmt D;$1,250.00;;7;',
+      'Fmt E;1,500;;;',
+    ].join('\n')
+    const { body } = await imports.prepare({ entity: 'deals' }, file)
+    const formats = Object.fromEntries(
+      body.file.columns.map(({ name, format }: { name: string; format: object }) => [name, format]),
+    )
+    const nothing = { decimal: null, date: null, open: [] }
+    assert.deepEqual(formats.amount, { decimal: '.', date: null, open: [] })
+    assert.deepEqual(formats.expected_close_date, { decimal: null, date: 'mdy', open: [] })
+    assert.deepEqual(formats['custom_fields.score'], { ...nothing, open: ['decimal'] })
+    assert.deepEqual(formats['custom_fields.weight'], { ...nothing, decimal: ',' })
+    const wrong = await imports.start(body.id, { formats: { nope: { decimal: ',' } } })
+    assert.deepEqual(
+      [wrong.status, wrong.body.error.details?.length ?? 1],
+      [422, 1],
+      JSON.stringify(wrong.body),
+    )
+
+    for (const name of ['score', 'weight']) {
+      const definition = { name, label: name, type: 'number' }
+      const made = await api.request('POST', '/v1/custom-fields/deals', { body: definition })
+      assert.equal(made.status, 201)
+    }
+    const started = await imports.start(body.id, { formats: { 'custom_fields.score': { decimal: ',' } } })
+    assert.equal(started.status, 200, JSON.stringify(started.body))
+    const done = await imports.ended(body.id)
+    const { data } = (await api.request('GET', '/v1/objects/deals?name[contains]=Fmt&sort=name&order=asc'))
+      .body
+    assert.deepEqual(
+      data.map((deal: Record<string, unknown>) => [deal.amount, deal.currency, deal.expected_close_date]),
+      [
+        ['8000.00', 'GBP', '2024-10-31'],
+        ['8000.00', 'CHF', '2024-10-11'],
+        ['1250.00', 'USD', null],
+        ['1500.00', 'USD', null],
+      ],
+      JSON.stringify(done),
+    )
+    assert.deepEqual(data[0].custom_fields, { score: 1200, weight: 1200 })
+    // The points of the others are decimal points, and no amount has three decimals.
+    assert.match(await imports.errors(done.id), /line 4: amount: 8\.000 does not fit the other values/)
+  })
+
+  it('refuse an amount whose currency is another one than that of its column, or open', async () => {
+    const file = 'name,amount,currency\nCur A,£5.00,GBP\nCur B,£5.00,USD\nCur C,5 kr,\n'
+    const done = await imports.run({ entity: 'deals' }, file)
+    assert.deepEqual([done.progress.created, done.progress.failed], [1, 2])
+    const errors = await imports.errors(done.id)
+    assert.match(errors, /amount: is in GBP, but currency says USD/)
+    assert.match(errors, /kr may be SEK, NOK, DKK or another currency: start with ""?currencies/)
+    const rest = await imports.run(
+      { entity: 'deals', currencies: { kr: 'SEK' } },
+      'name,amount\nCur C,5 kr\n',
+    )
+    assert.deepEqual([rest.progress.created, rest.progress.failed], [1, 0])
+  })
+
   it('create a record per valid row and report invalid rows, which can be corrected', async () => {
     const file = [
       'First Name;E-Mail;Phone Number;Do not contact;=Shoe size',
@@ -99,23 +163,25 @@ describe('imports', function () {
 
   it('never read a thousands separator as a decimal point', async () => {
     await api.request('POST', '/v1/custom-fields/deals', { body: { name: 'weight', type: 'number' } })
-    const done = await imports.run(
-      { entity: 'deals' },
-      'name;amount;weight\ne1;1.250;\ne2;1.250,50;2,5\ne3;;8.541\ne4;1.250.000;\n',
-    )
-    assert.equal(
-      await imports.errors(done.id),
-      'name;amount;weight;error\r\n' +
-        'e1;1.250;;line 2: amount: 1.250 is ambiguous: write 1250 or 1,25\r\n' +
-        'e3;;8.541;line 4: weight: 8.541 is ambiguous: write 8541 or 8,5410\r\n',
-    )
-    const { body } = await api.request('GET', '/v1/objects/deals?name[in]=e2,e4&sort=name&order=asc')
+    const file = 'name;amount;weight\ne1;1.250;\ne2;1.250,50;2,5\ne3;;8.541\ne4;1.250.000;\n'
+    const done = await imports.run({ entity: 'deals' }, file)
+    assert.equal(done.progress.failed, 0)
+    const { body } = await api.request('GET', '/v1/objects/deals?name[in]=e1,e2,e3,e4&sort=name&order=asc')
     assert.deepEqual(
       body.data.map(({ amount, custom_fields }: Record<string, unknown>) => [amount, custom_fields]),
       [
+        ['1250.00', {}],
         ['1250.50', { weight: 2.5 }],
+        [null, { weight: 8541 }],
         ['1250000.00', {}],
       ],
+    )
+    const open = await imports.run({ entity: 'deals' }, 'name;amount;weight\ne5;1.250;\ne6;;8.541\n')
+    assert.equal(
+      await imports.errors(open.id),
+      'name;amount;weight;error\r\n' +
+        'e5;1.250;;line 2: amount: 1.250 is ambiguous: write 1250 or 1,25\r\n' +
+        'e6;;8.541;line 3: weight: 8.541 is ambiguous: write 8541 or 8,5410\r\n',
     )
     await api.request('DELETE', '/v1/custom-fields/deals/weight?delete_values=true')
   })

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countLateRuns } from '../../db/queue/depth.ts'
 import { listLate, raiseLate } from '../../db/runs/late.ts'
+import { CHAIN_START, createRuns } from '../../db/runs/runs.ts'
 import { listRuns } from '../../db/runs/views.ts'
+import { lateRunsQueue } from '../../worker/queues/late-runs.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { until } from '../support/schedules.ts'
+import { recordStatements } from '../support/statements.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { queueRun, startWorker, untilRun } from '../support/worker.ts'
+import { queueRun, startWorker, testLog, untilRun } from '../support/worker.ts'
 
 const sleeping = (time: string, settings: Definition['settings'] = {}) => ({
   nodes: [{ id: 'sleep', type: 'delay', config: { for: time } }],
@@ -91,5 +94,45 @@ describe('a run that became late while no worker lived', function () {
     } finally {
       await worker.stop()
     }
+  })
+})
+
+describe('many late runs of one organization', function () {
+  this.timeout(60_000)
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db.drop())
+
+  it('delay those of another by one page, and a page raises its events with one statement', async () => {
+    const [large, small] = [await createOrganization(db), await createOrganization(db)]
+    const lateRuns = async (organizationId: string, count: number) => {
+      const id = await queueRun(db, organizationId, sleeping('1d', { expected_within: '1h' }))
+      const { workflow_id, workflow_version, workflow_name } = await db.system('runs').where({ id }).first()
+      const workflow = { id: workflow_id, version: workflow_version, name: workflow_name }
+      const run = { workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START } as const
+      await db.tenant(organizationId, testActor, (tx) => createRuns(tx, Array(count - 1).fill(run)))
+      const expected_by = new Date(Date.now() - (organizationId === large ? 3_600_000 : 1_000))
+      await db.system('runs').where({ workflow_id }).update({ expected_by })
+    }
+    await lateRuns(large, 600)
+    await lateRuns(small, 10)
+    const queue = lateRunsQueue({ db, log: testLog })
+    const statements = recordStatements()
+    try {
+      await queue.claim(db.system, 32)
+      const inserts = statements.take().filter((statement) => /insert into events/.test(statement))
+      assert.equal(inserts.length, 2, 'one for each organization')
+    } finally {
+      statements.stop()
+    }
+    const raised = async (organization_id: string) =>
+      (await db.system('events').where({ organization_id, name: 'workflow.late' })).length
+    assert.equal(await raised(small), 10)
+    const first = await raised(large)
+    assert.ok(first > 0 && first < 600, `${first} in the first page`)
+    for (let page = 0; page < 6; page++) await queue.claim(db.system, 32)
+    assert.deepEqual([await raised(large), await raised(small)], [600, 10])
   })
 })

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
 import { AppError } from '../../db/model/errors.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
-import { createBatch, getBatch } from '../../db/runs/batches.ts'
+import { createBatch, getBatch, previewBatch } from '../../db/runs/batches.ts'
 import { migrateRun, type WantedVersion } from '../../db/runs/migrate.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { getRun } from '../../db/runs/views.ts'
 import { getWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
+import { searchAttributes } from '../../worker/search-attributes.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import type { SegmentInput } from '../../workflows/bundle/protocol.ts'
 import type { Obstacle } from '../../workflows/interpret/migrate.ts'
@@ -504,6 +505,27 @@ describe('runs that are migrated', function () {
     assert.equal((await memo())?.run_id, id)
   })
 
+  it('are found as late in Temporal by the expectation of the new version', async () => {
+    const within = (expected_within?: string) => ({
+      nodes: [approve],
+      settings: expected_within === undefined ? {} : { expected_within },
+    })
+    const expectedBy = async (id: string) => {
+      const { typedSearchAttributes } = await worker.client.workflow.getHandle(`run:${id}`).describe()
+      return typedSearchAttributes.get(searchAttributes.expectedBy)?.getTime()
+    }
+    const [longer, none] = [await start(within('1h'), within('2h')), await start(within('1h'), within())]
+    for (const id of [longer, none]) {
+      await reached(id, 'ask', 'waiting')
+      const created: Date = (await row(id)).created_at
+      assert.equal(await expectedBy(id), created.getTime() + 3_600_000)
+      await migrate(id)
+    }
+    const { created_at } = await row(longer)
+    await until(async () => (await expectedBy(longer)) === created_at.getTime() + 7_200_000)
+    await until(async () => (await expectedBy(none)) === undefined)
+  })
+
   it('are retried with the version that they had last', async () => {
     const id = await start(
       { nodes: [approve, set('old')], edges: [edge('ask', 'old', 'approved')] },
@@ -556,17 +578,29 @@ describe('runs that are migrated', function () {
       edges: [edge('if', 'ask', 'true'), edge('ask', 'new', 'approved')],
       inputs: { n: { type: 'number' } },
     })
-    const batchId = await tenant((tx) =>
-      createBatch(tx, {
-        action: 'migrate',
-        filter: { workflow_id, workflow_version: 1, status: ['running'] },
-        options: { version: 2 },
-      }),
-    )
+    const [moved, later] = [await queue(workflow_id, { n: 1 }), await queue(workflow_id, { n: 1 })]
+    await Promise.all([asleep(moved), asleep(later)])
+    await migrate(moved)
+    const request = {
+      action: 'migrate',
+      filter: { workflow_id, status: ['running'] },
+      options: { version: 2 },
+    } as const
+    const preview = await tenant((tx) => previewBatch(tx, request))
+    // Newest first; the run that has the version already is not among them.
+    assert.deepEqual([preview.count, preview.run_ids], [3, [later, waits, asks]])
+    const { checked, refused, refusals: expected } = preview.migration!
+    assert.deepEqual([checked, refused, expected.map(({ run_id }) => run_id)], [3, 1, [waits]])
+    assert.match(expected[0]!.error.message, /gone: the run waits for it/)
+    const batchId = await tenant(async (tx) => {
+      const id = await createBatch(tx, request)
+      await migrateRun(tx, later, 2)
+      return id
+    })
     const batch = () => tenant((tx) => getBatch(tx, batchId))
     await until(async () => (await batch()).ended_at !== null)
     const { total, done, refusals } = await batch()
-    assert.deepEqual([total, done, refusals.length], [2, 1, 1])
+    assert.deepEqual([total, done, refusals.length], [3, 2, 1])
     const [{ run_id, error }] = refusals as [(typeof refusals)[number]]
     assert.deepEqual([run_id, error.code], [waits, 'conflict'])
     assert.match(error.message, /gone: the run waits for it/)

@@ -7,7 +7,7 @@ import { Sweep } from '../../worker/sweep.ts'
 import { testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, edge } from '../support/nodes.ts'
-import { withWorker } from '../support/with-worker.ts'
+import { type WorkerSuite, withWorker } from '../support/with-worker.ts'
 import { queueRun, startPoolWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 describe('worker pools', function () {
@@ -20,16 +20,7 @@ describe('worker pools', function () {
       return httpResponse({ body: { from } })
     }) as never
   const suite = withWorker({ http: answer('outside') })
-  const started: Pick<TestWorker, 'stop'>[] = []
-  afterEach(async () => {
-    await Promise.all(started.splice(0).map((worker) => worker.stop()))
-  })
-  const allow = (...pools: string[]) => setPools(suite.db.system, suite.organizationId, pools)
-  const startPool = async (pool: string) => {
-    started.push(await startPoolWorker(suite.db, suite.worker.taskQueue, { pool, http: answer(pool) }))
-  }
-  const outputs = (...ids: string[]) =>
-    Object.fromEntries(ids.map((id) => [id, `{{ nodes.${id}.output.body.from }}`]))
+  const { started, allow, startPool, outputs } = poolsOf(suite, answer)
   const sweep = () => {
     const { client, taskQueue } = suite.worker
     return new Sweep({ db: suite.db, client, taskQueue, log: testLog }).once('0 seconds')
@@ -136,3 +127,49 @@ describe('worker pools', function () {
     assert.equal((await untilRun(suite.db, id)).status, 'completed')
   })
 })
+
+describe('a pool that an organization is given after a call was queued', function () {
+  this.timeout(60_000)
+  let grant = async () => {}
+  const from = (place: string) => (async () => httpResponse({ body: { from: place } })) as never
+  const suite = withWorker({
+    http: from('outside'),
+    // Between the segment that queues the call and its attempt.
+    advance: (advance) => async (input) => {
+      const answer = await advance(input)
+      await grant()
+      return answer
+    },
+  })
+  const { allow, startPool, outputs } = poolsOf(suite, from)
+
+  it('makes the call: the node does not fail, and no worker without the pool calls', async () => {
+    grant = async () => void (await allow('dmz'))
+    await startPool('dmz')
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [call('a', { pool: 'dmz', retry: { max_attempts: 1 } })],
+      outputs: outputs('a'),
+    })
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.outputs, run.error], ['completed', { a: 'dmz' }, null])
+    const { attempt } = await suite.db.system('run_nodes').where({ run_id: id }).first('attempt')
+    assert.equal(attempt, 1)
+  })
+})
+
+/** The pools of a suite's organization, and their workers, which end after each test. */
+function poolsOf(suite: WorkerSuite, answer: (from: string) => never) {
+  const started: Pick<TestWorker, 'stop'>[] = []
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((worker) => worker.stop()))
+  })
+  return {
+    started,
+    allow: (...pools: string[]) => setPools(suite.db.system, suite.organizationId, pools),
+    startPool: async (pool: string) => {
+      started.push(await startPoolWorker(suite.db, suite.worker.taskQueue, { pool, http: answer(pool) }))
+    },
+    outputs: (...ids: string[]) =>
+      Object.fromEntries(ids.map((id) => [id, `{{ nodes.${id}.output.body.from }}`])),
+  }
+}

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { createActivities } from '../../activities/index.ts'
 import { createCollection } from '../../db/knowledge/collections.ts'
-import { cancelRun } from '../../db/runs/moves/ends.ts'
+import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -216,6 +217,29 @@ describe('runs that an operator resets in the Temporal UI', () => {
       call: 'completed',
       after: 'completed',
     })
+  })
+
+  it('run again from where they were resumed, also if they are reset twice', async () => {
+    const id = await queueRun(db, organizationId, {
+      nodes: [set('first'), delay('pause', '1h'), set('after')],
+      edges: [edge('first', 'pause'), edge('pause', 'after')],
+    })
+    await until(async () => (await nodes(id)).pause === 'waiting')
+    await db.tenant(organizationId, testActor, (tx) => pauseRun(tx, id))
+    await untilRun(db, id, ['paused'])
+    await db.tenant(organizationId, testActor, (tx) => unpauseRun(tx, id))
+    await untilRun(db, id, ['running'])
+    const { temporal_run_id: resumed } = await run(id)
+    await until(async () => (await run(id)).temporal_run_id !== null)
+    for (const base of [resumed, undefined]) {
+      await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id))
+      assert.equal((await run(id)).status, 'terminated')
+      const closed = worker.client.workflow.getHandle(`run:${id}`)
+      await until(async () => (await closed.describe()).status.name === 'TERMINATED')
+      const newest = await reset(id, 0, base)
+      await until(async () => (await run(id)).temporal_run_id === newest)
+      assert.deepEqual([(await run(id)).status, (await nodes(id)).pause], ['running', 'waiting'])
+    }
   })
 
   it('ignore a late segment of the previous Temporal run', async () => {

@@ -29,6 +29,10 @@ describe('the schedule of a workflow in the API', function () {
     })
     return suite.worker.client.schedule.getHandle(`schedule:${id}`).describe()
   }
+  const sweep = () => {
+    const { client, taskQueue } = suite.worker
+    return new Sweep({ db: suite.db, client, taskQueue, log: testLog }).once('0 seconds')
+  }
   const runsOf = (id: string) =>
     suite.db.system('runs').where({ workflow_id: id }).orderBy('scheduled_at').select()
   const untilRuns = (id: string, count: number) =>
@@ -105,13 +109,7 @@ describe('the schedule of a workflow in the API', function () {
 
     await post(`/${id}/activate`)
     assert.equal((await inTemporal(id)).state.paused, true, 'an activation does not resume it')
-    const sweep = new Sweep({
-      db: suite.db,
-      client: suite.worker.client,
-      taskQueue: suite.worker.taskQueue,
-      log: testLog,
-    })
-    await sweep.once('0 seconds')
+    await sweep()
     assert.equal((await inTemporal(id)).state.paused, true, 'the sweep does not resume it')
 
     assert.equal((await post(`/${id}/schedule/resume`)).body.state, 'active')
@@ -127,14 +125,22 @@ describe('the schedule of a workflow in the API', function () {
     ])
   })
 
-  it('keeps an operator’s pause in Temporal', async () => {
+  it('keeps an operator’s pause in Temporal, and shows it', async () => {
     const id = await active('every: 1h')
     await inTemporal(id)
-    await suite.worker.client.schedule.getHandle(`schedule:${id}`).pause('maintenance')
+    assert.equal((await schedule(id)).paused_in_temporal, null)
+    const handle = suite.worker.client.schedule.getHandle(`schedule:${id}`)
+    await handle.pause('maintenance')
+    await sweep()
+    const shown = await schedule(id)
+    assert.deepEqual([shown.state, shown.paused_in_temporal], ['active', { note: 'maintenance' }])
     await post(`/${id}/schedule/pause`, {})
     assert.equal((await inTemporal(id)).state.note, 'maintenance')
     await post(`/${id}/schedule/resume`)
     assert.deepEqual((await inTemporal(id)).state.paused, true)
+    await handle.unpause()
+    await sweep()
+    assert.equal((await schedule(id)).paused_in_temporal, null)
   })
 
   it('is filled with the runs of a period, each once, after a preview', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { fireSchedule } from '../../db/runs/fires.ts'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
-import { createScheduledRun } from '../../db/runs/scheduled.ts'
+import { createScheduledRuns } from '../../db/runs/scheduled.ts'
 import { deactivate } from '../../db/workflows/workflows.ts'
 import type { OverlapPolicy } from '../../workflows/language/definition.ts'
 import { schedulesOf, until } from '../support/schedules.ts'
@@ -98,7 +98,8 @@ describe('the times of a schedule while an earlier run is open', function () {
   it('leave the runs of a backfill alone, whatever they replace', async () => {
     for (const overlap of ['cancel_other', 'terminate_other'] as const) {
       const id = await hourly(overlap)
-      const run_id = (await tenant((tx) => createScheduledRun(tx, id, FIRST, 'backfill')))!
+      const time = { scheduled_at: FIRST, source: 'backfill' } as const
+      const run_id = (await tenant((tx) => createScheduledRuns(tx, id, [time]))).get(FIRST)!
       await running(run_id)
       assert.equal((await fire(id, SECOND)).status, 'started')
       await new Promise((resolve) => setTimeout(resolve, 300))

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { NativeConnection } from '@temporalio/worker'
+import { createLogger } from '../../db/process/log.ts'
 import { requireTemporalServer } from '../../db/runs/temporal-server.ts'
-import { describeTemporalServer } from '../../worker/temporal-server.ts'
+import { describeTemporalServer, ServerCheck } from '../../worker/temporal-server.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
 describe('the Temporal server that a database belongs to', () => {
@@ -59,8 +60,20 @@ describe('the Temporal server that a database belongs to', () => {
     const scoped = await describe({ getClusterInfo: denied })
     assert.deepEqual(scoped, { ...own, cluster_id: '' })
     assert.equal(await requireTemporalServer(db.system, scoped, false), true)
-    const unknown = await describe({ getClusterInfo: denied, describeNamespace: denied })
+    const refusing = { getClusterInfo: denied, describeNamespace: denied }
+    const unknown = await describe(refusing)
     assert.equal(await requireTemporalServer(db.system, unknown, false), false)
+    const warnings: string[] = []
+    const check = new ServerCheck({
+      system: db.system,
+      log: createLogger('worker', 'warn', { write: (line: string) => void warnings.push(line) }),
+      namespace: 'default',
+      adopt: false,
+    })
+    const service = Object.assign(Object.create(workflowService), refusing)
+    for (let connections = 0; connections < 3; connections++)
+      await check.require({ workflowService: service })
+    assert.equal(warnings.length, 1, 'said once, however often it connects again')
     await assert.rejects(
       describe({ getClusterInfo: () => Promise.reject(Object.assign(new Error('gone'), { code: 14 })) }),
       /gone/,

@@ -6,8 +6,11 @@ import { readWitness } from '../../db/queue/witness.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { requireOwnQueue } from '../../worker/witness.ts'
+import type { SegmentInput } from '../../workflows/bundle/protocol.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { call } from '../support/nodes.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
 import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
@@ -20,12 +23,18 @@ describe('the witness in Temporal', function () {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
+  let calls = 0
+  let reachable = true
   const taskQueue = `test-${randomUUID()}`
   const start = (on = db, advance = (_input: unknown) => {}) =>
     startWorker(
       on,
       {
         address: temporal.address,
+        http: async () => {
+          calls += 1
+          return httpResponse({ status: reachable ? 200 : 503 })
+        },
         advance: (real) => (input) => {
           advance(input)
           return real(input)
@@ -164,6 +173,24 @@ describe('the witness in Temporal', function () {
       assert.equal((await untilRun(db, id)).status, 'completed')
     })
 
+    it('makes no call of the one that owns the task queue, and fails no node of it', async () => {
+      reachable = false
+      const id = await queueRun(db, organizationId, {
+        nodes: [call('call', { retry: { max_attempts: 2, initial_interval: '1s' } })],
+      })
+      await until('the first attempt', () => calls === 1)
+      await worker.stop()
+      let told = false
+      const stranger = await start(other, (input) => {
+        told ||= (input as SegmentInput).happened.some(({ type }) => type === 'failed')
+      })
+      await until('the call is refused', () => told).finally(() => stranger.stop())
+      reachable = true
+      worker = await start()
+      const { status, error } = await untilRun(db, id)
+      assert.deepEqual([status, error, calls], ['completed', null, 2])
+    })
+
     it('refuses one that cannot be told from it as long as it works', async () => {
       await sweep()
       // As a copy of the files: it knows the numbers up to the moment of the copy.
@@ -171,6 +198,40 @@ describe('the witness in Temporal', function () {
       await assert.rejects(witness(), /another copy of this database works on the task queue/)
       await db.system('witnesses').update({ sequence: db.system.raw('sequence + 1') })
       assert.equal(await witness(), false)
+    })
+
+    it('ends no run of one that was away: it cannot be told whether this is a copy or was restored', async () => {
+      const [known, unknown] = [await sleeper(), await sleeper()]
+      await sweep()
+      const { sequence } = await state()
+      // As a copy of the files, whose original has told the witness more and is silent for two minutes.
+      const testimony = {
+        database: await readDatabaseId(db.system),
+        sequence: sequence + 1,
+        at: new Date(Date.now() - 120_000).toISOString(),
+      }
+      const handle = worker.client.workflow.getHandle(`witness:${taskQueue}`)
+      await handle.signal('witnessed', testimony)
+      await until('it remembers', async () => (await memo())?.sequence === sequence + 1)
+      await worker.stop()
+      let tries = 0
+      worker = await start(db, (input) => {
+        if ((input as { run_id: string }).run_id === unknown) tries += 1
+      })
+      assert.equal(await witness(), false)
+      // The original has started it since.
+      await db.system('runs').where({ id: unknown }).delete()
+      const workflow = worker.client.workflow.getHandle(`run:${unknown}`)
+      await workflow.signal('refresh')
+      await until('it is tried again', () => tries > 1)
+      assert.equal((await workflow.describe()).status.name, 'RUNNING')
+      await go(known)
+      assert.equal((await untilRun(db, known)).status, 'completed')
+      // The operator says that it was restored.
+      assert.equal(await witness(db, true), false)
+      await until('it ends', async () => (await workflow.describe()).status.name !== 'RUNNING')
+      const { cause } = await workflow.result().then(assert.fail, (error) => error)
+      assert.match(cause.message, /does not know this run/)
     })
 
     it('becomes its own if it is adopted; the runs of the one before are its own then', async () => {

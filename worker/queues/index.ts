@@ -1,10 +1,12 @@
 import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
+import type { FileStorage } from '../../db/process/storage/storage.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { accountMailsQueue } from './account-mails.ts'
 import { approvalMailsQueue } from './approval-mails.ts'
 import { cancelsQueue } from './cancels.ts'
+import { deletedFilesQueue } from './deleted-files.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
@@ -34,8 +36,14 @@ export function allQueues({
   mailer,
   publicUrl,
   secretsKey,
+  storage,
 }: QueueDeps &
-  MailDeps & { approvalLink: (approval: ApprovalKey) => string; secretsKey: SecretsKey }): Queue<unknown>[] {
+  MailDeps & {
+    approvalLink: (approval: ApprovalKey) => string
+    secretsKey: SecretsKey
+    /** Undefined if the service keeps no files. */
+    storage: FileStorage | undefined
+  }): Queue<unknown>[] {
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
     surplusRunsQueue({ db, log }),
@@ -54,6 +62,7 @@ export function allQueues({
     incomingReplaysQueue(db),
     schedulesQueue({ db, taskQueue, attributes }),
     waitingFiresQueue(db),
+    ...(storage ? [deletedFilesQueue({ db, storage })] : []),
     ...FILE_SORTS.map((sort) => filesQueue(sort, { taskQueue, attributes })),
   ]
 }

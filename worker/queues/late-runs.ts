@@ -4,7 +4,7 @@ import type { Logger } from '../../db/process/log.ts'
 import { listLate, raiseLate } from '../../db/runs/late.ts'
 import type { Queue } from '../relay.ts'
 
-/** Runs of one look: a transaction for each organization. */
+/** Runs of one claim, in which organizations take turns: a transaction for each of them. */
 const PAGE = 500
 /** A run becomes late by the clock alone, so nothing wakes the queue: its channel is that of runs, once a second. */
 const LEAST_PAUSE_MS = 1_000

@@ -18,6 +18,7 @@ export const pagedJobsQueue = <Job extends JobKey>(
 ): Queue<Job> => ({
   name,
   channel,
-  claim: (system, limit) => jobs.claim(system, Math.min(limit, atOnce)),
+  atOnce,
+  claim: jobs.claim,
   start: (_client, job) => jobs.takeTurn(system, job, makePage),
 })

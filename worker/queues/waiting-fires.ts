@@ -1,6 +1,7 @@
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
-import { claimWaiting, startWaiting } from '../../db/runs/fires.ts'
+import { startWaiting, waitingSchedules } from '../../db/runs/fires.ts'
+import type { ScheduleKey } from '../../db/workflows/schedules.ts'
 import type { Queue } from '../relay.ts'
 
 /** Every end of a run wakes it, for the few schedules whose runs wait for each other. */
@@ -9,11 +10,12 @@ const LEAST_PAUSE_MS = 200
 const AT_ONCE = 2
 
 /** Times of schedules that wait for the end of a run, or of a backfill. It starts no workflow: it queues their runs. */
-export const waitingFiresQueue = (db: Database): Queue<{ organization_id: string; workflow_id: string }> => ({
+export const waitingFiresQueue = (db: Database): Queue<ScheduleKey> => ({
   name: 'waiting fires',
   channel: 'agx_runs',
   leastPause: LEAST_PAUSE_MS,
-  claim: (system, limit) => claimWaiting(system, Math.min(limit, AT_ONCE)),
+  atOnce: AT_ONCE,
+  claim: waitingSchedules.claim,
   start: (_client, { organization_id, workflow_id }) =>
     db.tenant(organization_id, SYSTEM, (tx) => startWaiting(tx, workflow_id)),
 })

@@ -8,7 +8,8 @@ import { withTimeout } from './describe.ts'
 
 /**
  * Compares the Schedules in Temporal with the workflows, those first that were not checked for longest. The relay
- * repairs a Schedule that was deleted or paused in Temporal, or that a restored database or Temporal has lost.
+ * repairs a Schedule that was deleted or changed in Temporal, or that a restored database or Temporal has lost. A pause that
+ * an operator made there stays, and the API shows it.
  */
 export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<void> {
   const { db, log } = deps
@@ -18,12 +19,13 @@ export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<voi
     const checked = []
     for (const row of rows) {
       try {
-        const equal = await isUpToDate(deps, row)
+        const found = await describe(deps.client, row.workflow_id)
+        const equal = await isUpToDate(deps, row, found)
         if (!equal) log.warn(row, 'a Schedule in Temporal differs from its workflow; it is repaired')
-        checked.push({ ...row, equal })
+        checked.push({ ...row, equal, seen: true, operator_pause: operatorPause(found) })
       } catch (error) {
         log.warn({ err: error, ...row }, 'the sweep could not check a schedule')
-        checked.push({ ...row, equal: true })
+        checked.push({ ...row, equal: true, seen: false, operator_pause: null })
       }
       if (!(await deps.keepOn())) break
     }
@@ -33,18 +35,22 @@ export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<voi
 }
 
 async function isUpToDate(
-  { db, client }: SweepDeps,
+  { db }: SweepDeps,
   row: ScheduleKey & { revision: number },
+  found: ScheduleDescription | undefined,
 ): Promise<boolean> {
   const desired = await readSchedule(db.system, row)
   // The relay has not applied the newest change yet.
   if (!desired || desired.revision !== row.revision) return true
-  const found = await describe(client, row.workflow_id)
   if (!found) return desired.schedule === null
   if (desired.state === 'deleted') return false
   const pausedAsDesired = desired.state === 'active' ? !isPausedByUs(found) : found.state.paused
   return revisionOf(found) === row.revision && pausedAsDesired
 }
+
+/** The note of a pause that we have not made; an operator's pause stays until an operator ends it. */
+const operatorPause = (found: ScheduleDescription | undefined): string | null =>
+  found?.state.paused && !isPausedByUs(found) ? (found.state.note ?? '').slice(0, 500) : null
 
 async function describe(
   client: SweepDeps['client'],

@@ -50,10 +50,11 @@ export function checkTypes({ definition, texts, nodePath }: Lowered): Problem[] 
             message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
             path: `${nodePath(node.id)}/config${pointer(...path)}`,
             node_id: node.id,
-            hint: () =>
-              TEXTUAL.includes(valueType) && !refuses(SAMPLES.string)
-                ? write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
-                : undefined,
+            hint() {
+              if (TEXTUAL.includes(valueType) && !refuses(SAMPLES.string))
+                return write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
+              return valueType === 'object' && !refuses(SAMPLES.array) ? write(flowText([text])) : undefined
+            },
           },
         ]
       })

@@ -38,9 +38,10 @@ export const IN_DATABASE = {
   localRetryThreshold: '2 seconds',
 } as const
 
-/** The search attributes that the run workflow reads and writes. A namespace has both or none. */
+/** The search attributes that the run workflow reads and writes. */
 export const ORGANIZATION_ATTRIBUTE = 'AgxOrganization'
 export const STATE_ATTRIBUTE = 'AgxState'
+export const EXPECTED_BY_ATTRIBUTE = 'AgxExpectedBy'
 /** The value of AgxState for a run that waits for a person. */
 export const WAITS_FOR_PERSON = 'waiting_for_person'
 
@@ -82,6 +83,8 @@ export interface SegmentInput {
   happened: Happened[]
   /** In the first segment of a workflow that resumes a run. */
   resume?: Resume
+  /** With `resume`: the Temporal run as which the workflow was started; another one than its own if it was reset. */
+  origin?: string
   /** Issues the commands of the open nodes after this one again: those before it were in the last answers. */
   after?: string
   /** The workflow will continue as new once it waits for no activity: no node is started. */
@@ -134,6 +137,8 @@ export interface SegmentAnswer {
   segment?: number
   /** For a migrated run: the version of its workflow, for the memo. */
   version?: number
+  /** For a migrated run: when it is late, for the search attribute, in ISO 8601; null: never. */
+  expected_by?: string | null
   /** For a migrated run: `timeout_ms` replaces the time limit that the workflow knows; absent, there is none. */
   replaces_timeout?: true
 }
@@ -143,6 +148,12 @@ export interface NodeInput extends NodeAt {
   organization_id: string
   run_id: string
 }
+
+/**
+ * The codes of a call that this worker must not make, and did not: the organization was given the pool whose workers make
+ * it, or the database is a copy that does not have the run. The next segment queues it again.
+ */
+export const NOT_MADE = { wrongQueue: 'wrong_queue', unknownRun: 'unknown_run' } as const
 
 export interface NodeTestInput {
   organization_id: string

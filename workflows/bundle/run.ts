@@ -1,3 +1,4 @@
+import type { SearchAttributeUpdatePair } from '@temporalio/common'
 import {
   ApplicationFailure,
   CancellationScope,
@@ -18,6 +19,7 @@ import { Branches } from './branches.ts'
 import { PACE } from './pace.ts'
 import {
   type Command,
+  EXPECTED_BY_ATTRIBUTE,
   type Happened,
   IN_DATABASE,
   ORGANIZATION_ATTRIBUTE,
@@ -104,7 +106,7 @@ class RunLoop {
       run_id,
       segment,
       happened,
-      ...(resume && segment === resume.segment && { resume }),
+      ...(resume && segment === resume.segment && { resume, origin: workflowInfo().originalExecutionRunId }),
       ...(after !== undefined && { after }),
       ...(this.renewal.drain && { drain: true }),
       ...(database !== undefined && { database }),
@@ -121,10 +123,15 @@ class RunLoop {
   }
 
   /** Shows the answer in the Temporal UI. */
-  private show({ details, state, version }: SegmentAnswer): void {
+  private show({ details, state, version, expected_by }: SegmentAnswer): void {
     setCurrentDetails(details)
-    if (state !== undefined) showState(state)
+    if (state !== undefined) showAttribute({ key: { name: STATE_ATTRIBUTE, type: 'KEYWORD' }, value: state })
     if (this.input.engine >= 4 && version !== undefined) upsertMemo({ workflow_version: version })
+    if (expected_by !== undefined)
+      showAttribute({
+        key: { name: EXPECTED_BY_ATTRIBUTE, type: 'DATETIME' },
+        value: expected_by === null ? null : new Date(expected_by),
+      })
   }
 
   /** @returns `end`: the command that ends the run; `more`: whether the next segment follows at once. */
@@ -159,13 +166,13 @@ class RunLoop {
 type EndCommand = Command & { type: 'end' }
 type RunResult = EndCommand['status']
 
-/** Sets AgxState, if the run was started with our search attributes: the namespace may lack them. */
-function showState(state: string | null): void {
+/** Sets a search attribute, if the run was started with ours: the namespace may lack them. */
+function showAttribute(pair: SearchAttributeUpdatePair): void {
   if (
     workflowInfo().typedSearchAttributes.get({ name: ORGANIZATION_ATTRIBUTE, type: 'KEYWORD' }) === undefined
   )
     return
-  upsertSearchAttributes([{ key: { name: STATE_ATTRIBUTE, type: 'KEYWORD' }, value: state }])
+  upsertSearchAttributes([pair])
 }
 
 /**

@@ -1,9 +1,18 @@
+import type { FileReference } from '../shared/files.ts'
 import { listed, type Port } from './define.ts'
 
 /** HTTP requests through the egress guard. */
 export interface Http {
   /** Throws NodeError if the request is refused or gets no complete response; any status is a response. */
   request(request: HttpRequest): Promise<HttpResponse>
+  /**
+   * The same, but keeps the body of a response as a file if `takes` accepts the status. `name`: that of the file,
+   * instead of one that the response or the URL gives.
+   */
+  fetchFile(
+    request: HttpRequest,
+    options: { takes: (status: number) => boolean; name?: string | undefined },
+  ): Promise<HttpResponse & { file: FileReference | null }>
 }
 
 export interface HttpRequest {
@@ -67,22 +76,28 @@ export const HTTP_LIMITS = {
   contentEncodings: 5,
 } as const
 
+const called = ({ method, url, headers = {}, query = {}, body }: HttpRequest) =>
+  [
+    `${method} ${withoutQuery(url)}`,
+    ...listed('query', [...namesInQuery(url), ...Object.keys(query)]),
+    ...listed('headers', Object.keys(headers)),
+    ...(body === undefined ? [] : [`a body of ${bytesOf(body)} bytes`]),
+  ].join(', ')
+
+function answered({ status, headers, body_bytes }: HttpResponse): string {
+  const type = headers['content-type'] ?? 'no content type'
+  return `answered ${status}, ${type}, ${body_bytes} bytes`
+}
+
 export const http: Port<Http> = {
   classes: ['external'],
   scoped: false,
   words: {
-    request: {
-      call: ({ method, url, headers = {}, query = {}, body }) =>
-        [
-          `${method} ${withoutQuery(url)}`,
-          ...listed('query', [...namesInQuery(url), ...Object.keys(query)]),
-          ...listed('headers', Object.keys(headers)),
-          ...(body === undefined ? [] : [`a body of ${bytesOf(body)} bytes`]),
-        ].join(', '),
-      result({ status, headers, body_bytes }) {
-        const type = headers['content-type'] ?? 'no content type'
-        return `answered ${status}, ${type}, ${body_bytes} bytes`
-      },
+    request: { call: called, result: answered },
+    fetchFile: {
+      call: (request) => `${called(request)}, for a file`,
+      result: (response) =>
+        `${answered(response)}${response.file ? `, kept as file ${response.file.file_id}` : ''}`,
     },
   },
 }

@@ -1,5 +1,5 @@
 import type { Mailbox } from '../shared/mailbox.ts'
-import type { Port } from './define.ts'
+import { listed, type Port } from './define.ts'
 
 /** Mails through the SMTP server of the service. */
 export interface Mail {
@@ -21,6 +21,13 @@ export interface MailMessage {
   html?: string | undefined
   /** The link that unsubscribes the only recipient. */
   unsubscribe?: string | undefined
+  attachments?: Attachment[] | undefined
+}
+
+export interface Attachment {
+  file_id: string
+  /** Default: the name of the file. */
+  name?: string | undefined
 }
 
 export interface MailReceipt {
@@ -45,7 +52,14 @@ export const mail: Port<Mail> = {
   settings: ['SMTP_URL', 'MAIL_FROM'],
   words: {
     send: {
-      call: ({ to, cc, bcc }) => `sending a mail to ${addressesOf([...to, ...cc, ...bcc])}`,
+      call: ({ to, cc, bcc, attachments = [] }) =>
+        [
+          `sending a mail to ${addressesOf([...to, ...cc, ...bcc])}`,
+          ...listed(
+            'attachments',
+            attachments.map(({ file_id }) => file_id),
+          ),
+        ].join(', '),
       result: ({ message_id, accepted, rejected }) =>
         [
           `sent ${message_id} to ${accepted.length} addresses`,

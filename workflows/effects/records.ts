@@ -38,6 +38,10 @@ export interface Records {
   ): Promise<RecordFields>
   unlink(entity: string, id: string, target: string, targetId: string): Promise<RecordFields>
   listRelated(entity: string, id: string, target: string, limit?: number): Promise<RecordPage>
+  /** @returns the file of the record: an earlier one, if the record has the same content under the same name. */
+  attachFile(entity: string, id: string, file: { file_id: string }): Promise<RecordFields>
+  /** References to the files of a record, newest first. */
+  listFiles(entity: string, id: string, limit?: number): Promise<RecordPage>
 }
 
 export const records: Port<Records> = {
@@ -83,6 +87,14 @@ export const records: Port<Records> = {
     },
     listRelated: {
       call: (entity, id, target) => `listing the ${target} of ${id} of ${entity}`,
+      result: found,
+    },
+    attachFile: {
+      call: (entity, id, { file_id }) => `attaching the file ${file_id} to ${id} of ${entity}`,
+      result: ({ file_id }, entity, id) => `attached the file ${file_id} to ${id} of ${entity}`,
+    },
+    listFiles: {
+      call: (entity, id) => `listing the files of ${id} of ${entity}`,
       result: found,
     },
   },

@@ -104,6 +104,8 @@ export interface RunFacts {
     paused_ms?: number
     /** Its migrations to other versions; null: it has the version that it was started with. */
     migrations?: unknown[] | null
+    /** After this time it is late; null: never. */
+    expected_by?: string | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
   /** The `env` settings of the organization, by name. */

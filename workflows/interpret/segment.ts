@@ -1,6 +1,7 @@
 import {
   type Command,
   type Happened,
+  NOT_MADE,
   type SegmentAnswer,
   type SegmentInput,
   WAITS_FOR_PERSON,
@@ -352,10 +353,11 @@ class Segment {
   }
 
   /** What the workflow must know of a run that has another version than at its start, whenever it may not know it. */
-  private migration(): Pick<SegmentAnswer, 'version' | 'replaces_timeout'> {
+  private migration(): Pick<SegmentAnswer, 'version' | 'expected_by' | 'replaces_timeout'> {
     const isNews = this.input.segment === 0 || this.knowsTimeLeft
     if (!this.isMigrated() || !isNews) return {}
-    return { version: this.state.run.workflow_version!, ...(!this.end && { replaces_timeout: true }) }
+    const { workflow_version, expected_by = null } = this.state.run
+    return { version: workflow_version!, expected_by, ...(!this.end && { replaces_timeout: true }) }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
@@ -364,9 +366,7 @@ class Segment {
     else if (row.status === 'completed') {
       this.rows.characters += charactersOf(row)
       this.rows.settle(row, 'completed', row.handle)
-    } else if (one.type === 'settled' && row.status === 'running') {
-      // The activity wrote its result before it ended, so the database was restored to an earlier moment: it runs
-      // again.
+    } else if (row.status === 'running' && isToRepeat(one)) {
       if (!this.host.reissue) this.wait(row, node)
     } else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
@@ -519,3 +519,10 @@ class Segment {
 /** The characters of what a call has written in its row. */
 const charactersOf = ({ input, output }: RunNode): number =>
   JSON.stringify(input).length + JSON.stringify(output).length
+/**
+ * Whether an activity that has ended must run again. One that has settled wrote its result before, so the database was
+ * restored to an earlier moment.
+ */
+const isToRepeat = (one: Happened): boolean =>
+  one.type === 'settled' ||
+  (one.type === 'failed' && (Object.values(NOT_MADE) as string[]).includes(one.code))

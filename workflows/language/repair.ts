@@ -58,8 +58,9 @@ function betterValue(schema: z.ZodType, value: unknown, { path }: ConfigIssue, d
     const better = meant ?? betterValue(schema, rest, inner, depth + 1)
     if (better !== undefined) rest = replaced(rest, inner.path, better)
   }
-  // Wrapping an invalid text in a list does not correct it.
-  const isWrapped = Array.isArray(form) && typeof valueAt(value, path) === 'string'
+  // Wrapping an invalid text in a list or a mapping does not correct it.
+  const text = valueAt(value, path)
+  const isWrapped = typeof text === 'string' && Object.values(form as object).includes(text)
   return isWrapped && !accepts(schema, rest, path) ? undefined : valueAt(rest, path)
 }
 

@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
+import { NodeError } from '../language/node-error.ts'
+import { fileName, fileReference } from '../shared/files.ts'
+import { FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
-import { defineNode } from './define.ts'
+import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
@@ -9,6 +12,7 @@ const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 export const apiRequest = defineNode({
   type: 'api_request',
   engine: 1,
+  laterUses: [{ engine: 8, isUsed: ({ response }) => response !== undefined }],
   category: 'integration',
   title: 'API request',
   alsoCalled: [
@@ -24,7 +28,7 @@ export const apiRequest = defineNode({
     'call_api',
   ],
   description:
-    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`, not before a `Retry-After` of at most an hour. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`.',
+    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`, not before a `Retry-After` of at most an hour. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`. With `response: file` the output has `file`, a reference to the received file, instead of `body`: crm_manager attaches it to a record, send_email sends it.',
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({
@@ -53,12 +57,22 @@ export const apiRequest = defineNode({
       .describe(
         'Whether a redirect that repeats the request (307, 308) may carry the body to another origin. If false, the node fails with `redirect_refused`.',
       ),
+    response: z
+      .enum(['body', 'file'])
+      .default('body')
+      .describe(
+        `What to return of an expected response: its body, or a file of at most ${mebibytes(FILES.bytes)}, such as a PDF. A file is deleted with its run, unless it is attached to a record.`,
+      ),
+    file_name: fileName
+      .optional()
+      .describe('With `response: file`. Default: the name that the response gives, else the end of the URL.'),
   }),
   output: z.strictObject({
     status: z.int(),
     headers: z.record(z.string(), z.string()),
     body: z
       .unknown()
+      .optional()
       .describe(
         `Parsed if the content type is JSON, otherwise text in the charset of the content type; null if it is binary. The node reads at most ${mebibytes(HTTP_LIMITS.responseBytes)} (gzip, deflate and br are decoded), nested at most ${HTTP_LIMITS.depth} levels deep; its output may have at most ${mebibytes(LIMITS.valueBytes)}.`,
       ),
@@ -68,12 +82,19 @@ export const apiRequest = defineNode({
         message: z.string(),
       })
       .nullable()
+      .optional()
       .describe(
         `Null if \`body\` is what the content type says. Otherwise a code: ${Object.entries(BODY_ERRORS)
           .map(([code, meaning]) => `\`${code}\` (${meaning})`)
           .join(', ')}.`,
       ),
+    file: fileReference.optional().describe('With `response: file`.'),
   }),
+  outputFields({ response = 'body' }) {
+    if (response === 'file') return ['status', 'headers', 'file']
+    return response === 'body' ? ['status', 'headers', 'body', 'body_error'] : undefined
+  },
+  check: fileProblems,
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
   example: {
@@ -90,18 +111,45 @@ export const apiRequest = defineNode({
       body_error: null,
     },
   },
-  async run({ method, url, headers, query, body, expected_statuses, ...redirects }, ctx) {
+  async run(
+    { method, url, headers, query, body, expected_statuses, response: wanted, file_name, ...redirects },
+    ctx,
+  ) {
     const sent = texts(headers)
     const named = Object.keys(sent).some((name) => name.toLowerCase() === 'idempotency-key')
     if (!named && method !== 'GET' && method !== 'HEAD') sent['Idempotency-Key'] = ctx.idempotencyKey
-    const request: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
-    const response = await ctx.http.request(body === undefined ? request : { ...request, body })
-    if (!expected_statuses.some((expected) => fits(response.status, expected)))
-      throw unexpectedStatus(response)
-    const { status, body: received, body_error } = response
+    const bare: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
+    const request = body === undefined ? bare : { ...bare, body }
+    const takes = (status: number) => expected_statuses.some((expected) => fits(status, expected))
+    if (wanted === 'file') {
+      const { file, ...response } = await ctx.http.fetchFile(request, { takes, name: file_name })
+      if (!file) throw unexpectedStatus(response)
+      return { output: { status: response.status, headers: response.headers, file } }
+    }
+    const response = await ctx.http.request(request).catch((error: unknown) => {
+      if (!(error instanceof NodeError) || error.code !== 'response_too_large') throw error
+      throw new NodeError(error.code, `${error.message}: ${AS_FILE}`)
+    })
+    if (!takes(response.status)) throw unexpectedStatus(response)
+    const { status, body: received, body_error: wrong } = response
+    const body_error =
+      wrong?.code === 'binary_body' ? { ...wrong, message: `${wrong.message}: ${AS_FILE}` } : wrong
     return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
+
+const AS_FILE = '`response: file` keeps it as a file'
+
+function fileProblems({ response = 'body', method, file_name }: Authored): ConfigProblem[] {
+  const problem = (key: string, message: string, hint: string): ConfigProblem[] => [
+    { code: 'invalid_value', message, path: [key], hint },
+  ]
+  if (response === 'file' && method === 'HEAD')
+    return problem('response', 'the response to HEAD has no body, so it is no file', 'use `method: GET`')
+  if (response === 'body' && file_name !== undefined)
+    return problem('file_name', 'file_name is only for files', 'add `response: file`')
+  return []
+}
 
 const fits = (status: number, expected: number | string) =>
   typeof expected === 'number' ? status === expected : String(status)[0] === expected[0]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Records } from '../effects/records.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
 import { checkValues, kindOf } from './crm-values.ts'
@@ -12,7 +13,8 @@ const fields = z.record(z.string(), z.unknown()).describe('Field values, as in P
 const target = entity.describe('The record kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
 
-const READS: unknown[] = ['get', 'search', 'list_related']
+const READS: unknown[] = ['get', 'search', 'list_related', 'list_files']
+const FILE_OPERATIONS: unknown[] = ['attach_file', 'list_files']
 const FREES: unknown[] = ['delete', 'unlink']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
@@ -55,11 +57,19 @@ const operations = z.discriminatedUnion('operation', [
   }),
   z.strictObject({ operation: z.literal('unlink'), entity, id, target, target_id: id }),
   z.strictObject({ operation: z.literal('list_related'), entity, id, target, limit: limit.optional() }),
+  z.strictObject({
+    operation: z.literal('attach_file'),
+    entity,
+    id,
+    file: givenFile.describe('Such as `"{{ nodes.<id>.output.file }}"` of an api_request.'),
+  }),
+  z.strictObject({ operation: z.literal('list_files'), entity, id, limit: limit.optional() }),
 ])
 
 export const crmManager = defineNode({
   type: 'crm_manager',
   engine: 1,
+  laterUses: [{ engine: 8, isUsed: ({ operation }) => FILE_OPERATIONS.includes(operation) }],
   category: 'records',
   title: 'CRM records',
   alsoCalled: [
@@ -76,7 +86,7 @@ export const crmManager = defineNode({
     'database',
   ],
   description:
-    'Creates, reads, searches, updates, deletes and links records. The output of create, get and update is the record; of upsert `{record, created}`; of search and list_related `{data, has_more}`. Each related record holds the properties of its link in `association`.',
+    'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search, list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],
@@ -138,6 +148,10 @@ async function operate(
       return records.unlink(config.entity, config.id, config.target, config.target_id)
     case 'list_related':
       return records.listRelated(config.entity, config.id, config.target, config.limit)
+    case 'attach_file':
+      return records.attachFile(config.entity, config.id, config.file)
+    case 'list_files':
+      return records.listFiles(config.entity, config.id, config.limit)
   }
 }
 
@@ -171,7 +185,10 @@ function outputFields({ operation, entity }: Authored, { entities }: Catalogue) 
       return kindOf(entity, entities)?.readable
     case 'search':
     case 'list_related':
+    case 'list_files':
       return ['data', 'has_more']
+    case 'attach_file':
+      return Object.keys(fileReference.shape)
     case 'upsert':
       return ['record', 'created']
     default:

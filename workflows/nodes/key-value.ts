@@ -85,7 +85,7 @@ export const keyValue = defineNode({
     'redis',
   ],
   description:
-    'Keeps values between runs: counters, handled ids, the time of the last run. Each write happens once per run, node and item, also in retries of the run; a write with another key or value is a new one. `increment` is atomic; with `only_if_absent`, only one of concurrent runs stores its value. The output of get is `{key, value, found}`, of set `{key, value, stored}`, of increment `{key, value}`, of delete `{key, deleted}`, of list `{data, has_more}`.',
+    'Keeps values between runs: counters, handled ids, the time of the last run. Each write happens once per run, node and item, also in retries; with another key or value it is a new one. `increment` is atomic; with `only_if_absent`, only one of concurrent runs stores its value. Outputs: get `{key, value, found}`, set `{key, value, stored}`, increment `{key, value}`, delete `{key, deleted}`, list `{data, has_more}`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['keyValues'],

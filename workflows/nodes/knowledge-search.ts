@@ -26,7 +26,7 @@ export const knowledgeSearch = defineNode({
     'faq',
   ],
   description:
-    'Finds the passages of the knowledge base that match a question or words, best first; `output.text`, with their titles and sources, is context for the prompt of an ai_prompt. Without a match, `count` is 0 and `text` is empty: it is not an error.',
+    'Finds the passages of the knowledge base that match a question or words, best first; `output.text`, with their titles and sources, is context for an ai_prompt. Without a match, `count` is 0 and `text` is empty: it is not an error.',
   effect: 'read',
   effects: ['knowledge'],
   scopes: () => ['knowledge:read'],

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { MAIL_LIMITS } from '../effects/mail.ts'
 import { NodeError } from '../language/node-error.ts'
+import { fileName, givenFile } from '../shared/files.ts'
+import { FILES } from '../shared/limits.ts'
 import { NOT_A_MAILBOX, parseMailbox } from '../shared/mailbox.ts'
 import { defineNode } from './define.ts'
 
@@ -40,17 +42,28 @@ const config = z.strictObject({
   subject: z.string().min(1).max(MAIL_LIMITS.subject).describe('Line breaks in it become spaces.'),
   text: body.describe('The mail as plain text.'),
   html: body.describe('The mail as HTML. Values of placeholders need the filter `escape`.'),
+  attachments: z
+    .array(givenFile.extend({ name: fileName.optional() }))
+    .max(FILES.attachments)
+    .default([])
+    .describe(
+      `Files, such as \`["{{ nodes.<id>.output.file }}"]\` of an api_request. At most ${FILES.attachments}, together ${FILES.attachmentBytes / 1024 / 1024} MiB; \`name\` replaces the name of a file.`,
+    ),
 })
 
 export const sendEmail = defineNode({
   type: 'send_email',
   engine: 1,
+  laterUses: [{ engine: 8, isUsed: ({ attachments }) => attachments !== undefined }],
   category: 'integration',
   title: 'Send email',
   alsoCalled: ['email', 'mail', 'send_mail', 'smtp', 'gmail', 'sendgrid', 'mailgun', 'notify_by_email'],
-  description: `Sends a mail through the SMTP server of the service, from its address, to at most ${MAIL_LIMITS.recipients} recipients. \`text\` or \`html\` is required; with both, the mail has two alternatives. The Message-ID is the same for every attempt, so that mail systems recognize a mail that was sent twice. If the server answers 4xx or cannot be reached, the attempt is retried as set by \`retry\`; not after 5xx. Above the recipients per minute of the plan the node waits, above those per day it fails. Addresses that unsubscribed, bounced or complained get no mail, and are in \`rejected\`. Attachments are not supported.`,
+  description: `Sends a mail through the SMTP server of the service, from its address, to at most ${MAIL_LIMITS.recipients} recipients. \`text\` or \`html\` is required; with both, the mail has two alternatives. The Message-ID is the same for every attempt, so that mail systems recognize a mail that was sent twice. If the server answers 4xx or cannot be reached, the attempt is retried as set by \`retry\`; not after 5xx. Above the recipients per minute of the plan the node waits, above those per day it fails. Addresses that unsubscribed, bounced or complained get no mail, and are in \`rejected\`.`,
   effect: 'external',
   effects: ['mail'],
+  // Which record a file belongs to is known only when it is sent.
+  scopes: ({ attachments }, { entities }) =>
+    attachments === undefined ? [] : Object.keys(entities).map((kind) => `${kind}:read`),
   config,
   output: z.strictObject({
     message_id: z.string().describe('The Message-ID of the mail.'),
@@ -88,7 +101,10 @@ export const sendEmail = defineNode({
       rejected: [],
     },
   },
-  async run({ to, cc, bcc, reply_to = '', from_name, subject, text, html }, { mail, idempotencyKey }) {
+  async run(
+    { to, cc, bcc, reply_to = '', from_name, subject, text, html, attachments },
+    { mail, idempotencyKey },
+  ) {
     if (!text && !html) throw new NodeError('invalid_config', 'text and html are both empty: one is required')
     const recipients = { to: mailboxesIn(to), cc: mailboxesIn(cc), bcc: mailboxesIn(bcc) }
     const count = Object.values(recipients).flat().length
@@ -106,6 +122,7 @@ export const sendEmail = defineNode({
         subject,
         text,
         html,
+        attachments,
       }),
     }
   },

@@ -167,6 +167,18 @@ export const KNOWLEDGE = {
   page: 20,
 } as const
 
+/** Files. The plan of an organization has lower limits of bytes. */
+export const FILES = {
+  /** Bytes of one file, in any plan. */
+  bytes: 104_857_600,
+  /** Characters of a name. */
+  name: 255,
+  /** Attachments of one mail. */
+  attachments: 10,
+  /** Bytes of the attachments of one mail: most servers accept mails of 25 MB, and base64 adds a third. */
+  attachmentBytes: 15_728_640,
+} as const
+
 /** Loops. */
 export const LOOP = {
   items: 10_000,

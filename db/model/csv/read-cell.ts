@@ -1,3 +1,5 @@
+import { type ColumnFormat, isAmbiguousNumber, isInThrees } from './column-format.ts'
+
 /** Parses cells as spreadsheets and other systems write them. Ambiguous text is refused. */
 
 export type CellType =
@@ -22,13 +24,14 @@ export class CellProblem extends Error {}
 /**
  * The value of a cell that is not blank. Throws CellProblem for unreadable or ambiguous text. Unknown dates and choices
  * are returned unchanged; validation reports them. `choices` are the values of `choice` and `choices`; `delimiter` is the
- * file's, because it hints at the number format.
+ * file's, because it hints at the number format; `format` is that of the column, where it was decided by all its values.
  */
 export function readCell(
   cell: string,
   type: CellType,
   choices: readonly string[] = [],
   delimiter = ',',
+  format?: ColumnFormat,
 ): unknown {
   const text = unescapeFormula(cell)
   switch (type) {
@@ -38,18 +41,18 @@ export function readCell(
       return BOOLEANS.get(text.trim().toLowerCase()) ?? problem('must be true or false, or yes or no')
     case 'number':
     case 'integer': {
-      const decimal = toDecimal(text, type, delimiter)
+      const decimal = toDecimal(text, type, delimiter, format)
       if (NUMBER.test(decimal)) return Number(decimal)
       return problem(type === 'integer' ? 'must be a whole number' : 'must be a number')
     }
     case 'percent':
-      return toPercent(text.trim(), delimiter)
+      return toPercent(text.trim(), delimiter, format)
     case 'money':
-      return toDecimal(text, type, delimiter)
+      return toDecimal(text, type, delimiter, format)
     case 'date':
-      return toDate(text.trim())
+      return toDate(text.trim(), format?.date)
     case 'datetime':
-      return toDateTime(text.trim())
+      return toDateTime(text.trim(), format?.date)
     case 'choice':
       return toChoice(text, choices)
     case 'choices':
@@ -85,12 +88,13 @@ const NUMBER = /^-?\d{1,15}(\.\d+)?$/
  * A number in JSON syntax, without currency signs and thousands separators. If both comma and point occur, the last one
  * is the decimal separator; a repeated one groups thousands.
  */
-function toDecimal(text: string, type: CellType, delimiter: string): string {
+function toDecimal(text: string, type: CellType, delimiter: string, format?: ColumnFormat): string {
   const bracketed = /^\((.*)\)$/.exec(text.trim())
   const digits = (bracketed ? `-${bracketed[1]}` : text).replace(/[\p{Sc}\s'’_]/gu, '').replace('−', '-')
   // Two patterns: one combined pattern takes quadratic time in the length of the cell, which may be 1 MiB.
   if (!/^[+-]?[\d.,]+$/.test(digits) || !/\d/.test(digits)) return text
   const number = digits.replace('+', '')
+  if (format?.decimal) return inFormat(text, number, format.decimal, type)
   if (type === 'integer') {
     if (/^-?\d{1,3}([.,]\d{3})+$/.test(number)) return number.replace(/[.,]/g, '')
     return number.replace(/[.,]0+$/, '')
@@ -99,7 +103,7 @@ function toDecimal(text: string, type: CellType, delimiter: string): string {
   const points = number.split('.').length - 1
   // A single point is a decimal point, except in money (never three decimals) and in files with semicolons, which
   // spreadsheets write if the decimal separator is the comma.
-  if (isAmbiguous(number) && (commas > 0 || type === 'money' || delimiter === ';'))
+  if (isAmbiguousNumber(number) && (format || commas > 0 || type === 'money' || delimiter === ';'))
     return problem(`${text.trim()} is ambiguous: write ${bothWays(number, delimiter)}`)
   if (commas === 0 && points <= 1) return number
   if (commas > 0 && points > 0)
@@ -111,8 +115,21 @@ function toDecimal(text: string, type: CellType, delimiter: string): string {
   return number.replace(',', '.')
 }
 
-/** Whether the comma or point may be a thousands or a decimal separator. */
-export const isAmbiguous = (number: string) => /^-?[1-9]\d{0,2}[.,]\d{3}$/.test(number)
+/** A number whose decimal separator is known. Throws CellProblem for one that the column's format does not allow. */
+function inFormat(text: string, number: string, decimal: ',' | '.', type: CellType): string {
+  const [whole = '', places, ...more] = number.replace('-', '').split(decimal)
+  const groups = whole.split(decimal === ',' ? '.' : ',')
+  const isWhole = groups.length === 1 ? /^\d*$/.test(whole) : isInThrees(groups)
+  // No amount has three decimals: `8.000` beside `1,250.00` was written by somebody else.
+  const isOdd = type === 'money' && places?.length === 3 && isAmbiguousNumber(number)
+  if (more.length > 0 || !isWhole || isOdd || (places !== undefined && !/^\d+$/.test(places)))
+    return problem(
+      `${text.trim()} does not fit the other values of the column, whose decimal separator is the ${decimal === ',' ? 'comma' : 'point'}`,
+    )
+  const isInteger = type === 'integer' && /^0*$/.test(places ?? '')
+  const fraction = places === undefined || isInteger ? '' : `.${places}`
+  return `${number.startsWith('-') ? '-' : ''}${groups.join('') || '0'}${fraction}`
+}
 
 /** The two meanings, each in unambiguous form; the decimal with the separator of the file's locale. */
 function bothWays(number: string, delimiter: string): string {
@@ -122,9 +139,9 @@ function bothWays(number: string, delimiter: string): string {
 }
 
 /** `50%` is 50. Without a sign, 0.5 and 1.0 are ambiguous: other systems export fractions. */
-function toPercent(text: string, delimiter: string): number {
+function toPercent(text: string, delimiter: string, format?: ColumnFormat): number {
   const signed = text.endsWith('%')
-  const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent', delimiter)
+  const decimal = toDecimal(signed ? text.slice(0, -1) : text, 'percent', delimiter, format)
   const number = NUMBER.test(decimal) ? Number(decimal) : Number.NaN
   if (!signed && decimal.includes('.') && number > 0 && number <= 1)
     return problem('may be a fraction or a percentage: for one half write 50 or 50%')
@@ -146,19 +163,19 @@ const YEAR_LAST = new RegExp(`^(\\d{1,2})([-/.])(\\d{1,2})\\2(\\d{4})${TIME}$`, 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
 /** RFC 3339. Times without a zone are UTC. */
-function toDateTime(text: string): string {
+function toDateTime(text: string, order?: ColumnFormat['date']): string {
   if (ISO.test(text) && /(Z|[+-]\d\d:?\d\d)$/i.test(text)) return text
   const first = YEAR_FIRST.exec(text)
   if (first) return joined(first.slice(1, 4), first.slice(4))
   const last = YEAR_LAST.exec(text)
   if (!last) return text
   const [, one, separator, two, year] = last as unknown as string[]
-  return joined([year, ...dayAndMonth(text, one!, two!, separator!)], last.slice(5))
+  return joined([year, ...dayAndMonth(text, one!, two!, separator!, order)], last.slice(5))
 }
 
 /** The date as written: other systems export every date with a time. */
-function toDate(text: string): string {
-  const read = toDateTime(text)
+function toDate(text: string, order?: ColumnFormat['date']): string {
+  const read = toDateTime(text, order)
   const [, day, time] = /^(\d{4}-\d\d-\d\d)(T.*)?$/.exec(read) ?? []
   return day === undefined || (time && Number.isNaN(Date.parse(read))) ? text : day
 }
@@ -169,9 +186,11 @@ function dayAndMonth(
   one: string,
   two: string,
   separator: string,
+  order: ColumnFormat['date'],
 ): [month: string, day: string] {
   if (separator === '.' || Number(one) > 12 || one === two) return [two, one]
   if (Number(two) > 12) return [one, two]
+  if (order) return order === 'dmy' ? [two, one] : [one, two]
   throw new CellProblem(`${text} is ambiguous: write the date as 2026-01-31`)
 }
 

@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
-import { type CellType, isAmbiguous, looksLikeJson } from './read-cell.ts'
+import { isAmbiguousNumber } from './column-format.ts'
+import { type CellType, looksLikeJson } from './read-cell.ts'
 
 /** The text of a cell for a record's value: the inverse of `readCell` with the same type. */
 export function writeCell(value: unknown, type: CellType): string {
@@ -9,7 +10,7 @@ export function writeCell(value: unknown, type: CellType): string {
   if (typeof value === 'object') return escapeFormula(JSON.stringify(value))
   const text = String(value)
   // A fourth decimal, so that the point is not read as a thousands separator.
-  if (type === 'money') return escapeFormula(isAmbiguous(text) ? `${text}0` : text)
+  if (type === 'money' || type === 'number') return escapeFormula(isAmbiguousNumber(text) ? `${text}0` : text)
   return escapeFormula(
     type === 'any' && typeof value === 'string' && looksLikeJson(text) ? JSON.stringify(text) : text,
   )

@@ -1,3 +1,5 @@
+import type { ColumnFormat } from '../csv/column-format.ts'
+import { type Currencies, readMoney } from '../csv/money-cell.ts'
 import { CellProblem, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
 import { firstOfEachLoc, type Issue } from '../errors.ts'
 import type { RecordInput } from '../records/schemas.ts'
@@ -15,19 +17,28 @@ export interface Column {
   name: string
   index: number
   target: Target
+  format?: ColumnFormat | undefined
 }
 
 /** The fields of a row before validation. Blank cells are omitted. */
 export interface RowFields {
   fields: RecordInput
   companyName?: string
+  /** The currency that the amount names. */
+  named?: { column: string; currency: string }
   issues: RowIssue[]
 }
 
-export function columnsOf(header: string[], mapping: Mapping, targets: Targets): Column[] {
+/** `formats`: of each column of the header, in its order. */
+export function columnsOf(
+  header: string[],
+  mapping: Mapping,
+  targets: Targets,
+  formats: ColumnFormat[] = [],
+): Column[] {
   return header.flatMap((name, index) => {
     const target = mapping[name] ? targetOf(targets, mapping[name]) : undefined
-    return target ? [{ name, index, target }] : []
+    return target ? [{ name, index, target, format: formats[index] }] : []
   })
 }
 
@@ -37,26 +48,46 @@ export interface Reading {
   /** The number of columns of the header. */
   width: number
   delimiter: string
+  /** The currencies of signs that several have. */
+  currencies: Currencies
+  /** The organization's. */
+  currency: string
 }
 
-export function readRow({ columns, width, delimiter }: Reading, cells: string[]): RowFields {
+export function readRow(reading: Reading, cells: string[]): RowFields {
+  const { columns, width } = reading
   const row: RowFields = { fields: {}, issues: [] }
   if (isTooWide(cells, width))
     row.issues.push({
       column: null,
       message: `the row has ${cells.length} cells and the header ${width}: a cell that contains the delimiter must be quoted`,
     })
-  for (const { name, index, target } of columns) {
+  for (const column of columns) {
+    const { name, index } = column
     const cell = cells[index]
     if (cell === undefined || !isFilled(cell)) continue
     try {
-      put(row, target, cell, delimiter)
+      put(row, column, cell, reading)
     } catch (error) {
       if (!(error instanceof CellProblem)) throw error
       row.issues.push({ column: name, message: error.message })
     }
   }
+  agree(row, columns)
   return row
+}
+
+/** The currency that an amount names is that of the record. A currency of another column must be the same. */
+function agree(row: RowFields, columns: Column[]): void {
+  if (row.named === undefined) return
+  const { column, currency } = row.named
+  const own = row.fields.currency
+  if (own === undefined) row.fields.currency = currency
+  else if (String(own).trim().toUpperCase() !== currency)
+    row.issues.push({
+      column,
+      message: `is in ${currency}, but ${columns.find(({ target }) => target.name === 'currency')?.name} says ${own}`,
+    })
 }
 
 /** Whether a row has cells beyond the header: its cells are probably in the wrong columns. */
@@ -64,13 +95,20 @@ export const isTooWide = (cells: string[], width: number): boolean => cells.slic
 
 export const isFilled = (cell: string): boolean => cell.trim() !== ''
 
-function put(row: RowFields, { name, type, choices }: Target, cell: string, delimiter: string): void {
+function put(row: RowFields, { name: column, target, format }: Column, cell: string, reading: Reading): void {
   const { fields } = row
+  const { name, type, choices } = target
   if (type === 'tags') fields.tags = readList(cell)
   else if (type === 'company_name') row.companyName = unescapeFormula(cell).trim()
   else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
   else {
-    const value = readCell(cell, type, choices, delimiter)
+    let text = cell
+    if (type === 'money') {
+      const { amount, currency } = readMoney(unescapeFormula(cell), reading.currencies, reading.currency)
+      text = amount
+      if (currency) row.named = { column, currency }
+    }
+    const value = readCell(text, type, choices, reading.delimiter, format)
     const [outer, inner] = name.split('.') as [string, string | undefined]
     if (inner === undefined) fields[outer] = value
     else {

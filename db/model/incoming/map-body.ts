@@ -1,13 +1,14 @@
 import { AppError, type ErrorDetails, type ErrorType } from '../errors.ts'
+import { type BatchSettings, itemsOf } from './batch.ts'
 import { mapPayload } from './mapping/map.ts'
 import { type Proposal, proposeMapping } from './mapping/propose.ts'
 import type { SenderRequest } from './mapping/senders/types.ts'
 import type { Mapped } from './mapping/types.ts'
-import { type Payload, parseBody, parseText } from './parse-body.ts'
+import { isJson, type Payload, parseBody, parseText } from './parse-body.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
 /** What a thread computes. */
-export const tasks = { mapBody, proposeFrom }
+export const tasks = { mapBody, mapRequest, proposeFrom }
 
 /** The body of a request to a webhook: its bytes, or its text from the log. */
 export interface Body {
@@ -26,18 +27,54 @@ export interface Refused {
   details: ErrorDetails
 }
 
-/** Parses and maps a body. Pure. */
-export function mapBody(
-  body: Body,
-  mapping: Mapping,
-): { payload: Payload; mapped: Mapped } | { refused: Refused } {
-  return parsed(body, (payload) => ({ payload, mapped: mapPayload(payload, mapping, body.headers) }))
+/** Parses and maps a body. Of a batch, as a sample or an old log entry has it, the first record. Pure. */
+export function mapBody(body: Body, mapping: Mapping): MappedPayload | { refused: Refused } {
+  return parsed(body, (whole) => {
+    const items = itemsIn(whole, body, mapping)
+    const payload = items?.[0] ?? whole
+    const mapped = mapPayload(payload, mapping, body.headers)
+    if (!items || items.length === 1) return { payload, mapped }
+    const warning = `the first of ${items.length} records is shown`
+    return { payload, mapped: { ...mapped, warnings: [...(mapped.warnings ?? []), warning] } }
+  })
+}
+
+/** A record of a request, and what the mapping makes of it. */
+export interface MappedPayload {
+  payload: Payload
+  mapped: Mapped
+}
+
+/** What a request has: one record, or those of a batch. */
+export interface MappedRequest {
+  isBatch: boolean
+  records: MappedPayload[]
+}
+
+/** Parses and maps the body of a request, which may be a batch. Pure. */
+export function mapRequest(body: Body, settings: BatchSettings): MappedRequest | { refused: Refused } {
+  return parsed(body, (payload) => {
+    const items = itemsIn(payload, body, settings)
+    return {
+      isBatch: items !== undefined && items.length > 1,
+      records: (items ?? [payload]).map((one) => ({
+        payload: one,
+        mapped: mapPayload(one, settings, body.headers),
+      })),
+    }
+  })
 }
 
 /** Parses a sample and proposes a mapping of it. Pure. */
 export function proposeFrom(body: Body, kind: TargetKind): Proposal | { refused: Refused } {
-  return parsed(body, (payload) => proposeMapping(payload, kind, body.headers))
+  return parsed(body, (payload) => {
+    const [first = payload] = itemsIn(payload, body, { field_mapping: { mode: 'automatic' }, kind }) ?? []
+    return proposeMapping(first, kind, body.headers)
+  })
 }
+
+const itemsIn = (payload: Payload, { type }: Body, settings: BatchSettings): Payload[] | undefined =>
+  isJson(type) ? itemsOf(payload, settings) : undefined
 
 /** An AppError is returned: a thread could not throw it. */
 function parsed<T>({ content, type }: Body, work: (payload: Payload) => T): T | { refused: Refused } {

@@ -110,6 +110,10 @@ function declaredCharset(bytes: Buffer): string | undefined {
   return name === undefined || /^utf-16/i.test(name) ? undefined : charsetNamed(name.toLowerCase())
 }
 
+/** Whether a body of this Content-Type is JSON. */
+export const isJson = (contentType: string): boolean =>
+  formatOf(parseContentType(contentType).essence) === 'json'
+
 function formatOf(essence: string): Format | undefined {
   if (/^application\/(json|[\w.-]+\+json)$/.test(essence)) return 'json'
   if (essence === 'application/x-www-form-urlencoded') return 'form'

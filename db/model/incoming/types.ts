@@ -21,6 +21,15 @@ export const SENDER_VERIFICATIONS = [
   'slack',
   'hubspot',
   'calendly',
+  'intercom',
+  'linear',
+  'paddle',
+  'sendgrid',
+  'svix',
+  'twilio',
+  'typeform',
+  'webflow',
+  'zendesk',
 ] as const
 export type SenderVerification = (typeof SENDER_VERIFICATIONS)[number]
 

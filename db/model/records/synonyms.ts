@@ -26,18 +26,21 @@ const NOTE = 'notecontent message comment comments note notes question enquiry i
 
 const NAMES: Record<KindName, Record<string, string>> = {
   contacts: {
-    first_name: 'firstname fname givenname forename namefirst vorname prenom nombre nome first',
+    first_name:
+      'firstname fname givenname forename namefirst vorname prenom nombre nome voornaam imie primeironome first',
     last_name:
-      'lastname lname surname familyname namelast nachname nom apellido apellidos cognome sobrenome last',
-    full_name: 'fullname name displayname completename contactname customername nomcomplet nombrecompleto',
+      'lastname lname surname familyname namelast nachname nom apellido apellidos cognome sobrenome achternaam nazwisko nomdefamille nomedefamilia last',
+    full_name:
+      'fullname name displayname completename contactname customername nomcomplet nombrecompleto nomecompleto volledigenaam',
     email:
-      'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse mailaddress emails emailaddresses',
+      'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse emailadres adresseemail adresseelectronique indirizzoemail adresemail mailaddress emails emailaddresses',
     phone:
-      'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone whatsapp phones phonenumbers',
-    mobile_phone: 'mobile mobilephone mobilenumber cell cellphone cellnumber handy mobilephonenumber',
+      'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone telefoonnummer numerodetelephone numerodetelefono numerotelefonu whatsapp phones phonenumbers',
+    mobile_phone:
+      'mobile mobilephone mobilenumber cell cellphone cellnumber handy handynummer mobilephonenumber telephoneportable telefonomovil cellulare telemovel mobielenummer telefonkomorkowy',
     job_title: 'jobtitle title position role jobrole occupation designation',
     company_name:
-      'company companyname organization organisation organizationname organisationname business businessname employer account accountname firma unternehmen entreprise societe empresa azienda associatedcompany primaryassociatedcompany',
+      'company companyname organization organisation organizationname organisationname business businessname employer account accountname firma unternehmen entreprise societe empresa azienda bedrijf bedrijfsnaam associatedcompany primaryassociatedcompany',
     website: 'website websiteurl url homepage web site companywebsite',
     linkedin_url: 'linkedinurl linkedin linkedinprofile linkedinprofileurl',
     timezone: 'timezone tz',
@@ -119,9 +122,12 @@ export const SYNONYMS = Object.fromEntries(
 
 const words = (text: string) => new Set(text.split(' '))
 
-/** Parent names of values that belong to the person in the payload. */
+/** Parent names of values that belong to the person in the payload; `attendees: [{…}]` as well. */
 export const PERSON_WORDS = words(
-  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester',
+  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester submitter participant registrant'
+    .split(' ')
+    .flatMap((word) => [word, `${word}s`])
+    .join(' '),
 )
 
 export const COMPANY_WORDS = words('company organization organisation business employer account')
@@ -134,7 +140,10 @@ export const SUBJECT_WORDS = {
   tasks: words('task todo ticket issue'),
 } satisfies Partial<Record<KindName, Set<string>>>
 
-/** Parent names of values that belong to another person or thing. */
+/**
+ * Parent names of values that belong to another person or thing, or to the record as it was: the host of a booking is one
+ * of ours, and must not become a contact.
+ */
 export const UNRELATED_WORDS = words(
-  'owner agent salesrep assignee assignedto sender merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
+  'organizer organiser organizers organisers host hosts owner owners agent agents manager team teams createdby updatedby modifiedby previous previousattributes previousdata before old salesrep assignee assignedto sender merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
 )

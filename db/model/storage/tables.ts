@@ -14,7 +14,7 @@ export const STORED = {
     'custom_field_values',
   ],
   knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages'],
-  files: ['imports', 'import_pieces', 'import_errors', 'import_keys', 'exports', 'export_pieces'],
+  files: ['files', 'imports', 'import_pieces', 'import_errors', 'import_keys', 'exports', 'export_pieces'],
   workflows: ['workflows', 'workflow_versions', 'workflow_samples'],
   runs: [
     'runs',
@@ -55,6 +55,7 @@ export const UNCOUNTED = [
   'invitations',
   'limit_months',
   'limit_windows',
+  'deleted_files',
   'mail_suppressions',
   'memberships',
   'organization_storage',

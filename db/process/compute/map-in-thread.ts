@@ -1,18 +1,20 @@
 import { PATTERN } from '../../../workflows/shared/limits.ts'
 import { AppError } from '../../model/errors.ts'
+import type { BatchSettings } from '../../model/incoming/batch.ts'
 import {
   type Body,
+  type MappedPayload,
+  type MappedRequest,
   type Mapping,
   mapBody,
+  mapRequest,
   proposeFrom,
   type Refused,
   type tasks,
 } from '../../model/incoming/map-body.ts'
 import { programsOf } from '../../model/incoming/mapping/patterns.ts'
 import type { Proposal } from '../../model/incoming/mapping/propose.ts'
-import type { Mapped } from '../../model/incoming/mapping/types.ts'
-import type { Payload } from '../../model/incoming/parse-body.ts'
-import type { TargetKind } from '../../model/incoming/types.ts'
+import type { FieldMapping, TargetKind } from '../../model/incoming/types.ts'
 import { ComputeError, type Pool } from './pool.ts'
 
 /** What takes less than some 10 ms: to hand it to a thread costs more than it saves. Up to 1 ms for each KiB. */
@@ -31,17 +33,36 @@ export async function mapIn(
   organizationId: string,
   body: Body,
   { field_mapping, kind, deduplication }: Mapping,
-): Promise<{ payload: Payload; mapped: Mapped }> {
-  const { length } = body.content
-  const programs = field_mapping.mode === 'manual' ? programsOf(field_mapping.rules) : 0
-  const isSmall = length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
+): Promise<MappedPayload> {
   const values = [body, { field_mapping, kind, deduplication }] as const
-  const done = isSmall
-    ? mapBody(...values)
-    : await withinLimits('the body, with the patterns of the mapping,', () =>
-        threads.run(organizationId, 'mapBody', ...values),
-      )
-  return accepted(done)
+  return accepted(
+    isSmall(body, field_mapping)
+      ? mapBody(...values)
+      : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapBody', ...values)),
+  )
+}
+
+/** The same for a request, which may be a batch of records. */
+export async function mapRequestIn(
+  threads: Threads,
+  organizationId: string,
+  body: Body,
+  { field_mapping, kind, deduplication, workflow_inputs }: Required<BatchSettings>,
+): Promise<MappedRequest> {
+  const values = [body, { field_mapping, kind, deduplication, workflow_inputs }] as const
+  return accepted(
+    isSmall(body, field_mapping)
+      ? mapRequest(...values)
+      : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapRequest', ...values)),
+  )
+}
+
+const MAPPING = 'the body, with the patterns of the mapping,'
+
+/** A text of a batch is read once for each pattern of each of its records, in total as often as one long text. */
+function isSmall({ content: { length } }: Body, mapping: FieldMapping): boolean {
+  const programs = mapping.mode === 'manual' ? programsOf(mapping.rules) : 0
+  return length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
 }
 
 /** A mapping proposed from a sample, computed as `mapIn` does. */

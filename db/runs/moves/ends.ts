@@ -24,6 +24,8 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
     `update runs set
        cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, :reason),
        checked = false,
+       -- one that waits for a workflow, in which it is then cancelled: before those that only sleep
+       priority = case when status = 'queued' then 0 else priority end,
        -- a run that a relay has claimed counts as running
        status = case when ${AT_REST} then 'cancelled' else status end,
        ended_at = case when ${AT_REST} then now() end,

@@ -17,6 +17,8 @@ import { ITERATIONS, LOOPS } from '../loops.ts'
 export interface SegmentRecord {
   temporal_run_id: string
   segment: number
+  /** Of a workflow that resumes the run: the Temporal run as which it was started; another one if it was reset. */
+  origin?: string | undefined
   /** What the workflow reported: a repeated call reports the same. */
   happened?: Happened[]
   answer: SegmentAnswer
@@ -72,8 +74,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        -- an activity may have settled its row since it was read: keep the newer row
        where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
      ), segment as (
-       insert into run_segments (organization_id, run_id, temporal_run_id, segment, happened, answer)
-       select run.organization_id, run.id, :temporalRunId, :segment, cast(:happened as jsonb), cast(:answer as jsonb) from run
+       insert into run_segments (organization_id, run_id, temporal_run_id, segment, origin, happened, answer)
+       select run.organization_id, run.id, :temporalRunId, :segment, nullif(cast(:origin as text), :temporalRunId), cast(:happened as jsonb), cast(:answer as jsonb) from run
      ), events as (
        insert into events (${EVENT_COLUMNS})
        select e.* from run cross join lateral (${selectEvents('cast(:events as jsonb)')}) e
@@ -92,6 +94,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       temporalRunId: record.temporal_run_id,
       segment: record.segment,
       characters: record.characters ?? 0,
+      origin: record.origin ?? null,
       happened: JSON.stringify(record.happened ?? []),
       answer: JSON.stringify(record.answer),
       historyLength: record.history_length ?? null,

@@ -1,5 +1,6 @@
 import type { Resume } from '../../../workflows/bundle/protocol.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
+import { lostPriority, ownPriority } from '../priority.ts'
 import { rewind } from '../state.ts'
 
 /**
@@ -54,8 +55,7 @@ export interface LostRun {
 }
 
 /**
- * As `resumeRun`, for many. Those that only wait get a workflow after all other queued runs: an emptied Temporal may have
- * lost a hundred thousand of them, and new runs must not wait for those.
+ * As `resumeRun`, for many. Those that only wait get a workflow after all other queued runs: see `priority.ts`.
  * @returns the ids of the runs that are resumed. The relay finds them when it polls.
  */
 export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<string>> {
@@ -63,7 +63,7 @@ export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<s
   const { rows } = await system.raw<{ rows: { id: string }[] }>(
     `with resumed as (
        update runs r set ${RESUMED},
-         priority = case when r.sleeps_until > now() then ${WAITS_LONGEST} + r.priority % ${WAITS_LONGEST} else r.priority end
+         priority = ${lostPriority('r')}
        from jsonb_to_recordset(?) as s(organization_id uuid, id uuid, temporal_run_id text)
        where r.organization_id = s.organization_id and r.id = s.id
          and r.temporal_run_id is not distinct from s.temporal_run_id and ${RESUMABLE}
@@ -80,9 +80,6 @@ export async function resumeRuns(system: System, runs: LostRun[]): Promise<Set<s
   )
   return new Set(rows.map(({ id }) => id))
 }
-
-/** What is added to the priority of a run until its workflow has begun again. Greater than every priority. */
-const WAITS_LONGEST = 2
 
 /**
  * Queues a run again whose workflow Temporal no longer has: the relay starts a new one where the run stopped.
@@ -136,7 +133,7 @@ async function transfer(
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `with run as (
        update runs r set status = 'running', temporal_run_id = :temporalRunId, updated_at = now(),
-         priority = priority % ${WAITS_LONGEST}
+         priority = ${ownPriority('r')}
        where r.organization_id = :organizationId and r.id = :id and r.status in ('queued', 'running')
          and r.temporal_run_id <> :temporalRunId and ${condition}
        returning r.organization_id, r.id
@@ -152,9 +149,11 @@ async function transfer(
 }
 
 /**
- * Transfers the run, from this segment on, to the Temporal run that a reset in the Temporal UI created. `resume`: that of
- * a workflow whose first segment this is. It was reset only if that segment was recorded before; otherwise the run has
- * ended, or was resumed again, before the workflow began.
+ * Transfers the run, from this segment on, to the Temporal run that a reset in the Temporal UI created. `resumed`: of a
+ * workflow that resumes the run, and begins with this segment; `origin` is the Temporal run as which it was started. It
+ * was reset only if that one, or another reset of it, has recorded the segment before; otherwise the run has ended, or was
+ * resumed again, before the workflow began. A segment of that number of others says nothing: a Temporal that was restored
+ * to that moment would bring back a run that was terminated since.
  * @returns false if it was not reset, if that Temporal run owns the row, or owned it and is superseded.
  */
 export async function reopenRun(
@@ -162,7 +161,7 @@ export async function reopenRun(
   id: string,
   temporalRunId: string,
   segment: number,
-  resume?: Resume,
+  resumed?: { origin: string },
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
@@ -172,9 +171,10 @@ export async function reopenRun(
        and r.temporal_run_id <> :temporalRunId
        and not exists (select from run_segments s where s.organization_id = r.organization_id and s.run_id = r.id
          and s.temporal_run_id = :temporalRunId)
-       and (cast(:resumedAt as integer) is null or exists (select from run_segments s
-         where s.organization_id = r.organization_id and s.run_id = r.id and s.segment = :resumedAt))`,
-    { organizationId: tx.organizationId, id, temporalRunId, resumedAt: resume?.segment ?? null },
+       and (cast(:origin as text) is null or exists (select from run_segments s
+         where s.organization_id = r.organization_id and s.run_id = r.id and s.segment = :segment
+           and coalesce(s.origin, s.temporal_run_id) = :origin))`,
+    { organizationId: tx.organizationId, id, temporalRunId, segment, origin: resumed?.origin ?? null },
   )
   if (rowCount === 0) return false
   await rewind(tx, id, segment)

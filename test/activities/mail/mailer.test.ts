@@ -1,7 +1,6 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
-import { createMailer } from '../../../activities/mail/mailer.ts'
-import type { MailMessage } from '../../../workflows/effects/mail.ts'
+import { createMailer, type OpenedMail } from '../../../activities/mail/mailer.ts'
 import type { NodeError } from '../../../workflows/language/node-error.ts'
 import { parseMailbox } from '../../../workflows/shared/mailbox.ts'
 import { SMTP_PASSWORD, SMTP_USER, type Smtp, startSmtp } from '../../support/smtp.ts'
@@ -9,7 +8,7 @@ import { SMTP_PASSWORD, SMTP_USER, type Smtp, startSmtp } from '../../support/sm
 const MAIL_FROM = 'Example CRM <crm@example.com>'
 const NEVER = new AbortController().signal
 
-const mailTo = (...addresses: string[]): MailMessage => ({
+const mailTo = (...addresses: string[]): OpenedMail => ({
   key: 'run:node',
   to: addresses.map((address) => parseMailbox(address)!),
   cc: [],
@@ -35,7 +34,7 @@ describe('the mailer', () => {
   })
 
   const mailer = (SMTP_URL = open.url) => createMailer({ SMTP_URL, MAIL_FROM })!
-  const send = (message: MailMessage, url?: string) => mailer(url).send(message, NEVER)
+  const send = (message: OpenedMail, url?: string) => mailer(url).send(message, NEVER)
   const login = `${encodeURIComponent(SMTP_USER)}:${encodeURIComponent(SMTP_PASSWORD)}`
 
   it('sends both alternatives to all recipients, and does not show the hidden ones', async () => {

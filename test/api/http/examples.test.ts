@@ -135,6 +135,7 @@ describe('the example responses of the document', function () {
     const workflow = await workflows()
     await incoming(workflow)
     const task = await outgoing()
+    await attached(contact)
     const imported = await files()
     worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
     await runs(workflow)
@@ -364,6 +365,7 @@ describe('the example responses of the document', function () {
 
   async function incoming(workflow_id: string) {
     await example('listIncomingWebhooks', { query: '?limit=1' })
+    await example('listIncomingWebhookSenders')
     const { id, secret } = await example('createIncomingWebhook')
     const params = { webhook_id: id }
     await example('getIncomingWebhook', { params })
@@ -418,6 +420,20 @@ describe('the example responses of the document', function () {
   }
 
   /** @returns the ids of a queued import and a queued export. */
+  async function attached(entity_id: string) {
+    const ofRecord = { entity: 'contacts', entity_id }
+    const headers = { 'Content-Type': 'text/plain' }
+    const { id: file_id } = await example('uploadFile', {
+      params: ofRecord,
+      query: '?name=offer.txt',
+      body: 'Dear Ada, this is our offer.',
+      headers,
+    })
+    await example('listFiles', { params: ofRecord })
+    await example('downloadFile', { params: { file_id } })
+    await example('deleteFile', { params: { file_id } })
+  }
+
   async function files() {
     const { id: import_id } = await example('createImport')
     const params = { import_id }

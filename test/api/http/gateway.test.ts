@@ -20,6 +20,7 @@ import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { noFiles } from '../../support/files.ts'
 
 /** The real gateway with a small route table: its guarantees are independent of the operations. */
 describe('the gateway', () => {
@@ -96,6 +97,7 @@ describe('the gateway', () => {
       db,
       log: createLogger('api', 'silent'),
       secretsKey: randomBytes(32),
+      files: noFiles(),
       runEnds: new RunEnds(db.system),
       knownWorkflows: new KnownWorkflows(),
       streams: streamSlots(),

@@ -14,6 +14,7 @@ import { createLogger } from '../../../db/process/log.ts'
 import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { noFiles } from '../../support/files.ts'
 
 describe('concurrent requests with one Idempotency-Key', () => {
   let db: TestDatabase
@@ -42,6 +43,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       db: database,
       log,
       secretsKey: Buffer.alloc(32),
+      files: noFiles(),
       runEnds: new RunEnds(database.system),
       knownWorkflows: new KnownWorkflows(),
       streams: streamSlots(),

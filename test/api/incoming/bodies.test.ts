@@ -83,21 +83,12 @@ describe('payloads of incoming webhooks, and their log', function () {
     assert.deepEqual([body.payload, body.mapped_data.sources.email], [xml, 'email'])
   })
 
-  it('the first item of a list becomes a contact, with a warning in the log', async () => {
+  it('a list of one record is that record', async () => {
     const webhook = await test.createWebhook()
-    const list = [{ email: 'one@example.com' }, { email: 'two@example.com' }]
-    assert.equal((await test.send(webhook, list)).body.action, 'created')
-    await test.send(webhook, [{ email: 'one' }, { email: 'two' }])
-    assert.equal((await test.send(webhook, list.slice(0, 1))).body.action, 'updated')
-    const warning = 'items has several records: only items[0] was used'
-    assert.deepEqual(
-      (await test.logs(webhook)).map((entry) => [entry.status, entry.warnings]),
-      [
-        ['Success', []],
-        ['Failed', [warning]],
-        ['Success', [warning]],
-      ],
-    )
+    const { body } = await test.send(webhook, [{ email: 'one@example.com' }])
+    assert.deepEqual([body.action, body.results], ['created', undefined])
+    const again = await test.send(webhook, { email: 'one@example.com' })
+    assert.deepEqual([again.body.action, again.body.record_id], ['updated', body.record_id])
   })
 
   it('a repeated GitHub delivery has no effect', async () => {

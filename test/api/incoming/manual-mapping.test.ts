@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { leaves } from '../../../db/model/incoming/mapping/leaves.ts'
 import { mapManually } from '../../../db/model/incoming/mapping/manual.ts'
+import { isUnsupportedPath, valueAt } from '../../../db/model/incoming/mapping/path.ts'
 import { transformed } from '../../../db/model/incoming/mapping/transforms.ts'
 import type { MappingRule, Transform } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
@@ -83,6 +85,60 @@ describe('manual mapping', () => {
       first_name: 'Ada',
       last_name: 'none',
     })
+  })
+
+  it('reads members with dots in their names, as Gravity Forms has them', () => {
+    const payload = { '1.3': 'Ada', form: { '1.6': 'Lovelace', 'a[0]': 'x', "it's": 'y' } }
+    const rules = [rule('["1.3"]', 'first_name'), rule('form["1.6"]', 'last_name')]
+    assert.deepEqual(fieldsOf(payload, ...rules), { first_name: 'Ada', last_name: 'Lovelace' })
+    assert.deepEqual(fieldsOf(payload, rule('1.3', 'first_name')), { first_name: 'Ada' })
+    const odd = [rule("form['a[0]']", 'first_name'), rule('form["it\'s"]', 'last_name')]
+    assert.deepEqual(fieldsOf(payload, ...odd), { first_name: 'x', last_name: 'y' })
+  })
+
+  it('reads each value of a payload by the path that the log shows', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (payload) => {
+        for (const { path, value, key } of leaves(payload))
+          if (!/["].*[']|['].*["]/.test(path) && key !== '')
+            assert.equal(String(valueAt(payload, path)).trim(), String(value), path)
+      }),
+    )
+  })
+
+  it('knows paths that name no single value', () => {
+    const single = [
+      'a',
+      'a.b[0]',
+      '$.a',
+      '$[0].a',
+      'Your e-mail',
+      'a["1.3"].b',
+      "['a b']",
+      'f[email][value]',
+      '1.3',
+    ]
+    const others = [
+      '',
+      '$',
+      'a[*].b',
+      '$..a',
+      'a[1:2]',
+      'a[?(@.x)]',
+      'a[-1]',
+      'a[',
+      'a.',
+      '.a',
+      'a]',
+      'a["b]',
+      'a[0]b',
+      '$.*',
+    ]
+    assert.deepEqual(single.filter(isUnsupportedPath), [])
+    assert.deepEqual(
+      others.filter((path) => !isUnsupportedPath(path)),
+      [],
+    )
   })
 
   it('says that the rules read only a part of a list', () => {

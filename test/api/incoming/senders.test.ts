@@ -84,14 +84,76 @@ describe('the payloads of common senders', () => {
     assert.deepEqual(read('stripe-checkout.json', 'deals').fields, {})
   })
 
+  it('the attendee of a booking of Cal.com, not the host or a colleague', () => {
+    const { fields, note } = read('calcom-booking.json')
+    assert.deepEqual([fields, note], [{ ...ada, timezone: 'Europe/London' }, 'The mill jams.'])
+  })
+
+  it('the requester of a ticket of Zendesk; "end-user" is no job title', () => {
+    assert.deepEqual(read('zendesk-ticket.json').fields, { ...ada, phone })
+  })
+
+  it('the answers of forms of LinkedIn, Tally and Google, with questions in words', () => {
+    for (const [name, more] of [
+      ['linkedin-lead.json', { job_title: 'Countess' }],
+      ['tally.json', { phone, job_title: 'Countess' }],
+      ['google-form.json', {}],
+    ] as const) {
+      const { fields, company_name } = read(name)
+      assert.deepEqual([fields, company_name], [{ ...ada, ...more }, 'Analytical Engines'], name)
+    }
+  })
+
   it('pings are recognised', () => {
-    for (const name of ['github-ping.json', 'intercom-ping.json']) assert.equal(read(name).isPing, true, name)
+    for (const name of ['github-ping.json', 'intercom-ping.json'])
+      assert.match(read(name).skip!, /^ping of /, name)
     const woo = mapPayload(
       { webhook_id: '5' },
       { field_mapping: { mode: 'automatic' }, kind: 'contacts' },
       { 'user-agent': 'WooCommerce/9.4.3 Hookshot (WordPress/6.7.1)' },
     )
-    assert.equal(woo.isPing, true)
+    assert.equal(woo.skip, 'ping of WooCommerce')
+  })
+
+  it('a notification without the data of a record is none', () => {
+    for (const [sender, payload] of [
+      [
+        'Meta',
+        {
+          object: 'page',
+          entry: [
+            {
+              id: '1',
+              time: 1,
+              changes: [{ field: 'leadgen', value: { leadgen_id: '4', page_id: '1', form_id: '5' } }],
+            },
+          ],
+        },
+      ],
+      [
+        'LinkedIn',
+        { type: 'LEAD_ACTION', leadGenFormResponse: 'urn:li:leadGenFormResponse:1-5', leadAction: 'CREATED' },
+      ],
+      [
+        'HubSpot',
+        {
+          eventId: 1,
+          subscriptionId: 2,
+          portalId: 3,
+          subscriptionType: 'contact.creation',
+          objectId: 4,
+          attemptNumber: 0,
+        },
+      ],
+      [
+        'Twilio',
+        { MessageSid: 'SM1', AccountSid: 'AC1', From: '+442079460000', To: '+12025550143', Body: 'Hi' },
+      ],
+    ] as const)
+      assert.equal(
+        mapPayload(payload, { field_mapping: { mode: 'automatic' }, kind: 'contacts' }).skip,
+        `notification of ${sender} without the data of a record`,
+      )
   })
 })
 
@@ -159,6 +221,135 @@ describe('guesses from unknown senders', () => {
     ])
       assert.equal(read({ ...ada, ...said }).fields.do_not_contact, undefined, JSON.stringify(said))
     assert.equal(read({ ...ada, do_not_contact: false }).fields.do_not_contact, false)
+  })
+
+  it('take the person whose role is theirs, and nobody whose role is ours', () => {
+    const host = { name: 'Grace Hopper', email: 'grace@host.example', phone: '+12025550143' }
+    const guest = { name: 'Ada Lovelace', email: 'ada@example.com' }
+    for (const [theirs, ours] of [
+      ['attendees', 'organizer'],
+      ['invitee', 'host'],
+      ['requester', 'agent'],
+      ['customer', 'owner'],
+      ['submitter', 'assigned_to'],
+      ['registrant', 'hosts'],
+      ['participant', 'created_by'],
+    ] as const)
+      for (const order of [0, 1]) {
+        const members = [
+          [theirs, theirs.endsWith('s') ? [guest] : guest],
+          [ours, ours.endsWith('s') ? [host] : host],
+        ]
+        const payload = Object.fromEntries(order ? members.reverse() : members)
+        const mapped = read({ data: payload })
+        assert.deepEqual([mapped.fields, mapped.warnings], [ada, undefined], `${theirs}, not ${ours}`)
+        assert.deepEqual(read({ [ours]: host }).fields, {}, ours)
+      }
+  })
+
+  it('take nobody of two people between whom nothing decides, and say so', () => {
+    const people = {
+      bride: { email: 'ada@example.com', name: 'Ada' },
+      groom: { email: 'b@x.io', name: 'Bob' },
+    }
+    const { fields, warnings } = read({ people, shoe_size: 9 })
+    assert.deepEqual(fields, {})
+    assert.deepEqual(warnings, [
+      'people.bride.email and people.groom.email name different people: none was used; choose one by a mapping rule',
+    ])
+    // The same person twice is one.
+    const twice = { billing: { email: 'Ada@example.com ' }, shipping: { email: 'ada@example.com' } }
+    assert.deepEqual(read(twice).fields, { email: 'Ada@example.com' })
+  })
+
+  it('mix no two people', () => {
+    const driver = { name: 'Bob Stone', phone: '+12025550143' }
+    assert.deepEqual(
+      read({ customer: { email: 'ada@example.com', name: 'Ada Lovelace' }, driver }).fields,
+      ada,
+    )
+    assert.deepEqual(read({ name: 'Ada Lovelace', email: 'ada@example.com', driver }).fields, ada)
+    const contact_details = { mobile: phone }
+    assert.deepEqual(read({ ...ada, contact_details }).fields, { ...ada, mobile_phone: phone })
+  })
+
+  it('take the present state of a record, not its former one', () => {
+    const before = { name: 'Ada Byron', email: 'byron@example.com' }
+    const after = { name: 'Ada Lovelace', email: 'ada@example.com' }
+    for (const [a, b] of [
+      ['before', 'after'],
+      ['old', 'new'],
+      ['previous', 'current'],
+      ['previous_attributes', 'object'],
+    ] as const)
+      assert.deepEqual(read({ [a]: before, [b]: after }).fields, ada, a)
+  })
+
+  it('understand questions in eight languages', () => {
+    for (const [first, last, email, mobile] of [
+      ["What's your first name?", 'What is your last name?', 'What is your email address?', 'Your mobile?'],
+      [
+        'Wie lautet dein Vorname?',
+        'Wie ist Ihr Nachname?',
+        'Wie lautet Ihre E-Mail-Adresse?',
+        'Deine Handynummer?',
+      ],
+      [
+        'Quel est votre prénom ?',
+        'Quel est votre nom de famille ?',
+        'Quelle est votre adresse e-mail ?',
+        'Votre téléphone portable ?',
+      ],
+      [
+        '¿Cuál es tu nombre?',
+        '¿Cuáles son tus apellidos?',
+        '¿Cuál es tu correo electrónico?',
+        '¿Cuál es tu teléfono móvil?',
+      ],
+      [
+        'Qual è il tuo nome?',
+        'Qual è il tuo cognome?',
+        'Qual è il tuo indirizzo email?',
+        'Il tuo cellulare?',
+      ],
+      ['Qual é o seu primeiro nome?', 'Qual é o seu sobrenome?', 'Qual é o seu e-mail?', 'O seu telemóvel?'],
+      ['Wat is je voornaam?', 'Wat is uw achternaam?', 'Wat is je e-mailadres?', 'Wat is je mobiele nummer?'],
+      [
+        'Jak masz na imię?',
+        'Jakie jest Twoje nazwisko?',
+        'Podaj swój adres e-mail',
+        'Twój telefon komórkowy?',
+      ],
+    ] as const) {
+      const answers = [
+        { question: first, answer: 'Ada' },
+        { question: last, answer: 'Lovelace' },
+        { question: email, answer: 'ada@example.com' },
+        { question: mobile, answer: phone },
+      ]
+      assert.deepEqual(read({ answers }).fields, { ...ada, mobile_phone: phone }, first)
+      const named = Object.fromEntries(answers.map(({ question, answer }) => [question, answer]))
+      assert.deepEqual(read({ response: named }).fields, { ...ada, mobile_phone: phone }, first)
+    }
+    for (const question of [
+      "What is your dog's name?",
+      'Name of your manager?',
+      'May we email you?',
+      'How is the phone?',
+    ])
+      assert.deepEqual(read({ answers: [{ question, answer: 'Yes' }] }).fields, {}, question)
+  })
+
+  it('understand time zones by city and as Rails names them', () => {
+    for (const [said, zone] of [
+      ['Berlin', 'Europe/Berlin'],
+      ['new york', 'America/New_York'],
+      ['Eastern Time (US & Canada)', 'America/New_York'],
+      ['Bern', 'Europe/Zurich'],
+      ['Asia/Tokyo', 'Asia/Tokyo'],
+      ['constructor', 'constructor'],
+    ])
+      assert.equal(read({ ...ada, time_zone: said }).fields.timezone, zone, said)
   })
 
   it('list what was not taken, for rules too', () => {

@@ -116,3 +116,38 @@ describe('senders that can set no header', function () {
     assert.equal((await call('POST', pathOf(webhook), body)).status, 401)
   })
 })
+
+describe('senders that agx knows', function () {
+  this.timeout(30_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  it('are listed, and set the verification of a new webhook', async () => {
+    const { body } = await test.api.request('GET', '/v1/webhooks/incoming/senders')
+    const ids = body.data.map(({ id }: { id: string }) => id)
+    assert.ok(ids.length >= 20 && ids.includes('zendesk') && ids.includes('stripe'), ids.join())
+    for (const { id, verification, documentation } of body.data) {
+      const secret = verification.type === 'svix' ? `whsec_${Buffer.alloc(32).toString('base64')}` : undefined
+      const made = await test.app('POST', '/webhooks/incoming', {
+        name: id,
+        sender: id,
+        ...(secret && { secret }),
+      })
+      assert.deepEqual(made.body.verification, verification, id)
+      assert.match(documentation, /^https:\/\//)
+    }
+    const own = { type: 'token' }
+    const other = await test.app('POST', '/webhooks/incoming', {
+      name: 'x',
+      sender: 'stripe',
+      verification: own,
+    })
+    assert.deepEqual(other.body.verification, own)
+    const unknown = { name: 'x', sender: 'acme' }
+    const refused = await test.app('POST', '/webhooks/incoming', unknown, 422)
+    assert.ok(JSON.stringify(refused.body).includes('sender'))
+  })
+})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { verify } from '../../../api/incoming/verify.ts'
 import type { Verification } from '../../../db/model/incoming/types.ts'
@@ -130,5 +130,91 @@ describe('verification of senders', () => {
     assert.equal(given({ 'stripe-signature': `t=${seconds},v1=${'0'.repeat(64)}` }), 'wrong')
     assert.equal(given(signed, (seconds + 301) * 1000), 'stale')
     assert.equal(given(signed, (seconds + 299) * 1000), 'verified')
+  })
+
+  it('accepts the signatures of further senders, of this body only', () => {
+    const mac = (content: string, encoding: 'hex' | 'base64', algorithm = 'sha256') =>
+      createHmac(algorithm, secret).update(content).digest(encoding)
+    const text = bytes.toString()
+    const now = new Date(seconds * 1000).toISOString()
+    const svix = new Webhook(secret).sign('msg_1', new Date(seconds * 1000), text)
+    for (const [type, headers] of [
+      [
+        'webflow',
+        {
+          'x-webflow-timestamp': `${seconds}000`,
+          'x-webflow-signature': mac(`${seconds}000:${text}`, 'hex'),
+        },
+      ],
+      [
+        'paddle',
+        { 'paddle-signature': `ts=${seconds};h1=${'0'.repeat(64)};h1=${mac(`${seconds}:${text}`, 'hex')}` },
+      ],
+      [
+        'zendesk',
+        {
+          'x-zendesk-webhook-signature-timestamp': now,
+          'x-zendesk-webhook-signature': mac(now + text, 'base64'),
+        },
+      ],
+      ['typeform', { 'typeform-signature': `sha256=${mac(text, 'base64')}` }],
+      ['linear', { 'linear-signature': mac(text, 'hex') }],
+      ['intercom', { 'x-hub-signature': `sha1=${mac(text, 'hex', 'sha1')}` }],
+      ['svix', { 'svix-id': 'msg_1', 'svix-timestamp': String(seconds), 'svix-signature': svix }],
+    ] as [Verification['type'], Record<string, string>][]) {
+      const by = (body: Buffer, sent = headers, at?: number) =>
+        isVerified({ type } as Verification, sent, body, [secret], at)
+      assert.equal(by(bytes), true, type)
+      assert.equal(by(Buffer.from('{"a":2}')), false, type)
+      assert.equal(by(bytes, {}), false, type)
+      const isTimed = !['typeform', 'linear', 'intercom'].includes(type)
+      assert.equal(by(bytes, headers, Date.now() + 3_600_000), !isTimed, type)
+    }
+  })
+
+  it('accepts what Twilio signs: the URL with a form, or with the hash of another body', () => {
+    // The example of Twilio's documentation.
+    const url = 'https://mycompany.com/myapp.php?foo=1&bar=2'
+    const form =
+      'To=%2B18005551212&Digits=1234&CallSid=CA1234567890ABCDE&Caller=%2B14158675309&From=%2B14158675309'
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded; charset=UTF-8',
+      'x-twilio-signature': 'RSOYDt4T1cUTdK1PDd93/VVr8B8=',
+    }
+    const verdict = (request: object, body: string) =>
+      verify({ type: 'twilio' }, { ...at(headers), url, ...request }, Buffer.from(body), ['12345'])
+    assert.equal(verdict({}, form), 'verified')
+    assert.equal(verdict({}, `${form}&Extra=1`), 'wrong')
+    assert.equal(verdict({ url: `${url}&x=1` }, form), 'wrong')
+    const hash = (body: string) => createHash('sha256').update(body).digest('hex')
+    const signed = `${url}&bodySHA256=${hash('{}')}`
+    const json = {
+      url: signed,
+      headers: {
+        'content-type': 'application/json',
+        'x-twilio-signature': createHmac('sha1', '12345').update(signed).digest('base64'),
+      },
+    }
+    assert.equal(verdict(json, '{}'), 'verified')
+    assert.equal(verdict(json, '{"a":1}'), 'missing')
+  })
+
+  it('accepts the ECDSA signatures of SendGrid by its public key, and refuses a secret that is none', () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
+    const time = String(seconds)
+    const signature = signWith('sha256', Buffer.concat([Buffer.from(time), bytes]), privateKey).toString(
+      'base64',
+    )
+    const headers = {
+      'x-twilio-email-event-webhook-timestamp': time,
+      'x-twilio-email-event-webhook-signature': signature,
+    }
+    const verdict = (secrets: string[], body = bytes, now?: number) =>
+      verify({ type: 'sendgrid' }, at(headers), body, secrets, now)
+    assert.equal(verdict([key]), 'verified')
+    assert.equal(verdict([key], Buffer.from('[]')), 'wrong')
+    assert.equal(verdict(['no key at all, but long']), 'wrong')
+    assert.equal(verdict([key], bytes, Date.now() + 3_600_000), 'stale')
   })
 })

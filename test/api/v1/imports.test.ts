@@ -7,6 +7,8 @@ import { until } from '../../support/journey.ts'
 const ID = '01890000-0000-7000-8000-000000000000'
 
 /** The proposed field of each column of an uploaded file. */
+const format = { decimal: null, date: null, open: [] }
+
 const proposed = (body: { file: { columns: { name: string; proposed: string | null }[] } }) =>
   Object.fromEntries(body.file.columns.map(({ name, proposed }) => [name, proposed]))
 
@@ -41,9 +43,9 @@ describe('imports before they run', () => {
         encoding: 'utf-8',
         delimiter: ';',
         columns: [
-          { name: 'Vorname', proposed: 'first_name', samples: ['Zoë'] },
-          { name: 'E-Mail', proposed: 'email', samples: ['zoe@x.example'] },
-          { name: 'Ort', proposed: 'address.city', samples: ['Genf; Stadt'] },
+          { name: 'Vorname', proposed: 'first_name', samples: ['Zoë'], format },
+          { name: 'E-Mail', proposed: 'email', samples: ['zoe@x.example'], format },
+          { name: 'Ort', proposed: 'address.city', samples: ['Genf; Stadt'], format },
         ],
         available: true,
       })
@@ -75,7 +77,7 @@ describe('imports before they run', () => {
         },
       )
       assert.deepEqual([body.file.encoding, body.file.delimiter], ['windows-1252', '|'])
-      assert.deepEqual(body.file.columns[0], { name: 'name', proposed: 'full_name', samples: ['€'] })
+      assert.deepEqual(body.file.columns[0], { name: 'name', proposed: 'full_name', samples: ['€'], format })
       assert.equal(body.progress.line, 3)
     })
 

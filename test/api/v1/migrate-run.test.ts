@@ -169,7 +169,8 @@ describe('the migration of a run', () => {
     await call('GET', '/v1/runs?workflow_version=2147483648', undefined, 422)
     const wanted = { action: 'migrate', version: 2, filter }
     const { preview } = (await call('POST', '/v1/run-batches', wanted)).body
-    assert.deepEqual(preview, { action: 'migrate', count: 1, run_ids: [runId] })
+    const migration = { checked: 1, refused: 0, refusals: [] }
+    assert.deepEqual(preview, { action: 'migrate', count: 1, run_ids: [runId], migration })
     const batch = (await call('POST', '/v1/run-batches', { ...wanted, confirm: true }, 201)).body
     assert.deepEqual([batch.action, batch.total], ['migrate', 1])
     const invalid = async (body: object, message: RegExp) =>

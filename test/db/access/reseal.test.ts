@@ -81,10 +81,20 @@ describe('a rotation of SECRETS_KEY', function () {
     const test = await db.tenant(organizationId, testActor, (tx) =>
       createNodeTest(tx, old, { node_type: 'set_fields', title: 'Test', ...values }),
     )
-    const sealedTables = ['incoming_webhooks', 'outgoing_webhooks', 'runs', 'secrets']
+    const { body: contact } = await before.request('POST', '/v1/objects/contacts', {
+      body: { first_name: 'Ada' },
+    })
+    const { body: file } = await before.request(
+      'POST',
+      `/v1/objects/contacts/${contact.id}/files?name=x.txt`,
+      { body: 'the content', headers: { 'Content-Type': 'text/plain' } },
+    )
+    const sealedTables = ['files', 'incoming_webhooks', 'outgoing_webhooks', 'runs', 'secrets']
     assert.deepEqual(await tablesWith(old), sealedTables)
 
     const assertServes = async (api: TestApi) => {
+      const { body } = await api.request('GET', `/v1/files/${file.id}`, { key: before.key })
+      assert.equal(body, 'the content')
       for (const secret of [incoming.secret, rotated.secret]) {
         const { status } = await api.request('POST', `/webhooks/incoming/${incoming.id}`, {
           key: null,
@@ -102,12 +112,12 @@ describe('a rotation of SECRETS_KEY', function () {
     let batches = 0
     const partial = await reseal(db.system, both, { batch: 2, stopped: () => ++batches > 5 })
     assert.ok(partial.some(({ resealed }) => resealed > 0))
-    assert.deepEqual(await tablesWith(old), ['incoming_webhooks', 'outgoing_webhooks', 'runs'])
+    assert.deepEqual(await tablesWith(old), ['files', 'incoming_webhooks', 'outgoing_webhooks', 'runs'])
     for (const api of [prepared, changed]) await assertServes(api)
 
     const rest = await reseal(db.system, both, { batch: 2 })
     const counts = [partial, rest].flat().reduce((sum, { resealed }) => sum + resealed, 0)
-    assert.equal(counts, 5 + 2 + 2 + 1 + 1)
+    assert.equal(counts, 5 + 2 + 2 + 1 + 1 + 1)
     assert.deepEqual(await tablesWith(old), [])
     assert.deepEqual(await tablesWith(fresh), sealedTables)
     for (const api of [prepared, changed, await start(fresh)]) await assertServes(api)

@@ -198,6 +198,7 @@ describe('row-level security', () => {
 
 /** The tables whose rows may outlive their organization, each with the reason. */
 const OUTLIVES: Record<string, string> = {
+  deleted_files: 'each leads to a content that is to be deleted; deleted with it',
   account_mails: 'those about an account have no organization; purged after 30 days',
   password_resets: 'those that a user asked for have no organization; purged when they expire',
   limit_windows:

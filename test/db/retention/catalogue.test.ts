@@ -11,6 +11,7 @@ const DO_NOT_GROW: Record<string, string> = {
   api_keys: BY_HAND,
   custom_field_definitions: BY_HAND,
   database_ids: 'one row for each time that the database was moved',
+  deleted_files: 'one row per content that is to be deleted; deleted with it',
   incoming_webhooks: BY_HAND,
   knowledge_collections: BY_HAND,
   knowledge_documents: 'at most KNOWLEDGE.documents of an organization; deleted by their authors',

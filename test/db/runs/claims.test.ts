@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { takesLock } from '../../../db/queue/queue-lock.ts'
 import { claimRuns, releaseRuns, repairClaims } from '../../../db/runs/claims.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
-import { markRunsStarted } from '../../../db/runs/moves/starts.ts'
+import { markRunsStarted, resumeRuns } from '../../../db/runs/moves/starts.ts'
+import { lookUpSoon } from '../../../db/runs/queue.ts'
 import { endRelay, type RelayCapacity, seeRelay } from '../../../db/runs/relays.ts'
-import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
+import { CHAIN_START, createRun, createRuns } from '../../../db/runs/runs.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -275,5 +276,45 @@ describe('claims of runs', () => {
     assert.equal(first.length, 2)
     await start(first.slice(0, 1))
     assert.deepEqual(await claim(relay), [])
+  })
+
+  it('start runs that Temporal has lost after all others, those first that wake first', async () => {
+    const organizationId = await queue(4)
+    const ids: string[] = await db.system('runs').orderBy('id').pluck('id')
+    const [year, days, hours, soon] = ids as [string, string, string, string]
+    const wake = (id: string, after: string) =>
+      db
+        .system('runs')
+        .where({ id })
+        .update({
+          status: 'running',
+          temporal_run_id: 'lost',
+          sleeps_until: db.system.raw('now() + cast(? as interval)', [after]),
+        })
+    await wake(year, '1 year')
+    await wake(days, '3 days')
+    await wake(hours, '5 hours')
+    await wake(soon, '10 minutes')
+    const lost = ids.map((id) => ({ organization_id: organizationId, id, temporal_run_id: 'lost' }))
+    assert.equal((await resumeRuns(db.system, lost)).size, 4)
+    const relay = await startRelay()
+    const order = async () => {
+      const claimed = (await claim(relay)).map(({ id }) => id)
+      await db.system('run_claims').delete()
+      return claimed
+    }
+    assert.deepEqual(await order(), [soon, hours, days, year])
+
+    // What a person asks for overtakes; so does a new run.
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, year))
+    await lookUpSoon(db.system, { organization_id: organizationId, id: days })
+    const [added] = await db.tenant(organizationId, testActor, async (tx) => {
+      const { workflow_id } = await tx.trx('runs').first('workflow_id')
+      const workflow = { id: workflow_id, version: 1, name: 'Test' }
+      return createRuns(tx, [{ workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START }])
+    })
+    const [first, second, ...others] = await order()
+    assert.deepEqual([first, second], [year, days])
+    assert.deepEqual(others, [added, soon, hours])
   })
 })

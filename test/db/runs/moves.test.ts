@@ -297,9 +297,18 @@ describe('the moves of runs', function () {
         unmet: {
           'a run that this Temporal run owns': (run) => reopen(run, OWNER),
           'a workflow that resumes the run, and was not reset': (run) =>
-            tenant(run, (tx) =>
-              reopenRun(tx, run.id, `resumed ${randomUUID()}`, 3, { segment: 3, count: 1 }),
-            ),
+            tenant(run, (tx) => reopenRun(tx, run.id, `resumed ${randomUUID()}`, 3, { origin: 'resumed' })),
+          // It was to begin when the run was resumed once more: then Temporal was restored to that moment.
+          'a workflow that resumes the run, whose first segment was recorded by another': async (run) => {
+            await db.system('run_segments').insert({
+              organization_id: run.organizationId,
+              run_id: run.id,
+              segment: 3,
+              answer: {},
+              temporal_run_id: 'resumed once more',
+            })
+            return tenant(run, (tx) => reopenRun(tx, run.id, 'resumed', 3, { origin: 'resumed' }))
+          },
           'a run that this Temporal run once owned': async (run) => {
             await db.system('run_segments').insert({
               organization_id: run.organizationId,

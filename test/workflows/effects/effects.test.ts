@@ -35,6 +35,36 @@ const calls: [
     ],
   ],
   [
+    'http',
+    'fetchFile',
+    [
+      { method: 'GET', url: 'https://x.test/a.pdf?token=hunter2' },
+      { takes: () => true, name: 'hunter2' },
+    ],
+    {
+      ...httpResponse({ headers: { 'content-type': 'application/pdf' }, body_bytes: 7 }),
+      file: { file_id: ID, name: 'hunter2', content_type: 'application/pdf', size: 7 },
+    },
+    [
+      'GET https://x.test/a.pdf, query token, for a file',
+      `answered 200, application/pdf, 7 bytes, kept as file ${ID}`,
+    ],
+  ],
+  [
+    'records',
+    'attachFile',
+    ['deals', 'x', { file_id: ID }],
+    { file_id: ID, name: 'hunter2', content_type: 'application/pdf', size: 7 },
+    [`attaching the file ${ID} to x of deals`, `attached the file ${ID} to x of deals`],
+  ],
+  [
+    'records',
+    'listFiles',
+    ['deals', 'x'],
+    { data: [{ file_id: ID, name: 'hunter2' }], has_more: true },
+    ['listing the files of x of deals', 'found 1, and there are more'],
+  ],
+  [
     'events',
     'emit',
     ['invoice.paid', secret],

@@ -96,6 +96,12 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
           const chat = request.url.endsWith('/chat/completions') ? { status: 200, body: CHAT } : {}
           return { ...answer, ...chat, ...http }
         },
+        async fetchFile(request, { takes, name = 'invoice.pdf' }) {
+          requests.push(request)
+          const response = { ...answer, ...http }
+          const file = { file_id: ID, name, content_type: 'application/pdf', size: 7 }
+          return { ...response, file: takes(response.status) ? file : null }
+        },
       },
     },
   }
@@ -366,7 +372,22 @@ describe('node types', () => {
     const binary = { code: 'binary_body', message: 'the body is binary (image/png, 5 bytes)' } as const
     const image = outside({ body: null, body_error: binary })
     const { output } = await run('api_request', { url: 'https://x.test/' }, image)
-    deepEqual([(output as HttpResponse).body, (output as HttpResponse).body_error], [null, binary])
+    const said = { ...binary, message: `${binary.message}: \`response: file\` keeps it as a file` }
+    deepEqual([(output as HttpResponse).body, (output as HttpResponse).body_error], [null, said])
+    const kept = await run(
+      'api_request',
+      { url: 'https://x.test/', response: 'file' },
+      outside({ status: 200 }),
+    )
+    deepEqual(kept.output, {
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      file: { file_id: ID, name: 'invoice.pdf', content_type: 'application/pdf', size: 7 },
+    })
+    await rejects(
+      run('api_request', { url: 'https://x.test/', response: 'file' }, outside({ status: 404 })),
+      (error: NodeError) => error.code === 'unexpected_status',
+    )
   })
 })
 

@@ -3,7 +3,7 @@ import { shapeOf } from '../../language/shapes.ts'
 import type { Catalogue } from '../../nodes/catalogue.ts'
 import type { NodeType } from '../../nodes/define.ts'
 import { nodeTypes } from '../../nodes/index.ts'
-import { firstSentence, settingLines, typeText } from './schemas.ts'
+import { briefSettings, firstSentence, settingLines, typeText } from './schemas.ts'
 
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
@@ -55,7 +55,7 @@ function briefText(type: NodeType, fields: string[] | undefined): string {
   return [
     `### ${type.type}`,
     `${fields ? firstSentence(description) : description}${effect === 'pure' ? '' : ` Effect: ${effect}.`}`,
-    `${typeText(shapeOf(type.config))}${fields ? ` → {${fields.join(', ')}}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
+    `${briefSettings(shapeOf(type.config))}${fields ? ` → {${fields.join(', ')}}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
     `\`${flowText({ type: type.type, config: example.config })}\``,
   ].join('\n')
 }

@@ -26,6 +26,20 @@ export function settingLines(shape: Shape, { full }: { full: boolean }): string[
   })
 }
 
+/** The names of the settings of a mapping: `{a, b?}`; of a union by its first setting: `operation: get {id}, list {…}`. */
+export function briefSettings(shape: Shape): string {
+  const options = (shape.oneOf ?? shape.anyOf ?? []).map((option) => {
+    const [[name, first] = ['', undefined], ...others] = Object.entries(option.properties ?? {})
+    return {
+      name,
+      value: first?.const,
+      rest: typeText({ ...option, properties: Object.fromEntries(others) }),
+    }
+  })
+  if (options.length === 0 || options.some(({ value }) => value === undefined)) return typeText(shape)
+  return `${options[0]!.name}: ${options.map(({ value, rest }) => `${String(value)} ${rest}`).join(', ')}`
+}
+
 const isEmpty = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0
 

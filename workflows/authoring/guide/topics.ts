@@ -61,11 +61,11 @@ export const TOPICS: Record<string, Topic> = {
     text: () =>
       [
         '- A run starts at the first node. A node without `next` leads, by its first handle, to the next node in the spec.',
-        '- If some `next` names that node, the branch ends instead. So the branches of a condition can be written one after the other. Write `next: <id>` to continue a branch, `next: end` to end it explicitly.',
+        '- If some `next` names that node, the branch ends instead: so branches can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
         '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
         '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
         '- Join: a node with several incoming edges waits until each is settled, and is skipped if none was taken. With `join: any` it starts at the first.',
-        '- To start several nodes at once, begin with one that leads to them: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
+        '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
         '- `when: "{{ … }}"` skips a node if it is false; the run continues by its first handle.',
         '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
         `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
@@ -81,7 +81,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `inputs.<name>`: the inputs of the run.',
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
-        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization (`PATCH /app/organization`).',
+        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop only.',
         `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
@@ -111,7 +111,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
-        'Runs of events and schedules have no inputs: give each input a default. A trigger fires only after the workflow was activated.',
+        'Runs of events and schedules have no inputs: give each a default. A trigger fires only once the workflow is activated.',
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
@@ -133,7 +133,7 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. An input that is neither required nor has a default is null if a run does not set it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
+        `Types: ${INPUT_TYPES.join(', ')}. An optional input without a default is null if a run does not set it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
       ].join('\n'),
   },
   errors: {
@@ -155,6 +155,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         ...(level === 'brief'
           ? ['The settings, `→` the fields of the output. Default: effect pure, handles success, error.']
           : []),
+        'Files: `response: file` of an api_request gives `output.file`, for attach_file and `attachments`.',
         '',
         allNodes(level),
       ].join('\n'),
@@ -182,7 +183,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow, warnings do not. The page `/docs/findings` explains each code with an example.',
+        'Errors refuse the workflow, warnings do not. `/docs/findings` explains each code.',
       ].join('\n'),
   },
   examples: {

@@ -1,12 +1,14 @@
 import { splitName } from '../../records/split-name.ts'
 import type { TargetKind } from '../types.ts'
-import { type Guess, guesser, isOfRecord, optionNamed } from './guess.ts'
+import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
+import { ofOnePerson } from './one-person.ts'
 import { saysOptOut } from './opt-out.ts'
 import { valueAt } from './path.ts'
 import { senderOf } from './senders/index.ts'
 import type { KnownPaths, Sender, SenderRequest } from './senders/types.ts'
 import { customFieldOf, fieldOf, typed } from './targets.ts'
+import { zoneNamed } from './time-zone.ts'
 import type { Mapped } from './types.ts'
 
 /**
@@ -21,9 +23,9 @@ export function mapAutomatically(
   headers: SenderRequest['headers'] = {},
   all: Leaf[] = leaves(payload),
 ): Mapped {
-  const { sender, isPing, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
+  const { sender, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
   const known = sender ? { sender } : {}
-  if (isPing) return { fields: {}, sources: {}, ...known, isPing }
+  if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
   return { ...assemble(best, tags, custom, kind), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
@@ -31,7 +33,8 @@ export function mapAutomatically(
 export interface Matches {
   /** The name of the known sender. */
   sender?: string
-  isPing?: true
+  /** Why there is nothing to take. */
+  skip?: string
   /** By field, also `full_name`. */
   best: Map<string, Match>
   tags: Match[]
@@ -51,17 +54,20 @@ export function matchesOf(
   const tags: Match[] = []
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
-  if (sender?.isPing?.(request)) return { ...known, isPing: true, best, tags, custom, warnings: [] }
-  const found = matchesIn(sender ? within(all, sender) : all, kind)
-  const firstIndexes = firstRecords(found)
+  const skip = sender && skipped(sender, request)
+  if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
+  const matches = matchesIn(sender ? within(all, sender) : all, kind)
+  const firstIndexes = firstRecords(matches)
+  const first = matches.filter(
+    ({ leaf: { entry } }) => !entry || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
+  )
+  const { found, ambiguous } = kind === 'contacts' ? ofOnePerson(first) : { found: first }
   for (const match of found) {
-    const { entry } = match.leaf
-    if (entry && (firstIndexes.get(entry.list) ?? entry.index) !== entry.index) continue
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  for (const match of sender ? knownIn(payload, sender.fields[kind] ?? {}) : []) {
+  for (const match of sender ? knownIn(payload, sender.fields?.[kind] ?? {}) : []) {
     if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }
@@ -76,17 +82,28 @@ export function matchesOf(
   const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
+  if (ambiguous) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
 }
 
-export interface Match extends Guess {
-  leaf: Leaf
+function skipped(sender: Sender, request: SenderRequest): string | undefined {
+  if (sender.isPing?.(request)) return `ping of ${sender.name}`
+  return sender.isNotice?.(request)
+    ? `notification of ${sender.name} without the data of a record`
+    : undefined
 }
 
 /** The score of what the sender is known to mean. */
 const KNOWN = 1_000
 
-const leafAt = (path: string, value: Leaf['value']): Leaf => ({ name: '', key: '', context: [], path, value })
+const leafAt = (path: string, value: Leaf['value']): Leaf => ({
+  name: '',
+  key: '',
+  context: [],
+  holder: '',
+  path,
+  value,
+})
 
 /** The values whose names the account's owner chose. */
 const within = (all: Leaf[], { guessIn = [] }: Sender) =>
@@ -106,7 +123,7 @@ function knownIn(payload: unknown, paths: KnownPaths): Match[] {
   })
 }
 
-function matchesIn(all: Leaf[], kind: TargetKind): Match[] {
+export function matchesIn(all: Leaf[], kind: TargetKind): Match[] {
   const guess = guesser(all, kind)
   const mayOptOut = fieldOf('do_not_contact', kind) !== undefined
   return all.flatMap((leaf) => {
@@ -129,7 +146,15 @@ function customTarget({ key, context }: Leaf, kind: TargetKind): string | undefi
 }
 
 /** Identifying fields: a list in which two entries have the same one is a list of records. */
-const IDENTITY = new Set(['email', 'full_name', 'first_name', 'last_name', 'name', 'title', 'external_id'])
+export const IDENTITY = new Set([
+  'email',
+  'full_name',
+  'first_name',
+  'last_name',
+  'name',
+  'title',
+  'external_id',
+])
 
 /** The index of the first record in each list of records: the result must not mix several records. */
 function firstRecords(matches: Match[]): Map<string, number> {
@@ -191,7 +216,7 @@ function customFields(custom: Match[], sources: Record<string, string>): Record<
   for (const { field, leaf } of custom) {
     const name = field.slice('custom_fields.'.length)
     const before = values.get(name)
-    const isItem = leaf.path.endsWith(']')
+    const isItem = /\[\d+\]$/.test(leaf.path)
     values.set(
       name,
       before === undefined ? (isItem ? [leaf.value] : leaf.value) : [before, leaf.value].flat(),
@@ -204,6 +229,7 @@ function customFields(custom: Match[], sources: Record<string, string>): Record<
 /** Text as the type of its field. The names of options are compared as names of fields are. */
 function guessed(text: string, name: string, kind: TargetKind): unknown {
   const field = fieldOf(name, kind)
+  if (field?.type === 'timezone') return zoneNamed(text)
   if (field?.type !== 'enum') return typed(text, field)
   return optionNamed(text, field.values!) ?? text
 }

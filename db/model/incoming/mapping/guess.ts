@@ -9,6 +9,7 @@ import {
 import { looksLikeEmail } from '../../records/values.ts'
 import { TARGET_KINDS, type TargetKind } from '../types.ts'
 import type { Leaf } from './leaves.ts'
+import { subjectOf } from './question.ts'
 import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
 
 /** A guess: the target of a value. The higher score wins. */
@@ -16,6 +17,11 @@ export interface Guess {
   field: string
   score: number
   because: Reason
+}
+
+/** A value with its guess. */
+export interface Match extends Guess {
+  leaf: Leaf
 }
 
 /** Why a value was taken: agx's own name of the field or a synonym of it, or what the sender is known to mean. */
@@ -33,8 +39,8 @@ const AMBIGUOUS = new Set(
 )
 
 /** Parents that say nothing of their content. */
-const WRAPPERS = new Set(
-  'data payload body event fields form properties attributes object record values answers submission response result details entry item items current new after formresponse rawrequest hidden merges customattributes questionsandanswers leads records json content personal profile lead'.split(
+export const WRAPPERS: ReadonlySet<string> = new Set(
+  'data payload body event fields form properties attributes object record values namedvalues answers submission response responses result details entry item items current new after formresponse rawrequest hidden merges customattributes questionsandanswers leads records json content personal profile lead'.split(
     ' ',
   ),
 )
@@ -62,7 +68,7 @@ function guess(leaf: Leaf, kind: TargetKind, persons: ReadonlySet<string>): Gues
   }
   const ofTarget = has(SUBJECT_WORDS[kind])
   if ((has(PERSON_WORDS) || has(COMPANY_WORDS)) && !ofTarget) return undefined
-  const found = named(leaf, name, kind)
+  const found = named(leaf, name, kind) ?? asked(leaf, kind)
   if (!found || isImplausibleName(found.field, leaf)) return undefined
   if (!ofTarget && AMBIGUOUS.has(found.name) && isNoOption(found.field, leaf, kind)) return undefined
   if (!ofTarget && has(OTHER_SUBJECTS[kind]) && !PERSONAL.has(found.field)) return undefined
@@ -110,6 +116,17 @@ function named(leaf: Leaf, base: string, kind: TargetKind): (Guess & { name: str
   return undefined
 }
 
+/** The field that a question in words asks for. A yes to "May we email you?" is no address. */
+function asked({ key, value }: Leaf, kind: TargetKind): (Guess & { name: string }) | undefined {
+  const name = subjectOf(key)
+  const synonym = name !== undefined && !VAGUE.has(name) ? SYNONYMS[kind][name] : undefined
+  if (!synonym || !isPlausible(synonym.field, value, kind)) return undefined
+  return { field: synonym.field, name: name!, score: 28 - synonym.rank * 4, because: 'synonym' }
+}
+
+/** Names of fields that mean something else in a question: "Is this your first?". */
+const VAGUE = new Set('first last site web id type status state source'.split(' '))
+
 /** For each kind: normalised name → field. */
 const OWN = Object.fromEntries(
   TARGET_KINDS.map((kind) => [
@@ -132,7 +149,7 @@ function baseName(name: string): string {
 
 /** Roles and states of an account in the sender's system, and salutations. */
 const ACCOUNT_ROLES =
-  /^(customer|subscriber|administrator|admin|editor|author|contributor|user|member|guest|viewer|lead|shop_manager)$/i
+  /^(customer|subscriber|administrator|admin|editor|author|contributor|user|end[-_ ]?user|member|guest|viewer|lead|shop_manager)$/i
 const ACCOUNT_STATES =
   /^(enabled|disabled|invited|declined|active|inactive|open|closed|pending|confirmed|verified|subscribed|unsubscribed)$/i
 const SALUTATION = /^(mr|mrs|ms|miss|mx|dr|prof|herr|frau|mme|m|sr|sra)\.?$/i

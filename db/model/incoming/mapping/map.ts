@@ -1,3 +1,4 @@
+import { isObject } from '../../../../workflows/shared/is-object.ts'
 import { note as notes } from '../../records/kinds/note.ts'
 import { firstCharacters } from '../../records/values.ts'
 import { type IncomingWebhook, pathOfKey } from '../types.ts'
@@ -5,6 +6,7 @@ import { mapAutomatically } from './automatic.ts'
 import { leaves } from './leaves.ts'
 import { mapManually } from './manual.ts'
 import { textAt } from './path.ts'
+import { deliveryIdOf } from './senders/index.ts'
 import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
@@ -19,12 +21,17 @@ export function mapPayload(
   headers: SenderRequest['headers'] = {},
 ): Mapped {
   const all = leaves(payload)
+  const id = isObject(payload) ? deliveryIdOf({ headers, payload }) : undefined
   const found =
     mapping.mode === 'manual'
       ? mapManually(payload, mapping.rules, kind)
       : mapAutomatically(payload, kind, headers, all)
-  const mapped = found.isPing ? found : withKeyAt(payload, found, deduplication)
-  return { ...truncateNote(mapped), ...(mapped.isPing ? {} : unmappedOf(all, mapping, mapped)) }
+  const mapped = found.skip ? found : withKeyAt(payload, found, deduplication)
+  return {
+    ...truncateNote(mapped),
+    ...(mapped.skip ? {} : unmappedOf(all, mapping, mapped)),
+    ...(id === undefined ? {} : { deliveryId: id }),
+  }
 }
 
 /** Truncates a note that is too long, instead of refusing the payload. */

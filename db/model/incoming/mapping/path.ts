@@ -1,10 +1,12 @@
 import { TEXT } from '../parse-body.ts'
 
 /**
- * The value at a dotted path, `payload.fields[0].value`, or undefined. Reads own members only. For an XML element with
- * attributes it is the text; the attributes have their own paths, `payload.email.type`.
+ * The value at a path, or undefined: `payload.fields[0].value`, `form["1.3"]`, the same as JSONPath with `$` before it. Also a
+ * top-level member with the whole text as its name. Reads own members only. For an XML element with attributes it is the
+ * text; the attributes have their own paths, `payload.email.type`.
  */
 export function valueAt(root: unknown, path: string): unknown {
+  if (Object.hasOwn(Object(root), path)) return withoutAttributes((root as Record<string, unknown>)[path])
   let value = root
   for (const step of stepsOf(path)) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined
@@ -13,23 +15,27 @@ export function valueAt(root: unknown, path: string): unknown {
   return withoutAttributes(value)
 }
 
-/** The steps of a dotted path, or of JSONPath in its simple form: `$.a['b c'][0]`. */
+/** The steps of a path; of one that names no value, those that can be read. */
 export const stepsOf = (path: string): string[] =>
-  isJsonPath(path)
-    ? [...path.slice(1).matchAll(STEP)].map(([, quoted, single, bare]) => quoted ?? single ?? bare!)
-    : path
-        .replace(/\[(\d+)\]/g, '.$1')
-        .split('.')
-        .filter(Boolean)
+  [...withoutRoot(path).matchAll(STEP)].map(([, quoted, single, bare]) => quoted ?? single ?? bare!)
 
-const isJsonPath = (path: string) => /^\$(?=[.[]|$)/.test(path)
-const STEP = /\["([^"]*)"\]|\['([^']*)'\]|[.[]([^.[\]]+)\]?/g
+/** A member after a dot or in brackets, there also in quotes; an index in brackets. */
+const STEP = /\["([^"]*)"\]|\['([^']*)'\]|[.[]?([^.[\]]+)\]?/g
 
-/** Whether a path is JSONPath with more than members and indexes, which no value matches. */
-export const isUnsupportedPath = (path: string): boolean =>
-  isJsonPath(path) && (/\.\.|\*|\[\?|\[[^\]]*[:,]|\[-|[.[]$/.test(withoutQuotes(path)) || path === '$')
+/** `$.a` and `$[0]` begin at the payload; `$` alone is a name. */
+const withoutRoot = (path: string) => (/^\$[.[]/.test(path) ? path.slice(1) : path)
 
-const withoutQuotes = (path: string) => path.replace(/\["[^"]*"\]|\['[^']*'\]/g, '[0]')
+/** Whether a path names no single value: a wildcard, a slice, a filter, or brackets and dots that are left open. */
+export const isUnsupportedPath = (path: string): boolean => !PATH.test(path)
+
+const PATH =
+  /^(\$(?=[.[])|[^.[\]*?$][^.[\]]*|(?=\[))(\.[^.[\]*]+|\["[^"]*"\]|\['[^']*'\]|\[[^.[\]*?:,"'-][^.[\]*?:,"']*\])*$/
+
+/** The path of a member of what is at a path. */
+export function memberPath(path: string, name: string): string {
+  if (/^[^.[\]"'$*?][^.[\]*]*$/.test(name)) return path ? `${path}.${name}` : name
+  return `${path}[${name.includes('"') ? `'${name}'` : `"${name}"`}]`
+}
 
 /** The text of an XML element with attributes; any other value unchanged. */
 function withoutAttributes(value: unknown): unknown {

@@ -1,6 +1,6 @@
 import type { MappingRule, TargetKind, Transform } from '../types.ts'
-import { type Match, matchesOf } from './automatic.ts'
-import { optionNamed } from './guess.ts'
+import { matchesOf } from './automatic.ts'
+import { type Match, optionNamed } from './guess.ts'
 import { leaves } from './leaves.ts'
 import { mapManually } from './manual.ts'
 import { textAt, valueAt } from './path.ts'
@@ -18,7 +18,7 @@ export interface ProposedRule {
 
 export interface Proposal {
   sender: string | null
-  /** The sample is the set-up request of its sender, which has no data. */
+  /** The sample is a set-up request or a notification of its sender, which has no data. */
   is_ping: boolean
   proposed: ProposedRule[]
   unmapped: string[]
@@ -32,14 +32,7 @@ export function proposeMapping(
   headers: SenderRequest['headers'] = {},
 ): Proposal {
   const all = leaves(payload)
-  const {
-    sender = null,
-    isPing = false,
-    best,
-    tags,
-    custom,
-    warnings,
-  } = matchesOf(payload, kind, headers, all)
+  const { sender = null, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
   const hasName = best.has('first_name') && best.has('last_name')
   const matches = [...best.values(), ...tags, ...custom].filter(
     ({ field }) => field !== 'full_name' || (kind === 'contacts' && !hasName),
@@ -53,10 +46,10 @@ export function proposeMapping(
     return value === undefined ? [] : [{ rule: ruleOf(to, from, match, payload, kind), value, reason }]
   })
   const mapping = proposed.map(({ rule }) => rule)
-  const { unmapped = [] } = isPing
+  const { unmapped = [] } = skip
     ? {}
     : unmappedOf(all, { mode: 'manual', rules: mapping }, mapManually(payload, mapping, kind))
-  return { sender, is_ping: isPing, proposed, unmapped, warnings }
+  return { sender, is_ping: skip !== undefined, proposed, unmapped, warnings }
 }
 
 interface Target {

@@ -8,10 +8,12 @@ export interface Mapped {
   note?: string
   /** Target → path in the payload, for the log and the test. */
   sources: Record<string, string>
+  /** The id by which the known sender repeats a delivery, where the body has one. */
+  deliveryId?: string
   /** The known sender of the payload. */
   sender?: string
-  /** The sender's set-up request, which writes nothing. */
-  isPing?: true
+  /** Why the request has nothing to write: `ping of GitHub`. */
+  skip?: string
   /** The paths that were not taken, for the log and the test; `unmapped_more` is the number of those not listed. */
   unmapped?: string[]
   unmapped_more?: number

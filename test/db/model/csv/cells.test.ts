@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { type ColumnFormat, FormatFinder } from '../../../../db/model/csv/column-format.ts'
+import { type Currencies, readMoney } from '../../../../db/model/csv/money-cell.ts'
 import { CellProblem, type CellType, readCell, readList } from '../../../../db/model/csv/read-cell.ts'
 import { readRows } from '../../../../db/model/csv/rows.ts'
 import { csvLines, escapeFormula, writeCell, writeList } from '../../../../db/model/csv/write-cell.ts'
@@ -13,6 +15,120 @@ const refuses = (type: CellType, ...cells: string[]) => {
   for (const cell of cells)
     it(`${JSON.stringify(cell)} is refused`, () => assert.throws(() => readCell(cell, type), CellProblem))
 }
+
+describe('the format of a column', () => {
+  const formatOf = (...cells: string[]) => {
+    const finder = new FormatFinder()
+    for (const cell of cells) finder.see(cell)
+    return finder.found()
+  }
+
+  it('is decided by all of its values', () => {
+    assert.deepEqual(formatOf('1.200', '8.000'), { open: ['decimal'] })
+    assert.deepEqual(formatOf('1.200', '12,5'), { decimal: ',' })
+    assert.deepEqual(formatOf('1.200', '3.25'), { decimal: '.' })
+    assert.deepEqual(formatOf('1.200', '1.200.000 €'), { decimal: ',' })
+    assert.deepEqual(formatOf("CHF 8'000.50", '1,200'), { decimal: '.' })
+    assert.deepEqual(formatOf('1.200', '12,5', '12.5'), { open: ['decimal'] })
+    assert.deepEqual(formatOf('10/11/2024', '10/31/2024'), { date: 'mdy' })
+    assert.deepEqual(formatOf('10/11/2024', '31/10/2024 12:00'), { date: 'dmy' })
+    assert.deepEqual(formatOf('10/11/2024', '10/10/2024'), { open: ['date'] })
+    assert.deepEqual(formatOf('31/10/2024', '10/31/2024', '10/11/2024'), { open: ['date'] })
+  })
+
+  it('is not read from text, dates with points, versions or very long cells', () => {
+    for (const cell of ['Acme 1.5 GmbH', '31.12.2026', '10.0.0.1', '', 'x,y', `1,5${'0'.repeat(100_000)}`])
+      assert.deepEqual(formatOf(cell), {}, cell.slice(0, 20))
+  })
+
+  it('reads every number that is written in it', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -999_999_999, max: 999_999_999 }),
+        fc.constantFrom(',', '.'),
+        (cents, decimal) => {
+          const group = decimal === ',' ? '.' : ','
+          const [, sign, whole, places] = /^(-?)(\d+)(\d\d)$/.exec(
+            (cents < 0 ? '-' : '') + String(Math.abs(cents)).padStart(3, '0'),
+          )!
+          const text = `${sign}${whole!.replace(/\B(?=(\d{3})+$)/g, group)}${decimal}${places}`
+          assert.equal(formatOf(text).decimal, decimal, text)
+          for (const format of [{}, { decimal } as const])
+            assert.equal(readCell(text, 'number', [], ',', format), cents / 100 || 0, text)
+        },
+      ),
+    )
+  })
+
+  it('decides what an ambiguous value means, and refuses what does not fit', () => {
+    const read = (cell: string, type: CellType, format: ColumnFormat) => readCell(cell, type, [], ',', format)
+    assert.deepEqual(
+      [read('1.200', 'number', { decimal: ',' }), read('1.200', 'number', { decimal: '.' })],
+      [1200, 1.2],
+    )
+    assert.deepEqual(
+      [read('1.200', 'integer', { decimal: ',' }), read('8', 'integer', { decimal: ',' })],
+      [1200, 8],
+    )
+    assert.equal(read('1,234', 'money', { decimal: '.' }), '1234')
+    assert.deepEqual(
+      [read('10/11/2024', 'date', { date: 'mdy' }), read('10/11/2024', 'date', { date: 'dmy' })],
+      ['2024-10-11', '2024-11-10'],
+    )
+    for (const [cell, type, format] of [
+      ['3.5', 'number', { decimal: ',' }],
+      ['1,2,3', 'money', { decimal: ',' }],
+      ['1.200', 'number', {}],
+      ['1,200', 'money', {}],
+      ['10/11/2024', 'date', {}],
+    ] as const)
+      assert.throws(() => read(cell, type, format), CellProblem, cell)
+  })
+})
+
+describe('an amount', () => {
+  const read = (text: string, own = 'EUR', currencies: Currencies = {}) => {
+    const { amount, currency } = readMoney(text, currencies, own)
+    return [amount.trim(), currency]
+  }
+
+  it('names its currency before or after, by sign or code', () => {
+    for (const [text, amount, currency] of [
+      ['£8,000.00', '8,000.00', 'GBP'],
+      ['8.000,00 €', '8.000,00', 'EUR'],
+      ["CHF 8'000", "8'000", 'CHF'],
+      ['EUR 8.000', '8.000', 'EUR'],
+      ['8000.00 CHF', '8000.00', 'CHF'],
+      ["Fr. 8'000.50", "8'000.50", 'CHF'],
+      ['-12 zł', '-12', 'PLN'],
+      ['(US$ 5)', '(5)', 'USD'],
+      ['R$ 10', '10', 'BRL'],
+      ['usd 5 USD', '5', 'USD'],
+      ['1250', '1250', undefined],
+      ['-12.50', '-12.50', undefined],
+      ['a lot', 'a lot', undefined],
+      ['12 eggs', '12 eggs', undefined],
+    ] as const)
+      assert.deepEqual(
+        read(text).map((part) => part?.replace(/\(\s+/, '(')),
+        [amount, currency],
+        text,
+      )
+  })
+
+  it('with a sign of several currencies is in the own one, in the one that the import says, or refused', () => {
+    assert.deepEqual(read('$8,000.00', 'CAD'), ['8,000.00', 'CAD'])
+    assert.deepEqual(read('$8,000.00', 'EUR', { $: 'USD' }), ['8,000.00', 'USD'])
+    assert.deepEqual(read('100 kr', 'EUR', { kr: 'SEK' }), ['100', 'SEK'])
+    for (const text of ['$8,000.00', '¥100', '100 kr', '€ 5 USD'])
+      assert.throws(() => read(text), CellProblem, text)
+  })
+
+  it('is read in linear time: a square of the length would take minutes', () => {
+    for (const text of ['$'.repeat(1_000_000), `${'1'.repeat(1_000_000)}$`, `(${' '.repeat(1_000_000)}1`])
+      read(text)
+  })
+})
 
 describe('a cell', () => {
   describe('of money', () => {

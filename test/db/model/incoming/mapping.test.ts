@@ -124,7 +124,7 @@ describe('automatic mapping', () => {
         ],
         steps: [{ job_title: 'Countess' }, { email: ada.email }],
         addresses: [{ city: 'London' }, { country: 'GB' }],
-        emails: [{ value: 'b@example.com' }, { value: 'c@example.com' }],
+        emails: [{ value: ada.email }, { value: 'c@example.com' }],
       }),
     )
     assert.deepEqual(fields, {

@@ -5,6 +5,8 @@ const of = (name: string) => [`payload.${name}`, `payload.invitee.${name}`]
 /** Invitees of a booking, with the questions that the host chose. */
 export const calendly: Sender = {
   name: 'Calendly',
+  documentation: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
+  verification: { type: 'calendly' },
   matches: ({ headers, payload }) =>
     headers['calendly-webhook-signature'] !== undefined ||
     (typeof payload.event === 'string' && /^invitee\./.test(payload.event)),

@@ -8,6 +8,8 @@ const of = (name: string) => THINGS.map((thing) => `${thing}.${name}`)
 /** Events of a repository: an issue, a pull request or a discussion is a task. Users have no address, only a login. */
 export const github: Sender = {
   name: 'GitHub',
+  documentation: 'https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries',
+  verification: { type: 'github' },
   matches: ({ headers, payload }) =>
     headers['x-github-event'] !== undefined ||
     (typeof payload.zen === 'string' && payload.hook_id !== undefined) ||

@@ -3,12 +3,23 @@ import { github } from './github.ts'
 import { hubspot } from './hubspot.ts'
 import { intercom } from './intercom.ts'
 import { jotform } from './jotform.ts'
+import { linear } from './linear.ts'
+import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
+import { meta } from './meta.ts'
+import { paddle } from './paddle.ts'
+import { segment } from './segment.ts'
+import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
+import { slack } from './slack.ts'
 import { stripe, stripeCustomer } from './stripe.ts'
+import { svix } from './svix.ts'
+import { twilio } from './twilio.ts'
 import { typeform } from './typeform.ts'
 import type { Sender, SenderRequest } from './types.ts'
+import { webflow } from './webflow.ts'
 import { woocommerce } from './woocommerce.ts'
+import { zendesk } from './zendesk.ts'
 
 /** The common senders; the first that matches is the sender. */
 const senders: Sender[] = [
@@ -23,8 +34,29 @@ const senders: Sender[] = [
   stripe,
   typeform,
   calendly,
+  segment,
+  sendgrid,
   hubspot,
+  linkedin,
+  meta,
+  twilio,
+  linear,
+  paddle,
+  slack,
+  svix,
+  webflow,
+  zendesk,
 ]
+
+/** The id of a sender: its name in lower case. Variants of a sender share it. */
+export const idOfSender = ({ name }: Sender): string => name.toLowerCase()
+
+/** The known senders by their id, in the order of their names. */
+export const SENDERS: ReadonlyMap<string, Sender> = new Map(
+  senders
+    .toSorted((one, other) => one.name.localeCompare(other.name))
+    .map((sender) => [idOfSender(sender), sender]),
+)
 
 /** The headers by which senders are recognised. None is a secret, except signatures, of which only the name counts. */
 const HEADERS = [
@@ -36,6 +68,7 @@ const HEADERS = [
   'x-hubspot-signature-v3',
   'calendly-webhook-signature',
   'stripe-signature',
+  'x-twilio-signature',
 ]
 
 export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['headers'] =>
@@ -46,5 +79,12 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
     ]),
   )
 
+/** The id of a delivery in the body, with the name of its sender. */
+export function deliveryIdOf(request: SenderRequest): string | undefined {
+  const sender = senderOf(request)
+  const id = sender?.deliveryId?.(request)
+  return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
+}
+
 export const senderOf = (request: SenderRequest): Sender | undefined =>
-  senders.find((sender) => sender.matches(request))
+  senders.find((sender) => sender.matches?.(request))

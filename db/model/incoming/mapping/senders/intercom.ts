@@ -8,7 +8,10 @@ const of = (...names: string[]) => PERSONS.flatMap((person) => names.map((name) 
 /** Notifications about a contact, a lead or a conversation. The `url` of its company is not the person's website. */
 export const intercom: Sender = {
   name: 'Intercom',
+  documentation: 'https://developers.intercom.com/docs/webhooks/setting-up-webhooks',
+  verification: { type: 'intercom' },
   matches: ({ payload }) => payload.type === 'notification_event' && Object.hasOwn(payload, 'topic'),
+  deliveryId: ({ payload }) => payload.id,
   isPing: ({ payload }) => payload.topic === 'ping',
   optsOut: ({ payload }) =>
     payload.topic === 'contact.unsubscribed' ||

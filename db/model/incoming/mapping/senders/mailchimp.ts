@@ -4,6 +4,8 @@ import { addressAt, type Sender } from './types.ts'
 /** Changes of an audience, as a form: `type=unsubscribe&data[email]=…&data[merges][FNAME]=…`. */
 export const mailchimp: Sender = {
   name: 'Mailchimp',
+  documentation: 'https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/',
+  verification: { type: 'token' },
   matches: ({ payload }) =>
     typeof payload.type === 'string' &&
     payload.fired_at !== undefined &&

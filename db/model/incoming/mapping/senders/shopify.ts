@@ -6,8 +6,10 @@ const ADDRESSES = ['default_address', 'customer.default_address', 'billing_addre
 const inAddresses = (name: string) => ADDRESSES.map((path) => `${path}.${name}`)
 
 /** Customers, and orders with their customer. `state` is that of the account, not of an address. */
-export const shopify: Sender = {
+export const shopify = {
   name: 'Shopify',
+  documentation: 'https://shopify.dev/docs/apps/build/webhooks/subscribe/https',
+  verification: { type: 'shopify' },
   matches: ({ headers, payload }) =>
     headers['x-shopify-topic'] !== undefined ||
     typeof payload.admin_graphql_api_id === 'string' ||
@@ -42,7 +44,7 @@ export const shopify: Sender = {
       company_name: inAddresses('company'),
     },
   },
-}
+} satisfies Sender
 
 /** The customer as the payload itself. */
 export const shopifyCustomer: Sender = {
@@ -53,6 +55,6 @@ export const shopifyCustomer: Sender = {
       request.payload.verified_email !== undefined),
   fields: {
     contacts: { ...shopify.fields.contacts, tags: ['tags'], note_content: ['note'] },
-    companies: shopify.fields.companies!,
+    companies: shopify.fields.companies,
   },
 }

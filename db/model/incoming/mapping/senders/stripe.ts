@@ -34,15 +34,17 @@ const organization = (of: (name: string) => string[]): KnownPaths => ({
 })
 
 /** Events. Amounts are in the smallest unit of the currency, so a deal needs a rule with a conversion. */
-export const stripe: Sender = {
+export const stripe = {
   name: 'Stripe',
+  documentation: 'https://docs.stripe.com/webhooks',
+  verification: { type: 'stripe' },
   matches: ({ headers, payload }) =>
     headers['stripe-signature'] !== undefined ||
     (payload.object === 'event' &&
       typeof payload.type === 'string' &&
       Object.hasOwn(Object(payload.data), 'object')),
   fields: { contacts: person(ofOthers), companies: organization(ofOthers) },
-}
+} satisfies Sender
 
 const ofCustomer = (name: string) => [`${OBJECT}.${name}`]
 

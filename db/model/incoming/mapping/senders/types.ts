@@ -1,5 +1,5 @@
 import type { Payload } from '../../parse-body.ts'
-import type { TargetKind } from '../../types.ts'
+import type { TargetKind, Verification } from '../../types.ts'
 
 /** What senders are recognised by. Header names are in lower case. */
 export interface SenderRequest {
@@ -13,12 +13,21 @@ export type KnownPaths = Record<string, string[]>
 /** A common sender, whose payloads have known shapes: nothing else in them is guessed. */
 export interface Sender {
   name: string
-  matches(request: SenderRequest): boolean
+  /** The address of its documentation of webhooks. */
+  documentation: string
+  /** How its requests are verified. */
+  verification: Verification
+  /** Whether a request has a known shape. Without it, the payload is mapped as that of an unknown sender. */
+  matches?(request: SenderRequest): boolean
   /** The request that the sender makes when the webhook is set up. */
   isPing?(request: SenderRequest): boolean
+  /** The id of the delivery, or of the item of a batch, which a retry repeats. */
+  deliveryId?(request: SenderRequest): unknown
+  /** A request that names a record of the sender, without its data. */
+  isNotice?(request: SenderRequest): boolean
   /** Whether the person of the payload must not be contacted any more. */
   optsOut?(request: SenderRequest): boolean
-  fields: Partial<Record<TargetKind, KnownPaths>>
+  fields?: Partial<Record<TargetKind, KnownPaths>>
   /** The paths with names that the account's owner chose: questions of a form, custom attributes. These are guessed. */
   guessIn?: string[]
 }

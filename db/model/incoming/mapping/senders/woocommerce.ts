@@ -19,6 +19,14 @@ export const isWooCommercePingBody = (headers: IncomingHttpHeaders, bytes: Buffe
 /** Customers and orders. `role` is that of an account, not of a person in a company. */
 export const woocommerce: Sender = {
   name: 'WooCommerce',
+  documentation: 'https://woocommerce.com/document/webhooks/',
+  verification: {
+    type: 'hmac',
+    header: 'X-WC-Webhook-Signature',
+    algorithm: 'sha256',
+    encoding: 'base64',
+    prefix: '',
+  },
   matches: (request) =>
     request.headers['x-wc-webhook-topic'] !== undefined ||
     isWooCommercePing(request) ||

@@ -1,0 +1,79 @@
+import type { MappedPayload } from '../../db/model/incoming/map-body.ts'
+import { acceptRecord } from './accept-record.ts'
+import { Refusal, skipped, toRefusal } from './answer.ts'
+import type { Call } from './call.ts'
+import { deliveryOf, deliveryOfItem } from './delivery-id.ts'
+import { takeQuota } from './limits.ts'
+import { logRefusal, logSetUp } from './log.ts'
+
+/**
+ * Accepts the records of a batch, each as a request of its own: with its own outcome, delivery and log row, which can be
+ * replayed alone. Opt-outs come first, the others in their order. The answer has the outcome of each, and is that of the
+ * first record which was accepted; if none was, it is the refusal of the first.
+ * Throws what is no fault of a record: the sender repeats the batch, and what was accepted is found by its delivery.
+ */
+export async function acceptBatch(call: Call, bytes: Buffer, records: MappedPayload[]): Promise<object> {
+  const batch = deliveryOf(call.ctx.req.headers, call.webhook.verification, bytes)
+  const items = records.map((record, index): Item => {
+    const content = Buffer.from(JSON.stringify(record.payload))
+    const delivery = deliveryOfItem(batch, index, content, record.mapped.deliveryId)
+    const own = {
+      ...call,
+      bytes: content,
+      content,
+      contentType: 'application/json',
+      delivery,
+      mapped: record.mapped,
+    }
+    return { index, record, call: own }
+  })
+  const optOuts = items.filter(isOptOut)
+  const others = items.filter((item) => !isOptOut(item))
+  const outcomes = await Promise.all([...optOuts, ...others].map(outcomeOf))
+  const failure = outcomes.find(({ refusal }) => refusal && refusal.status >= 500)?.refusal
+  if (failure) throw failure
+  return answerOf(outcomes.sort((one, other) => one.index - other.index))
+}
+
+interface Item {
+  index: number
+  record: MappedPayload
+  call: Call
+}
+
+interface Outcome {
+  index: number
+  answer?: object
+  refusal?: Refusal
+}
+
+const isOptOut = ({ record }: Item) => record.mapped.fields.do_not_contact === true
+
+async function outcomeOf({ index, record, call }: Item): Promise<Outcome> {
+  try {
+    // The request itself was counted before its body was parsed.
+    if (index > 0) await takeQuota(call)
+    if (record.mapped.skip === undefined)
+      return { index, answer: await acceptRecord(call, call.bytes!, record) }
+    const message = `${record.mapped.skip}: nothing was written`
+    await logSetUp(call, message)
+    return { index, answer: skipped(call, message) }
+  } catch (error) {
+    const refusal = toRefusal(error)
+    if (refusal.status < 500) await logRefusal(call, refusal)
+    return { index, refusal }
+  }
+}
+
+function answerOf(outcomes: Outcome[]): object {
+  const results = outcomes.map(({ index, answer, refusal }) => ({ index, ...(answer ?? refusal!.body) }))
+  const accepted = outcomes.filter(({ answer }) => answer)
+  const first = accepted[0]?.answer
+  if (first) {
+    const message = `${accepted.length} of ${outcomes.length} records were accepted`
+    return { ...first, message, warnings: undefined, results }
+  }
+  const { code, message, details, retryAfter } = outcomes[0]!.refusal!
+  const more = { details, results, ...(retryAfter === undefined ? {} : { retryAfter }) }
+  throw new Refusal(code, `none of ${outcomes.length} records was accepted: ${message}`, more)
+}

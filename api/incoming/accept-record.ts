@@ -1,0 +1,22 @@
+import type { Answer } from '../../db/incoming/accept.ts'
+import type { MappedPayload } from '../../db/model/incoming/map-body.ts'
+import { traceOf } from '../http/trace.ts'
+import type { Call } from './call.ts'
+import { deliveryOf } from './delivery-id.ts'
+import { describeRequest } from './log.ts'
+
+/** Has the record of a request written, in one transaction with those of requests that arrive at the same time. */
+export async function acceptRecord(
+  call: Call,
+  bytes: Buffer,
+  { payload, mapped }: MappedPayload,
+): Promise<Answer> {
+  const { ctx, deps, webhook, started } = call
+  call.delivery ??= deliveryOf(ctx.req.headers, webhook.verification, bytes, payload, mapped.deliveryId)
+  const log = { ...describeRequest(call), ...call.delivery }
+  const request = { payload, mapped, trace: traceOf(ctx), started, log }
+  const acceptance = await deps.together.accept(webhook, request, call.content!.length)
+  if ('answer' in acceptance) return acceptance.answer
+  call.mapped = acceptance.mapped
+  throw acceptance.error
+}

@@ -1,0 +1,173 @@
+import { createHash, createHmac, createPublicKey, verify as verifySignature } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SenderVerification } from '../../db/model/incoming/types.ts'
+import { standardKey } from '../../workflows/shared/webhook-signature.ts'
+
+/** What a verification reads of a request, besides its body. */
+export interface SignedRequest {
+  method: string
+  headers: IncomingHttpHeaders
+  /** The URL that the sender called. */
+  url: string
+  /** The token of the URL: `?token=` or the last segment of the path. */
+  token?: string | undefined
+}
+
+/** A signature or secret as sent, and the test of it. */
+export interface Signed {
+  /** Several while the sender's secrets rotate. Empty ones are none. */
+  given: string[]
+  /** What it must be, or a test for what cannot be computed. */
+  expected: string | ((given: string) => boolean)
+  /** The signed time in seconds, where one is signed; NaN if it is missing. */
+  seconds?: number
+}
+
+/** What a sender signs, by its documentation. Undefined if the request or the secret has nothing to compare. */
+type Scheme = (request: SignedRequest, bytes: Buffer, secret: string) => Signed | undefined
+
+/** The schemes of the senders. The address of each documentation is in its file in `db/model/incoming/mapping/senders/`. */
+export const SCHEMES: Record<SenderVerification, Scheme> = {
+  secret: (request, _bytes, secret) => ({ given: [header(request, 'x-webhook-secret')], expected: secret }),
+  token: ({ token = '' }, _bytes, secret) => ({ given: [token], expected: secret }),
+  github: hub,
+  // Meta signs as GitHub does.
+  meta: hub,
+  shopify: (request, bytes, secret) => ({
+    given: [header(request, 'x-shopify-hmac-sha256')],
+    expected: sha256(secret, bytes).toString('base64'),
+  }),
+  stripe: (request, bytes, secret) => listed(request, 'stripe-signature', bytes, secret),
+  calendly: (request, bytes, secret) => listed(request, 'calendly-webhook-signature', bytes, secret),
+  slack(request, bytes, secret) {
+    const time = header(request, 'x-slack-request-timestamp')
+    const expected = `v0=${sha256(secret, `v0:${time}:`, bytes).toString('hex')}`
+    return { given: [header(request, 'x-slack-signature')], expected, seconds: secondsOf(time) }
+  },
+  hubspot(request, bytes, secret) {
+    const time = header(request, 'x-hubspot-request-timestamp')
+    const expected = sha256(secret, request.method, decodedUrl(request.url), bytes, time).toString('base64')
+    return { given: [header(request, 'x-hubspot-signature-v3')], expected, seconds: secondsOf(time) / 1000 }
+  },
+  standard_webhooks: (request, bytes, secret) => standard(request, 'webhook', bytes, secret),
+  svix: (request, bytes, secret) => standard(request, 'svix', bytes, secret),
+  webflow(request, bytes, secret) {
+    const time = header(request, 'x-webflow-timestamp')
+    const expected = sha256(secret, `${time}:`, bytes).toString('hex')
+    return { given: [header(request, 'x-webflow-signature')], expected, seconds: secondsOf(time) / 1000 }
+  },
+  paddle(request, bytes, secret) {
+    const parts = pairs(header(request, 'paddle-signature'), ';')
+    const time = parts.find(([name]) => name === 'ts')?.[1] ?? ''
+    const given = parts.filter(([name]) => name === 'h1').map(([, value]) => value)
+    return { given, expected: sha256(secret, `${time}:`, bytes).toString('hex'), seconds: secondsOf(time) }
+  },
+  zendesk(request, bytes, secret) {
+    const time = header(request, 'x-zendesk-webhook-signature-timestamp')
+    return {
+      given: [header(request, 'x-zendesk-webhook-signature')],
+      expected: sha256(secret, time, bytes).toString('base64'),
+      seconds: Date.parse(time) / 1000,
+    }
+  },
+  typeform: (request, bytes, secret) => ({
+    given: [header(request, 'typeform-signature')],
+    expected: `sha256=${sha256(secret, bytes).toString('base64')}`,
+  }),
+  linear: (request, bytes, secret) => ({
+    given: [header(request, 'linear-signature')],
+    expected: sha256(secret, bytes).toString('hex'),
+  }),
+  intercom: (request, bytes, secret) => ({
+    given: [header(request, 'x-hub-signature')],
+    expected: `sha1=${hmac('sha1', secret, bytes).toString('hex')}`,
+  }),
+  twilio,
+  sendgrid,
+}
+
+function hub(request: SignedRequest, bytes: Buffer, secret: string): Signed {
+  return {
+    given: [header(request, 'x-hub-signature-256')],
+    expected: `sha256=${sha256(secret, bytes).toString('hex')}`,
+  }
+}
+
+/** `t=…,v1=…`, as Stripe signs. */
+function listed(request: SignedRequest, name: string, bytes: Buffer, secret: string): Signed {
+  const parts = pairs(header(request, name), ',')
+  const time = parts.find(([part]) => part === 't')?.[1] ?? ''
+  const given = parts.filter(([part]) => part === 'v1').map(([, value]) => value)
+  return { given, expected: sha256(secret, `${time}.`, bytes).toString('hex'), seconds: secondsOf(time) }
+}
+
+/** https://www.standardwebhooks.com; Svix, who began it, has other names of headers. */
+function standard(request: SignedRequest, prefix: string, bytes: Buffer, secret: string): Signed | undefined {
+  const [id, time] = [header(request, `${prefix}-id`), header(request, `${prefix}-timestamp`)]
+  const key = standardKey(secret)
+  if (!key || id === '') return undefined
+  const expected = `v1,${hmac('sha256', key, `${id}.${time}.`, bytes).toString('base64')}`
+  return { given: header(request, `${prefix}-signature`).split(' '), expected, seconds: secondsOf(time) }
+}
+
+/**
+ * The URL, then the names and values of a form in the order of their names; of another body the URL has the SHA-256.
+ * https://www.twilio.com/docs/usage/security
+ */
+function twilio(request: SignedRequest, bytes: Buffer, secret: string): Signed | undefined {
+  const isForm = header(request, 'content-type').startsWith('application/x-www-form-urlencoded')
+  const bodyHash = /[?&]bodySHA256=([0-9a-f]{64})(?:&|$)/i.exec(request.url)?.[1]
+  if (!isForm && bodyHash?.toLowerCase() !== createHash('sha256').update(bytes).digest('hex'))
+    return undefined
+  const form = new URLSearchParams(isForm ? bytes.toString('utf8') : '')
+  form.sort()
+  return {
+    given: [header(request, 'x-twilio-signature')],
+    expected: hmac('sha1', secret, request.url, ...[...form].flat()).toString('base64'),
+  }
+}
+
+/**
+ * ECDSA with the key pair of SendGrid: the secret is the public key that its settings show.
+ * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+ */
+function sendgrid(request: SignedRequest, bytes: Buffer, secret: string): Signed | undefined {
+  const time = header(request, 'x-twilio-email-event-webhook-timestamp')
+  const expected = (signature: string) => {
+    try {
+      const key = createPublicKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'spki' })
+      const signed = Buffer.concat([Buffer.from(time), bytes])
+      return verifySignature('sha256', signed, key, Buffer.from(signature, 'base64'))
+    } catch {
+      // The secret is no key.
+      return false
+    }
+  }
+  return {
+    given: [header(request, 'x-twilio-email-event-webhook-signature')],
+    expected,
+    seconds: secondsOf(time),
+  }
+}
+
+const header = ({ headers }: SignedRequest, name: string) => String(headers[name] ?? '')
+
+const secondsOf = (text: string) => Number(text || Number.NaN)
+
+const pairs = (text: string, separator: string): [string, string][] =>
+  text.split(separator).map((part) => {
+    const [name = '', ...value] = part.trim().split('=')
+    return [name, value.join('=')]
+  })
+
+/** HubSpot signs the URL with these characters decoded. */
+const decodedUrl = (url: string) =>
+  url.replace(/%(3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, (encoded) => decodeURIComponent(encoded))
+
+const sha256 = (key: string, ...content: (string | Buffer)[]) => hmac('sha256', key, ...content)
+
+export function hmac(algorithm: string, key: string | Buffer, ...content: (string | Buffer)[]): Buffer {
+  const mac = createHmac(algorithm, key)
+  for (const part of content) mac.update(part)
+  return mac.digest()
+}

@@ -1,0 +1,83 @@
+import { isObject } from '../../../workflows/shared/is-object.ts'
+import { AppError } from '../errors.ts'
+import { normalise } from '../records/synonyms.ts'
+import { IDENTITY, matchesIn } from './mapping/automatic.ts'
+import { leaves } from './mapping/leaves.ts'
+import { stepsOf } from './mapping/path.ts'
+import { senderOf } from './mapping/senders/index.ts'
+import type { Payload } from './parse-body.ts'
+import { type IncomingWebhook, pathOfKey } from './types.ts'
+
+/** Records of one request. */
+export const MAX_ITEMS = 1_000
+
+/** Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and is none. */
+const LISTS = new Set(
+  'batch contacts customers data entries events items leads members people profiles records results rows subscribers users'.split(
+    ' ',
+  ),
+)
+
+/** What is around the list is repeated for each item: more than this, in characters of JSON, is no envelope. */
+const MAX_ENVELOPE = 2_048
+
+export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
+  Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs'>>
+
+/**
+ * The records of a JSON body that is a list of records, or an envelope around one, each as if it had been sent alone; with
+ * its envelope, where `data: [{…}, {…}]` becomes `data: {…}`. Undefined for a body that is one record, such as a list of
+ * answers, and where a path of the webhook names an item of the list. Throws invalid_request for too many. Pure.
+ */
+export function itemsOf(payload: Payload, settings: BatchSettings): Payload[] | undefined {
+  const members = Object.entries(payload)
+  const lists = members.filter(([name, value]) => LISTS.has(normalise(name)) && isListOfObjects(value))
+  const [name, list] = lists[0] ?? []
+  if (name === undefined || lists.length > 1 || namesItemOf(name, settings)) return undefined
+  const items = list as Payload[]
+  // `parseBody` puts a body that is an array below `items`.
+  const isBare = members.length === 1 && name === 'items'
+  const { [name]: _, ...envelope } = payload
+  if (!isBare && (items.length < 2 || !isEnvelope(envelope, settings))) return undefined
+  if (leaves({ [name]: items.slice(0, 2) }).some(({ isAnswer, path }) => isAnswer && isMember(path)))
+    return undefined
+  if (items.length > MAX_ITEMS)
+    throw new AppError(
+      'invalid_request',
+      `the body has ${items.length} records: at most ${MAX_ITEMS} are accepted`,
+    )
+  // A known sender is recognised by the record itself.
+  const isAlone = isBare || senderOf({ headers: {}, payload: items[0]! })
+  return isAlone ? items : items.map((item) => ({ ...envelope, [name]: item }))
+}
+
+const isListOfObjects = (value: unknown): value is Payload[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isObject)
+
+/** Whether a list is one of answers: `items[0].value`, not `items[0].emails[0].value`. */
+const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
+
+/** Whether what is around a list is small, and says nothing of a record. */
+const isEnvelope = (envelope: Payload, { kind }: BatchSettings) =>
+  JSON.stringify(envelope).length <= MAX_ENVELOPE &&
+  !matchesIn(leaves(envelope), kind).some(({ field }) => IDENTITY.has(field))
+
+/** Whether a path of the webhook reads a certain item: its owner takes the list as one record. */
+function namesItemOf(
+  name: string,
+  { field_mapping, deduplication, workflow_inputs = {} }: BatchSettings,
+): boolean {
+  const rules = field_mapping.mode === 'manual' ? field_mapping.rules : []
+  const paths = [
+    ...rules.flatMap(({ from, when, transforms }) => [
+      from,
+      ...(when ? [when.path] : []),
+      ...transforms.flatMap((transform) => (transform.type === 'combine' ? transform.with : [])),
+    ]),
+    (deduplication && pathOfKey(deduplication)) ?? '',
+    ...Object.values(workflow_inputs)
+      .filter((path) => path.startsWith('payload'))
+      .map((path) => path.slice('payload'.length)),
+  ]
+  return paths.map(stepsOf).some(([first, second]) => first === name && /^\d+$/.test(second ?? ''))
+}

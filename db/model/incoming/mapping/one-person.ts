@@ -1,0 +1,118 @@
+import { PERSON_WORDS } from '../../records/synonyms.ts'
+import { firstCharacters, looksLikeEmail } from '../../records/values.ts'
+import { type Match, WRAPPERS } from './guess.ts'
+
+/** Fields that say who somebody is, and how to reach them. */
+const PERSONAL = new Set(['email', 'full_name', 'first_name', 'last_name', 'phone', 'mobile_phone'])
+
+/** What a warning names: so many people, by paths of so many characters. */
+const MAX_NAMED = 3
+const MAX_PATH = 200
+
+/** The values of one object that speak of a person. */
+interface Group {
+  matches: Match[]
+  emails: Set<string>
+  phones: Set<string>
+  /** The words of the name. */
+  name: Set<string>
+  rank: number
+}
+
+/** How much the parents of a value say that it is of the record: a role such as `attendee`, nothing, another word. */
+const rankOf = (context: string[]): number => {
+  if (context.some((word) => PERSON_WORDS.has(word))) return 2
+  return context.every((word) => WRAPPERS.has(word)) ? 1 : 0
+}
+
+/**
+ * The values that speak of the person of a contact, without those of other people in the payload. If two people are equally
+ * near, none is chosen, with a warning: a wrong person is worse than none. Pure.
+ */
+export function ofOnePerson(found: Match[]): { found: Match[]; ambiguous?: string } {
+  const groups = groupsOf(found)
+  const people = candidates(groups)
+  const [person, ...others] = people
+  if (!person) return { found }
+  if (others.length > 0)
+    return {
+      found: found.filter((match) => !people.flat().some((group) => isOf(match, group))),
+      ambiguous: warningOf(people),
+    }
+  const strangers = groups.filter((group) => !person.includes(group) && isOther(group, person))
+  return {
+    found: found.filter((match) => isNear(match, person) && !strangers.some((group) => isOf(match, group))),
+  }
+}
+
+/** Names that things have too: the title beside an attendee is that of the meeting. */
+const OF_THINGS = new Set(['job_title', 'website'])
+
+const isNear = ({ field, leaf }: Match, person: Group[]): boolean =>
+  !OF_THINGS.has(field) ||
+  person.some(({ matches: [first] }) =>
+    `${leaf.holder}.`.startsWith(first!.leaf.holder && `${first!.leaf.holder}.`),
+  )
+
+function groupsOf(found: Match[]): Group[] {
+  const groups = new Map<string, Group>()
+  for (const match of found) {
+    if (!PERSONAL.has(match.field)) continue
+    const { holder, context, value } = match.leaf
+    const group = groups.get(holder) ?? {
+      matches: [],
+      emails: new Set(),
+      phones: new Set(),
+      name: new Set(),
+      rank: rankOf(context),
+    }
+    groups.set(holder, group)
+    group.matches.push(match)
+    const text = String(value).trim().toLowerCase()
+    if (match.field === 'email') {
+      if (looksLikeEmail(text)) group.emails.add(text)
+    } else if (match.field.endsWith('phone')) group.phones.add(text.replace(/\D/g, ''))
+    else for (const word of text.split(/[\s,]+/)) group.name.add(word)
+  }
+  return [...groups.values()]
+}
+
+/** The people who are nearest to the record, each with the groups of values that have an address in common. */
+function candidates(groups: Group[]): Group[][] {
+  const withEmail = groups.filter(({ emails }) => emails.size > 0)
+  const named =
+    withEmail.length > 0 ? withEmail : groups.filter(({ phones, name }) => phones.size * name.size)
+  const keysOf = (group: Group) => (withEmail.length > 0 ? group.emails : group.phones)
+  const rank = Math.max(...named.map((group) => group.rank))
+  const people: Group[][] = []
+  for (const group of named.filter((one) => one.rank === rank)) {
+    const same = people.find((person) => person.some((one) => overlap(keysOf(one), keysOf(group))))
+    if (same) same.push(group)
+    else people.push([group])
+  }
+  return people
+}
+
+/** Whether a group has an address or a name of its own, which is not the person's. */
+function isOther({ emails, name }: Group, person: Group[]): boolean {
+  if (emails.size > 0) return !person.some((one) => overlap(one.emails, emails))
+  const names = person.map((one) => one.name).filter(({ size }) => size > 0)
+  return name.size > 0 && names.length > 0 && names.every((one) => !isPart(one, name) && !isPart(name, one))
+}
+
+const overlap = (some: Set<string>, others: Set<string>) => [...some].some((one) => others.has(one))
+
+const isPart = (some: Set<string>, all: Set<string>) => [...some].every((word) => all.has(word))
+
+/** Of an object that says nothing itself, only what speaks of the person belongs to the person. */
+const isOf = ({ field, leaf }: Match, { matches: [first], rank }: Group): boolean =>
+  leaf.holder === first!.leaf.holder && (rank !== 1 || PERSONAL.has(field))
+
+function warningOf(people: Group[][]): string {
+  const paths = people.slice(0, MAX_NAMED).map(([group]) => {
+    const { matches } = group!
+    const { leaf } = matches.find(({ field }) => field === 'email') ?? matches[0]!
+    return firstCharacters(leaf.path, MAX_PATH)
+  })
+  return `${paths.join(' and ')} name different people: none was used; choose one by a mapping rule`
+}

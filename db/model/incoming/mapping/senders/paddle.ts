@@ -1,0 +1,8 @@
+import type { Sender } from './types.ts'
+
+/** Customers and subscriptions, mapped by their names. */
+export const paddle: Sender = {
+  name: 'Paddle',
+  documentation: 'https://developer.paddle.com/webhooks/signature-verification',
+  verification: { type: 'paddle' },
+}

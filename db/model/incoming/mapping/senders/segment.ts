@@ -1,0 +1,34 @@
+import { addressAt, type Sender } from './types.ts'
+
+const of = (name: string) => [`traits.${name}`, `context.traits.${name}`]
+
+/** Persons and what they did, alone or in batches. https://segment.com/docs/connections/spec/identify/ */
+export const segment: Sender = {
+  name: 'Segment',
+  documentation: 'https://www.twilio.com/docs/segment/connections/destinations/catalog/webhooks',
+  verification: { type: 'token' },
+  matches: ({ payload }) =>
+    typeof payload.messageId === 'string' &&
+    ['identify', 'track', 'page', 'screen', 'group', 'alias'].includes(String(payload.type)),
+  deliveryId: ({ payload }) => payload.messageId,
+  fields: {
+    contacts: {
+      email: [...of('email'), 'properties.email'],
+      full_name: of('name'),
+      first_name: of('firstName'),
+      last_name: of('lastName'),
+      phone: of('phone'),
+      job_title: of('title'),
+      website: of('website'),
+      company_name: of('company.name'),
+      external_id: ['userId'],
+      ...addressAt(of('address'), {
+        line1: 'street',
+        city: 'city',
+        state: 'state',
+        postal_code: 'postalCode',
+        country: 'country',
+      }),
+    },
+  },
+}

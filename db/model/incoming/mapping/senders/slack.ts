@@ -1,0 +1,8 @@
+import type { Sender } from './types.ts'
+
+/** Events and commands; the challenge of its set-up is answered for every webhook with its verification. */
+export const slack: Sender = {
+  name: 'Slack',
+  documentation: 'https://docs.slack.dev/authentication/verifying-requests-from-slack',
+  verification: { type: 'slack' },
+}
