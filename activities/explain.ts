@@ -5,6 +5,7 @@ import { ComputeError } from '../db/process/compute/pool.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { SENTENCES } from './faults.ts'
+import { ServiceBusy } from './slots/in-slot.ts'
 
 /** The failure by a fault of this service. Only the log has the cause. */
 export const UNEXPECTED: Failure = {
@@ -22,15 +23,20 @@ export const TIMED_OUT: Failure = {
   retryable: true,
 }
 
-/** The failure of an attempt that was aborted at its time limit. */
-export const exceeded = (ms: number): Failure => ({
-  error: { code: 'timeout', message: `The node exceeded its timeout of ${ms} ms.` },
+/** The failure of an attempt that was aborted at its time limit, or at that of the organization's plan. */
+export const exceeded = (ms: number, ofPlan = false): Failure => ({
+  error: {
+    code: 'timeout',
+    message: ofPlan
+      ? `The node exceeded the longest timeout that the plan allows, ${ms} ms.`
+      : `The node exceeded its timeout of ${ms} ms.`,
+  },
   retryable: true,
 })
 
 /**
- * The failure of a node that threw another error than a NodeError. Rethrows errors after which the transaction must be
- * repeated: those of PostgreSQL (deadlock, lost connection), and NeedsComputation. Logs unexpected errors, unless `signal` is aborted: a
+ * The failure of a node that threw another error than a NodeError. Rethrows errors after which the transaction or the
+ * attempt must be repeated: of PostgreSQL (deadlock, lost connection), NeedsComputation, and ServiceBusy. Logs unexpected errors, unless `signal` is aborted: a
  * cancelled call may throw any error of its library.
  */
 export function explainError(
@@ -40,7 +46,7 @@ export function explainError(
   if (error instanceof AppError) return fromAppError(error)
   if (isRefusal(error)) return REFUSED
   if (isStatementTimeout(error)) return TIMED_OUT
-  if (sqlState(error) || error instanceof NeedsComputation) throw error
+  if (sqlState(error) || error instanceof NeedsComputation || error instanceof ServiceBusy) throw error
   if (error instanceof ComputeError) return tooExpensive(error)
   if (!signal.aborted) log.error({ ...where, ...causeOf(error) }, 'a node failed unexpectedly')
   return UNEXPECTED

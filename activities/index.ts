@@ -9,6 +9,7 @@ import type { EffectFactories } from './effects/define.ts'
 import { createFire } from './fire.ts'
 import { Programs } from './programs.ts'
 import { createRunNode } from './run-node.ts'
+import { CallSlots } from './slots/call-slots.ts'
 import { createTestNode } from './test-node.ts'
 
 export interface ActivityDeps {
@@ -26,6 +27,8 @@ export interface ActivityDeps {
   publicUrl: string | undefined
   /** The time limit of the test of a node, in milliseconds; default: a minute. */
   nodeTestMs?: number | undefined
+  /** The slots for calls, one set for all activities of the process; default: of the usual size. */
+  slots?: CallSlots | undefined
   /** The pool of this worker, if it is in one: its activities then refuse the nodes of others. */
   pool?: string | undefined
   /** Takes the milliseconds that Temporal needed to continue a run after a timer or an external node. */
@@ -44,7 +47,8 @@ export function createActivities(dependencies: ActivityDeps) {
 export const createPoolActivities = (dependencies: ActivityDeps & { pool: string }) =>
   callsOf({ ...dependencies, programs: new Programs() })
 
-function callsOf(deps: ActivityDeps & { programs: Programs }) {
+function callsOf(dependencies: ActivityDeps & { programs: Programs }) {
+  const deps = { ...dependencies, slots: dependencies.slots ?? new CallSlots() }
   const runNode = createRunNode(deps)
   return {
     ...Object.fromEntries(Object.keys(nodeTypes).map((type) => [type, runNode])),

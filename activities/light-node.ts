@@ -16,12 +16,19 @@ import { type Attempt, failed, type NodeDeps, type Performed, performNode } from
 export async function runLightNode(
   deps: NodeDeps,
   tx: Tenant,
-  attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs' | 'hold'>,
+  attempt: Omit<Attempt, 'tx' | 'attempt' | 'timeoutMs' | 'hold' | 'reach'>,
   withSavepoint = true,
 ): Promise<Performed> {
-  // A node in a transaction has no retries and no timeout of its own.
+  // A node in a transaction has no retries and no timeout of its own, and calls nobody.
   const perform = (tx: Tenant | undefined) =>
-    performNode(deps, { ...attempt, tx, attempt: 1, timeoutMs: Infinity, hold: () => () => {} })
+    performNode(deps, {
+      ...attempt,
+      tx,
+      attempt: 1,
+      timeoutMs: Infinity,
+      hold: () => () => {},
+      reach: () => {},
+    })
   if (attempt.node.effect === 'pure') return perform(undefined)
   if (attempt.full && findNodeType(attempt.node.type)?.grows(attempt.node.config))
     return failed(await whileFull(tx))

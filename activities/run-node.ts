@@ -23,11 +23,16 @@ import { withHeartbeat } from './heartbeat.ts'
 import { failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
 import { isInWrongQueue, poolRefusal } from './pool.ts'
 import type { Programs } from './programs.ts'
+import type { CallSlots } from './slots/call-slots.ts'
+import { type Reach, ServiceBusy } from './slots/in-slot.ts'
+import { NodeTurns } from './slots/node-turns.ts'
 import { whenAvailable } from './when-available.ts'
 
 export interface RunNodeDeps extends NodeDeps {
   db: Database
   programs: Programs
+  /** The slots of the process. */
+  slots: CallSlots
   /** Opens the secrets of organizations. 32 bytes. */
   secretsKey: SecretsKey
   /** The pool of this worker, if it is in one. */
@@ -44,9 +49,12 @@ const MAX_FAILURES = 5
  * process, so that an outage uses up no attempt, and a finished call is not repeated.
  */
 export function createRunNode(deps: RunNodeDeps) {
+  const turns = new NodeTurns(deps)
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
     try {
-      await withHeartbeat((signal) => oneAttempt(deps, input, signal))
+      await withHeartbeat((signal) =>
+        turns.run(input, signal, (reach) => oneAttempt(deps, input, signal, reach)),
+      )
       return { status: 'completed' }
     } catch (error) {
       if (!(error instanceof ApplicationFailure || error instanceof CancelledFailure))
@@ -56,7 +64,12 @@ export function createRunNode(deps: RunNodeDeps) {
   }
 }
 
-async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSignal): Promise<void> {
+async function oneAttempt(
+  deps: RunNodeDeps,
+  input: NodeInput,
+  signal: AbortSignal,
+  reach: Reach,
+): Promise<void> {
   const log = deps.log.child({ run_id: input.run_id, node: input.node })
   const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
     whenAvailable({ log, signal }, () =>
@@ -72,7 +85,7 @@ async function oneAttempt(deps: RunNodeDeps, input: NodeInput, signal: AbortSign
   const { node, attempt, state } = begun
   const start = Date.now()
   const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })
-  const performed = refusal ? failed(refusal) : await attemptNode(deps, begun, signal)
+  const performed = refusal ? failed(refusal) : await attemptNode(deps, begun, signal, reach)
   const retryMs = retryDelay(performed.outcome, node, attempt)
   const result = { input, token, node, attempt, run: state.run, start, end: Date.now(), retryMs }
   await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
@@ -206,16 +219,20 @@ async function attemptNode(
   deps: RunNodeDeps,
   { state, frame, node, attempt, startedAt, secrets }: Begun,
   cancelled: AbortSignal,
+  reach: Reach,
 ): Promise<Performed> {
-  return withDeadline(node.timeout_ms, cancelled, async (signal, isOver, hold) => {
+  // Also of a workflow that was saved with a greater plan.
+  const timeoutMs = Math.min(node.timeout_ms, (state.max_call_seconds ?? Infinity) * 1_000)
+  return withDeadline(timeoutMs, cancelled, async (signal, isOver, hold) => {
     const work = performNode(deps, {
       hold,
+      reach,
       node,
       state,
       attempt,
       signal,
       tx: undefined,
-      timeoutMs: node.timeout_ms,
+      timeoutMs,
       now: startedAt,
       scope: scopeOf(state, frame),
       path: frame.path,
@@ -223,12 +240,13 @@ async function attemptNode(
     })
     const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
       if (signal.aborted) return undefined
+      if (error instanceof ServiceBusy) throw error
       deps.log.error({ ...causeOf(error), run_id: state.run.id, node: node.id }, 'a node failed unexpectedly')
       return failed(UNEXPECTED)
     })
     if (cancelled.aborted) throw new CancelledFailure('the run has ended')
     if (performed && !(isOver() && performed.outcome.status === 'failed')) return performed
-    return failed(exceeded(node.timeout_ms), performed?.outcome.input)
+    return failed(exceeded(timeoutMs, timeoutMs < node.timeout_ms), performed?.outcome.input)
   })
 }
 

@@ -25,6 +25,8 @@ import { withHeartbeat } from './heartbeat.ts'
 import { runLightNode } from './light-node.ts'
 import { failed, type Performed, performNode } from './perform-node.ts'
 import { isInWrongQueue, poolRefusal } from './pool.ts'
+import { type CallSlots, NoSlot } from './slots/call-slots.ts'
+import { inSlot } from './slots/in-slot.ts'
 
 const TIMEOUT_MS = 60_000
 const NODE_ID = 'test'
@@ -34,6 +36,8 @@ export interface TestNodeDeps {
   log: Logger
   effects: EffectFactories
   lightWork: LightWork
+  /** The slots of the process. */
+  slots: CallSlots
   /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
   secretsKey: SecretsKey
   /** The time limit of a test; default: a minute. */
@@ -101,7 +105,14 @@ async function performTest(
   const performExternal = async (): Promise<Performed> => {
     const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
     const external = { secrets, tx: undefined, attempt: 1, timeoutMs: ms, hold }
-    const performed = await performNode(deps, { ...attempt, ...external })
+    // The time of the test counts the wait for a slot: somebody waits for its answer.
+    const performed = await inSlot(deps.slots, { organizationId: organization.id, signal }, (reach) =>
+      performNode(deps, { ...attempt, ...external, reach }),
+    ).catch((error: unknown) => {
+      if (error instanceof NoSlot) return failed(NO_FREE_SLOT)
+      if (isOver()) return failed(exceeded(ms))
+      throw error
+    })
     // The library of an aborted call may throw any error.
     if (!isOver() || performed.outcome.status !== 'failed') return performed
     return failed(exceeded(ms), performed.outcome.input)
@@ -143,6 +154,15 @@ const GRANTED_LATER: Failure = {
     message: 'The organization was given the worker pool after the test had been queued: repeat the test.',
   },
   retryable: false,
+}
+
+const NO_FREE_SLOT: Failure = {
+  error: {
+    code: 'no_slot',
+    message:
+      'No slot was free for the call: the organization, or the service that is called, has as many calls in progress as it may now. Test the node again.',
+  },
+  retryable: true,
 }
 
 const NOT_OPENED: Failure = {

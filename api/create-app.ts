@@ -19,12 +19,16 @@ import { type Dispatch, serve } from './http/serve.ts'
 import { handleIncoming } from './incoming/receive.ts'
 import { createTogether } from './incoming/together.ts'
 import { handleMails } from './mails/handle-mails.ts'
+import { createMcp } from './mcp/handler.ts'
+import { MCP_PATH } from './mcp/openapi.ts'
 import { sessionV1Realm, v1Realm } from './v1/realm.ts'
 import { routes } from './v1/route-table.ts'
 
 /** The HTTP application: dispatches by path prefix. */
 export function createApp(deps: AppDeps): Koa {
-  const v1 = createGateway(deps, v1Realm(deps))
+  const keys = v1Realm(deps)
+  const v1 = createGateway(deps, keys)
+  const mcp = createMcp(deps, keys, v1)
   const gate = createSessionGate(deps)
   const settings = createGateway(deps, appRealm(deps, gate))
   const v1BySession = createGateway(deps, sessionV1Realm(gate))
@@ -54,8 +58,8 @@ export function createApp(deps: AppDeps): Koa {
   }
 
   const dispatch: Dispatch = (ctx, path, search) => {
-    if (path.startsWith('/v1/')) {
-      if (!answersPreflight(ctx)) return v1(ctx, path, search)
+    if (path.startsWith('/v1/') || path === MCP_PATH) {
+      if (!answersPreflight(ctx)) return path === MCP_PATH ? mcp(ctx) : v1(ctx, path, search)
       ctx.status = 204
       return
     }

@@ -3,6 +3,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
+import type { QueuedRuns } from '../db/runs/queued-runs.ts'
 import type { FileStore } from '../db/stored-files/store.ts'
 import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
@@ -22,6 +23,8 @@ export interface AppDeps {
   runEnds: RunEnds
   /** Cache of the started workflows, so that the next start need not read them. */
   knownWorkflows: KnownWorkflows
+  /** Limits the queued runs of organizations. */
+  queuedRuns: QueuedRuns
   /** Limits the streams of run progress. */
   streams: Slots
   /** Limits the requests that wait for the test of a node. */

@@ -11,6 +11,7 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { QueuedRuns } from '../db/runs/queued-runs.ts'
 import { addWritten } from '../db/storage/usage.ts'
 import { FileStore } from '../db/stored-files/store.ts'
 import { redactText } from '../workflows/shared/redact.ts'
@@ -66,6 +67,7 @@ async function main(): Promise<void> {
     runEnds,
     compute,
     knownWorkflows: new KnownWorkflows(),
+    queuedRuns: new QueuedRuns(),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),
     metrics,

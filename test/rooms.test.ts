@@ -52,7 +52,7 @@ const TOP_LEVEL = [
 const IMPORT =
   /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|\bimport\(?\s*['"]([^'"]+)['"]/g
 
-/** Files in which the name of a node type is that of something else: a transform of mapping rules, a filter. */
+/** Files in which the name of a node type is that of something else: a transform of mapping rules, a filter, a tool. */
 const TRANSFORMS = [
   'db/model/incoming/types.ts',
   'db/model/incoming/mapping/transforms.ts',
@@ -60,6 +60,7 @@ const TRANSFORMS = [
 ]
 const ALSO_NAMES: Record<string, string[]> = {
   format_date: ['workflows/language/synonyms.ts'],
+  run_workflow: ['api/mcp/grouping.ts', 'api/mcp/tools.ts'],
   format_phone: TRANSFORMS,
   convert_currency: TRANSFORMS,
 }

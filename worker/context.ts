@@ -8,6 +8,7 @@ import { createActivities, createPoolActivities } from '../activities/index.ts'
 import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
+import { CallSlots } from '../activities/slots/call-slots.ts'
 import { connect } from '../db/postgres/connect.ts'
 import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
@@ -43,10 +44,12 @@ export async function createContext(config: WorkerConfig) {
     namespace: config.TEMPORAL_NAMESPACE,
     taskQueue: config.TEMPORAL_TASK_QUEUE,
   })
+  const slots = new CallSlots()
   const metrics = createMetrics({
     db,
     log: output,
     queues: pool === undefined,
+    callSlots: () => slots.use,
     // Workers without a pool report it: they run also where a pool has no worker.
     ...(pool === undefined && { poolBacklog: (name: string) => backlog.of(name) }),
   })
@@ -86,6 +89,7 @@ export async function createContext(config: WorkerConfig) {
     log,
     effects,
     lightWork,
+    slots,
     secretsKey: key,
     publicUrl,
     traces,

@@ -1,5 +1,6 @@
-import { CancelledFailure } from '@temporalio/common'
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
+import { NO_SLOT } from '../activities/slots/node-turns.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 
 /**
@@ -22,7 +23,8 @@ export function countActivities({ activities, deliveryAttempts }: Metrics): Acti
           } catch (error) {
             // Also if the worker stops, or a change of a delivery interrupts its activity.
             const cancelled = error instanceof CancelledFailure
-            count(cancelled ? 'cancelled' : 'failed')
+            const waits = error instanceof ApplicationFailure && error.type === NO_SLOT
+            count(cancelled ? 'cancelled' : waits ? 'no_slot' : 'failed')
             if (delivers && !cancelled) deliveryAttempts.inc({ outcome: 'retried' })
             throw error
           }

@@ -163,8 +163,18 @@ async function serveConnected(
   }
 }
 
-function queuesOf(context: WorkerContext) {
-  const { db, relayId, log, attributes, config, capacity, mailer, secretsKey, storage } = context
+function queuesOf({
+  db,
+  relayId,
+  log,
+  attributes,
+  config,
+  capacity,
+  mailer,
+  secretsKey,
+  metrics,
+  storage,
+}: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
     db,
@@ -178,6 +188,7 @@ function queuesOf(context: WorkerContext) {
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
     storage,
+    onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })
 }
 

@@ -3,6 +3,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities, createPoolActivities } from '../activities/index.ts'
+import { CALLS as CALL_SLOTS } from '../activities/slots/call-slots.ts'
 import { ATTEMPTS } from '../db/outgoing/slots.ts'
 import { filesTaskQueue, poolTaskQueue } from '../workflows/bundle/protocol.ts'
 import type { RunCapacity } from './run-capacity.ts'
@@ -58,14 +59,14 @@ const SPARE_TASKS = 100
 /** Deliveries have a separate task queue and slots: slow receivers do not delay runs. */
 export const deliveriesTaskQueue = (taskQueue: string) => `${taskQueue}-deliveries`
 
-/** Activities that a worker executes at once, per task queue. */
-const ACTIVITIES = 200
-
 /**
- * The most active runs of a worker: a quarter more than activity slots, so that the next activity already waits in
- * Temporal when a slot becomes free.
+ * Activities of the task queue of runs that a worker holds at once: calls in progress, calls that wait in the worker for
+ * a slot, where organizations take turns (`activities/slots/`), and room for those that find neither and go back.
  */
-export const MOST_RUNS = ACTIVITIES * 1.25
+const ACTIVITIES = CALL_SLOTS.all + CALL_SLOTS.waiting + 50
+
+/** The most active runs of a worker. */
+export const MOST_RUNS = 250
 
 /**
  * Segments that a worker runs at once, for each connection to PostgreSQL: a segment is one transaction and holds a

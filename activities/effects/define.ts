@@ -5,6 +5,7 @@ import type { ReceivedFile } from '../../db/stored-files/files.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
 import type { LightCompute } from '../compute/light-work.ts'
 import type { Hold } from '../deadline.ts'
+import type { Reach } from '../slots/in-slot.ts'
 
 /** What an activity provides to the effects of one attempt of a node. */
 export interface EffectHost {
@@ -19,6 +20,8 @@ export interface EffectHost {
   hold: Hold
   /** Computes what may take long; nodes in a transaction call it before they write. */
   compute: LightCompute
+  /** Called before each call of another service: of the first one, the attempt holds a slot. */
+  reach: Reach
   log: Logger
   /** The value of `traceparent` for calls of other services. */
   traceparent: (() => string) | undefined

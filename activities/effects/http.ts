@@ -5,6 +5,7 @@ import { type FileReference, mediaType } from '../../workflows/shared/files.ts'
 import { fileContent } from '../http/body-of-file.ts'
 import type { HttpClient, ResponseHead } from '../http/client.ts'
 import { fileNameOf } from '../http/file-name.ts'
+import { checkUrl } from '../http/url.ts'
 import type { EffectHost } from './define.ts'
 import { transactionsOf } from './transactions.ts'
 
@@ -17,8 +18,9 @@ export function httpOf(
   { db, files }: { db: Database | undefined; files: FileStore | undefined },
   host: EffectHost,
 ): Http {
-  const { signal, timeoutMs, traceparent, organizationId, runId } = host
+  const { signal, timeoutMs, traceparent, organizationId, runId, reach } = host
   const traced = ({ headers = {}, ...request }: HttpRequest): HttpRequest => {
+    reach(checkUrl(request.url).hostname)
     const named = Object.keys(headers).some((name) => name.toLowerCase() === 'traceparent')
     return {
       ...request,

@@ -59,6 +59,8 @@ export const mailOf = (
       throw new NodeError('mail_suppressed', `No recipient wants the mail: ${refused[0]!.reply}.`, {
         details: { rejected: refused },
       })
+    // Before the recipients count, too: an attempt without a slot is repeated.
+    host.reach('mail')
     // Before the recipients count: a file that is too large is no mail.
     const opened = await open(attachments, { db, files }, host)
     await requireAllowance(db, organizationId, recipients.length, mailMinute)

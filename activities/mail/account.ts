@@ -63,4 +63,12 @@ const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
     ],
     cause: `because you are an owner of “${plainName(organization_name)}”`,
   }),
+  runs_skipped: ({ organization_name = '', workflow_name = '', reason = '' }) => ({
+    subject: `Runs of ${plainName(workflow_name)} were skipped`,
+    lines: [
+      `Events start more runs of “${plainName(organization_name)}” than its plan allows. The first that was skipped is of the workflow “${plainName(workflow_name)}”. ${plainName(reason)}`,
+      'The list of skipped runs and the problems of the triggers show more. To stop the workflow, deactivate it with cancel_queued, which cancels its queued runs.',
+    ],
+    cause: `because you are an owner of “${plainName(organization_name)}”`,
+  }),
 }

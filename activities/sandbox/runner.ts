@@ -3,6 +3,7 @@ import type { SandboxProgram, SandboxResult } from '../../workflows/effects/sand
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { CODE } from '../../workflows/shared/limits.ts'
 import type { Hold } from '../deadline.ts'
+import { CALLS } from '../slots/call-slots.ts'
 import type { CodeFailure } from './evaluate.ts'
 import type { tasks } from './tasks.ts'
 
@@ -22,8 +23,8 @@ export class CodeRunner {
     this.pool = new Pool<typeof tasks>({
       module: new URL('./tasks.ts', import.meta.url),
       deadlineMs: killMs,
-      // As many as the worker has activity slots: none is refused.
-      queue: { owner: 200, all: 400 },
+      // As many as the worker has slots for calls: none is refused.
+      queue: { owner: CALLS.all, all: CALLS.all },
       onTask,
     })
   }

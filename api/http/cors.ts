@@ -1,8 +1,9 @@
 import type Koa from 'koa'
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-/** The request headers that /v1 reads. The other headers that browsers send need no permission. */
-const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id'
+/** The request headers that /v1 and /mcp read. The other headers that browsers send need no permission. */
+const REQUEST_HEADERS =
+  'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name'
 /** The response headers that pages may read. */
 const RESPONSE_HEADERS = [
   'X-Request-Id',

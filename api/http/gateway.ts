@@ -58,10 +58,15 @@ interface Operation<R> {
  */
 const MOST_PRESUMED = 4
 
-/**
- * The handler of all requests of a realm. The checks in `handle` run in the order that the interface promises.
- */
-export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: Realm<R>) {
+export interface Gateway {
+  /** Responds to a request of the realm. The checks run in the order that the interface promises. */
+  (ctx: Koa.Context, path: string, search: string): Promise<void>
+  /** Responds to a request whose caller is known, and which counts against no limit: it is part of another request. */
+  handleFor(ctx: Koa.Context, path: string, search: string, caller: Caller): Promise<void>
+}
+
+/** The handler of all requests of a realm. */
+export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: Realm<R>): Gateway {
   const router = new Router<Operation<R>>()
   for (const route of realm.routes) {
     realm.inspect(route)
@@ -72,9 +77,20 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
 
   type Request = { path: string; search: string; match: Match<Operation<R>> | undefined }
 
-  return async function handle(ctx: Koa.Context, path: string, search: string): Promise<void> {
-    const match = router.match(ctx.method, path.slice(realm.prefix.length))
-    const request = { path, search, match }
+  const matched = (ctx: Koa.Context, path: string, search: string): Request => ({
+    path,
+    search,
+    match: router.match(ctx.method, path.slice(realm.prefix.length)),
+  })
+
+  const handleFor: Gateway['handleFor'] = (ctx, path, search, caller) =>
+    answerAs(ctx, matched(ctx, path, search), caller)
+
+  return Object.assign(handle, { handleFor })
+
+  async function handle(ctx: Koa.Context, path: string, search: string): Promise<void> {
+    const request = matched(ctx, path, search)
+    const { match } = request
     const authenticate = () => realm.authenticate(ctx, match?.found ? match.value.route : undefined)
     const mayPresume = match?.found && isRead(match.value) && inProgress < MOST_PRESUMED
     const presumed = mayPresume ? realm.presume?.(ctx) : undefined
@@ -91,7 +107,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
 
   async function answer(
     ctx: Koa.Context,
-    { path, search, match }: Request,
+    request: Request,
     caller: Caller | undefined,
     afterBegin?: (send: Send) => void,
   ) {
@@ -99,6 +115,16 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
       ctx.state.organization = caller.organization.id
       await realm.limit?.(ctx, caller)
     }
+    await answerAs(ctx, request, caller, afterBegin)
+  }
+
+  /** Responds to a request that the limits of its caller admit. */
+  async function answerAs(
+    ctx: Koa.Context,
+    { path, search, match }: Request,
+    caller: Caller | undefined,
+    afterBegin?: (send: Send) => void,
+  ) {
     const { operation, params } = find(ctx, match, realm.hintFor?.(path))
     ctx.state.route = realm.prefix + operation.route.path
     realm.authorize(ctx, operation.route, params, caller)

@@ -102,7 +102,7 @@ export class Shapes {
 
 const isReference = (schema: Json): schema is Json & Reference => typeof schema.$ref === 'string'
 
-const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
+export const conversion = (io: Io): z.core.ToJSONSchemaParams => ({
   io,
   unrepresentable: 'any',
   override({ zodSchema, jsonSchema }) {

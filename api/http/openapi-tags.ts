@@ -24,6 +24,7 @@ const RECORDS = ['Records', 'Files', 'Custom fields', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
   { name: 'Insights', tags: ['Analytics'] },
+  { name: 'Artificial intelligence', tags: ['Agents'] },
   { name: 'Knowledge', tags: ['Knowledge base'] },
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   {
@@ -46,6 +47,8 @@ const DESCRIPTIONS: Record<string, string> = {
   Approvals: 'The links at which people decide what runs ask.',
   'Node types': 'The catalogue of node types.',
   Templates: 'Ready-made workflows, to import and adapt.',
+  Agents:
+    'The Model Context Protocol, with which AI agents use the same operations. [How to connect one](/docs/agents).',
   Analytics: 'Metrics of records, workflows and webhooks: ready dashboards, and a query.',
   'Knowledge base':
     'Collections of documents, divided into passages, with ranked full-text search for people and for the prompts of language models.',

@@ -1,5 +1,6 @@
 import { BINARY } from '../../workflows/shared/files.ts'
 import { APPROVAL_PATH, approvalOperations, approvalResponses } from '../approvals/openapi.ts'
+import { MCP_PATH, mcpOperation, mcpShapes } from '../mcp/openapi.ts'
 import { MAX_BODY } from './body.ts'
 import { errorResponse, errorResponses, errorShapes } from './openapi-errors.ts'
 import { Examples } from './openapi-examples.ts'
@@ -68,6 +69,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
   add(RECEIVER_PATH, 'POST', receiverOperation)
+  add(MCP_PATH, 'POST', mcpOperation)
   for (const [method, operation] of Object.entries(approvalOperations(shapes, examples)))
     add(APPROVAL_PATH, method, operation)
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
@@ -88,7 +90,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
     paths: document.paths,
     components: {
       securitySchemes,
-      schemas: { ...schemas, ...errorShapes, ...receiverShapes },
+      schemas: { ...schemas, ...errorShapes, ...receiverShapes, ...mcpShapes },
       parameters: document.parameters,
       responses: { ...errorResponses, ...approvalResponses },
       headers: responseHeaders,

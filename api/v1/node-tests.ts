@@ -200,15 +200,16 @@ export async function testNode(
 
   async function runTest() {
     const started = performance.now()
-    const id = await tenant((tx) =>
-      createNodeTest(tx, deps.secretsKey, {
+    const id = await tenant(async (tx) => {
+      await deps.queuedRuns.takePlace(tx)
+      return createNodeTest(tx, deps.secretsKey, {
         node_type,
         title: type.title,
         config,
         inputs,
         ...(pool !== undefined && { pool }),
-      }),
-    )
+      })
+    })
     await commit({ object: 'node_test', status: 'running', node_type })
     const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
       tenant((tx) => getNodeTest(tx, id)),

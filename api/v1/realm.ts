@@ -61,11 +61,14 @@ export function sessionV1Realm(gate: SessionGate): Realm<Route> {
   }
 }
 
-function neededScopes(route: Route, params: unknown): readonly Scope[] {
+/** The scopes that a route needs before its handler runs; those of `ofRecords` the handler requires. */
+export function neededScopes(route: Route, params: unknown): readonly Scope[] {
   if (route.scope === 'any' || isOfRecords(route.scope)) return []
   if (typeof route.scope === 'function') return route.scope(params)
   return typeof route.scope === 'string' ? [route.scope] : route.scope
 }
 
-const isOfRecords = (scope: Route['scope']): scope is Extract<Route['scope'], { ofRecords: unknown }> =>
+export const isOfRecords = (
+  scope: Route['scope'],
+): scope is Extract<Route['scope'], { ofRecords: unknown }> =>
   typeof scope === 'object' && !Array.isArray(scope)

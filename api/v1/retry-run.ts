@@ -96,6 +96,7 @@ for runs.`,
       const { prepared, runId } = await tenant(async (tx) => {
         const prepared = await prepareRetryOf(tx, params.run_id, body)
         requireVersion('workflow', prepared.workflow.version, ifMatch(headers))
+        if (body.confirm) await request.deps.queuedRuns.takePlace(tx)
         return { prepared, runId: body.confirm ? await createRetry(tx, prepared, 0) : undefined }
       })
       request.setHeader('ETag', `"${prepared.workflow.version}"`)

@@ -6,7 +6,6 @@ import {
   type BatchRequest,
   createBatch,
   getBatch,
-  MAX_BATCH,
   MAX_CHECKED,
   previewBatch,
   type RunBatch,
@@ -97,7 +96,11 @@ const batch = z
     action: z.enum(BATCH_ACTIONS),
     status: z.enum(['running', 'completed']),
     filter: z.record(z.string(), z.unknown()),
-    total: z.int(),
+    total: z.int().meta({ description: 'The number of runs; it grows while `listing` is true.' }),
+    listing: z.boolean().meta({
+      description:
+        'Whether the runs of a large batch are still being listed. None is made before that has ended.',
+    }),
     done: z.int().meta({
       description: 'The number of runs that were retried or migrated, or whose cancellation was requested.',
     }),
@@ -118,10 +121,12 @@ export const runBatchRoutes: Route[] = [
     grows: ({ action }) => action === 'retry',
     tag: 'Runs',
     summary: 'Retry, cancel or migrate many runs',
-    description: `Retries, cancels or migrates all runs that match the filter, at most ${MAX_BATCH}. Without \`confirm: true\` nothing
-happens: the response is a preview with their number. A confirmed batch contains the runs that match at that moment; it is processed in
-the background, each run once. \`from_start\` is that of a retry. A run that cannot be retried or migrated is among the
-\`refusals\`, and stays as it is. A migration leaves out runs that have the version already; its preview says what would be refused.`,
+    description: `Retries, cancels or migrates all runs that match the filter. Without \`confirm: true\` nothing
+happens: the response is a preview with their number. A confirmed batch contains the runs that match at that moment (of more
+than 10,000, the older ones are listed in the background, within seconds); it is processed in the background, each run once.
+Retries wait while the organization has as many queued runs as its plan allows. \`from_start\` is that of a retry. A run that
+cannot be retried or migrated is among the \`refusals\`, and stays as it is. A migration leaves out runs that have the version
+already; its preview says what would be refused.`,
     body: request,
     response: { status: 201, schema: batch, preview: preview.schema },
     example: { action: 'retry', filter: { status: ['failed'], q: 'connection refused' }, confirm: true },

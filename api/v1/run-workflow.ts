@@ -51,7 +51,8 @@ const confirm = z.boolean().default(false)
 const description = `Without \`confirm: true\` nothing runs: the response is a preview, with the version as ETag. Send it as
 \`If-Match\` with the confirmed request to run exactly this version. The response to a confirmed request is sent as soon
 as the run is stored; with \`Prefer: wait=N\` (at most 30 seconds) when the run has ended. A failed run is a 200 with
-\`status: "failed"\`. A workflow acts for the organization, not for the key that starts it.`
+\`status: "failed"\`. A workflow acts for the organization, not for the key that starts it. With as many queued runs as its plan allows, the answer
+is 429 \`quota_exceeded\`.`
 
 export const runWorkflowRoutes: Route[] = [
   route({
@@ -146,6 +147,7 @@ async function startKnown(
   // Invalid inputs are reported against the current workflow, which is read again.
   const { inputs: checked, problems } = checkInputs(known.inputs, inputs)
   if (problems.length > 0) return undefined
+  await request.deps.queuedRuns.takePlaceOf(request.deps.db.system, organization.id)
   const runId = await request.oneStatement((tx) =>
     createRunIfCurrent(tx, newRun(request, known, checked), 'name' in reference),
   )
@@ -164,6 +166,7 @@ async function startRead(
     const checked = checkedInputs(workflow.program, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) return { workflow, preview: previewOf(workflow, checked, deps.config) }
+    await deps.queuedRuns.takePlace(tx)
     return { workflow, runId: await createRun(tx, newRun(request, workflow, checked)) }
   })
   if (current && started.runId !== undefined)

@@ -1,9 +1,11 @@
 import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getSubscription, limitOf } from '../../db/access/plans.ts'
 import { getPools } from '../../db/access/pools.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countWorkflows } from '../../db/workflows/list.ts'
 import type {
+  CallTimeout,
   Finding,
   OutsideReferences,
   PoolReference,
@@ -14,26 +16,26 @@ import type {
 import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
 import { didYouMean } from '../../workflows/language/problems.ts'
 
-/** A validation with the findings about names in the definition that the organization does not have. */
+/** A validation with the findings about what the organization does not have: names in the definition, its plan. */
 export async function withUnknownNames(
   tx: Tenant,
   result: ValidationResult,
   references: OutsideReferences,
 ): Promise<ValidationResult> {
-  const pools = await unknownPools(tx, references.pools)
+  const refused = await notAllowed(tx, references)
   return {
-    valid: result.valid && pools.length === 0,
-    errors: [...result.errors, ...pools],
+    valid: result.valid && refused.length === 0,
+    errors: [...result.errors, ...refused],
     warnings: [...result.warnings, ...(await missingNames(tx, references))],
   }
 }
 
 /**
  * Warnings about names in a definition that the organization does not have yet. Throws workflow_invalid for a worker
- * pool that it may not use: its members cannot change that.
+ * pool that it may not use, and a timeout that its plan does not allow.
  */
 export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
-  const errors = await unknownPools(tx, references.pools)
+  const errors = await notAllowed(tx, references)
   const warnings = await missingNames(tx, references)
   if (errors.length > 0)
     throw new AppError('workflow_invalid', `the workflow has an error: ${errors[0]!.message}`, {
@@ -43,8 +45,13 @@ export async function unknownNames(tx: Tenant, references: OutsideReferences): P
 }
 
 /** Whether a definition names anything that is looked up in the database. */
-export const namesOthers = ({ workflows, settings, pools }: OutsideReferences): boolean =>
-  workflows.length + settings.length + pools.length > 0
+export const namesOthers = ({ workflows, settings, pools, timeouts }: OutsideReferences): boolean =>
+  workflows.length + settings.length + pools.length + timeouts.length > 0
+
+const notAllowed = async (tx: Tenant, { pools, timeouts }: OutsideReferences): Promise<Finding[]> => [
+  ...(await unknownPools(tx, pools)),
+  ...(await longTimeouts(tx, timeouts)),
+]
 
 async function missingNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
   return [
@@ -99,6 +106,19 @@ async function unknownSettings(tx: Tenant, references: SettingReference[]): Prom
           }
     return [{ ...unknown, ...place }]
   })
+}
+
+async function longTimeouts(tx: Tenant, timeouts: CallTimeout[]): Promise<Finding[]> {
+  if (timeouts.length === 0) return []
+  const seconds = limitOf(await getSubscription(tx), 'max_call_seconds')
+  return timeouts
+    .filter(({ timeout_ms }) => timeout_ms > seconds * 1_000)
+    .map(({ timeout_ms: _, ...place }) => ({
+      code: 'timeout_too_long',
+      message: `the plan allows a timeout of at most ${seconds} s`,
+      hint: `write ${seconds}s, or less`,
+      ...place,
+    }))
 }
 
 async function unknownPools(tx: Tenant, references: PoolReference[]): Promise<Finding[]> {

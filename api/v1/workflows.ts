@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type BatchRequest, createBatch } from '../../db/runs/batches.ts'
 import { listWorkflows } from '../../db/workflows/list.ts'
 import {
   activate,
@@ -222,31 +223,72 @@ export const workflowRoutes: Route[] = [
       }
     },
   }),
-  ...(['activate', 'deactivate'] as const).map((action) =>
-    route({
-      method: 'POST',
-      path: `/workflows/{workflow_id}/${action}`,
-      scope: 'workflows:author',
-      id: `${action}Workflow`,
-      tag: 'Workflows',
-      summary: action === 'activate' ? 'Activate a workflow' : 'Deactivate a workflow',
-      description:
-        action === 'activate'
-          ? 'Triggers start the newest version from now on.'
-          : 'Triggers no longer start the workflow. It can still be run by name or id. A draft stays a draft.',
-      params,
-      response: { status: 200, schema: workflowShape },
-      etag: true,
-      handler: async ({ params, tenant, setHeader }) =>
-        withETag(
-          setHeader,
-          presentWorkflow(
-            await tenant((tx) => (action === 'activate' ? activate : deactivate)(tx, params.workflow_id)),
+  route({
+    method: 'POST',
+    path: '/workflows/{workflow_id}/activate',
+    scope: 'workflows:author',
+    id: 'activateWorkflow',
+    tag: 'Workflows',
+    summary: 'Activate a workflow',
+    description: 'Triggers start the newest version from now on.',
+    params,
+    response: { status: 200, schema: workflowShape },
+    etag: true,
+    handler: async ({ params, tenant, setHeader }) =>
+      withETag(setHeader, presentWorkflow(await tenant((tx) => activate(tx, params.workflow_id)))),
+  }),
+  route({
+    method: 'POST',
+    path: '/workflows/{workflow_id}/deactivate',
+    scope: 'workflows:author',
+    id: 'deactivateWorkflow',
+    tag: 'Workflows',
+    summary: 'Deactivate a workflow',
+    description:
+      'Triggers no longer start the workflow. It can still be run by name or id. A draft stays a draft. Its queued runs start as before, unless `cancel_queued` is true.',
+    params,
+    body: z
+      .strictObject({
+        cancel_queued: z
+          .boolean()
+          .default(false)
+          .describe(
+            'Cancel the runs that are queued now, as a batch of runs: the response has its `run_batch_id`. It requires `workflows:run`.',
           ),
-        ),
-    }),
-  ),
+      })
+      .meta({ id: 'WorkflowDeactivation' })
+      .default({ cancel_queued: false }),
+    response: {
+      status: 200,
+      schema: workflowShape.extend({
+        run_batch_id: z
+          .uuid()
+          .optional()
+          .meta({ description: 'With `cancel_queued`: the batch that cancels the queued runs.' }),
+      }),
+    },
+    etag: true,
+    example: { cancel_queued: true },
+    handler: async ({ params: { workflow_id }, body, tenant, setHeader, requireScopes }) => {
+      if (body.cancel_queued) requireScopes(['workflows:run'])
+      const { row, batchId } = await tenant(async (tx) => ({
+        row: await deactivate(tx, workflow_id),
+        batchId: body.cancel_queued ? await createBatch(tx, queuedRunsOf(workflow_id)) : undefined,
+      }))
+      return {
+        ...withETag(setHeader, presentWorkflow(row)),
+        ...(batchId !== undefined && { run_batch_id: batchId }),
+      }
+    },
+  }),
 ]
+
+const queuedRunsOf = (workflow_id: string) =>
+  ({
+    action: 'cancel',
+    filter: { workflow_id, status: ['queued'] },
+    options: { version: 'same' },
+  }) satisfies BatchRequest
 
 function from(source: 'spec' | 'definition', result: ValidationResult, both: boolean) {
   const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)

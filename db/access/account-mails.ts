@@ -13,9 +13,10 @@ import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
  * Kinds without a link: `sign_up_known` for a sign-up with the address of an account but not its password;
- * `webhook_disabled` for an outgoing webhook that the service deactivated.
+ * `webhook_disabled` for an outgoing webhook that the service deactivated; `runs_skipped` for runs that events did not
+ * start, because there were too many.
  */
-export type AccountMailKind = LinkKind | 'sign_up_known' | 'webhook_disabled'
+export type AccountMailKind = LinkKind | 'sign_up_known' | 'webhook_disabled' | 'runs_skipped'
 
 export const isLinkKind = (kind: AccountMailKind): kind is LinkKind => Object.hasOwn(LINK_PATHS, kind)
 
@@ -30,7 +31,9 @@ export interface AccountMailDetails {
   /** The expiry of the link, ISO 8601. */
   expires_at?: string
   webhook_name?: string
-  /** The reason why the service deactivated the webhook. */
+  /** The workflow of the first run that was skipped. */
+  workflow_name?: string
+  /** The reason why the service deactivated the webhook, or skipped runs. */
   reason?: string
 }
 
@@ -62,7 +65,7 @@ export async function insertAccountMail(
 
 /** Queues a mail without a link to each owner of the organization. */
 export async function mailOwners(
-  tx: Tenant,
+  tx: Pick<Tenant, 'trx' | 'organizationId' | 'wake'>,
   kind: Exclude<AccountMailKind, LinkKind>,
   details: AccountMailDetails,
 ): Promise<void> {

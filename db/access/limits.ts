@@ -57,6 +57,38 @@ export async function takeFromWindow(
   return { granted: Math.max(0, Math.min(amount, rule.limit - (used - amount))), used }
 }
 
+/**
+ * As `takeFromWindow` for many windows, in one statement and in the order of `rules`. The rows are locked in one order,
+ * so that concurrent callers do not wait for each other in a circle.
+ */
+export async function takeFromWindows(
+  db: Knex,
+  rules: (WindowRule & { amount: number })[],
+  now = Date.now(),
+): Promise<{ granted: number; used: number }[]> {
+  const rows = rules.map(({ organizationId, subject, period, amount }) => {
+    if (period === 'month') throw new Error('several windows are taken only of a period in seconds')
+    const { start, end } = windowAt(period, now)
+    return { organization_id: organizationId, subject, amount, start: new Date(start), end: new Date(end) }
+  })
+  const { rows: taken } = await db.raw<{
+    rows: { organization_id: string; subject: string; used: number }[]
+  }>(
+    `insert into limit_windows as w (organization_id, subject, window_start, ends_at, used)
+     select r.organization_id, r.subject, r.start, r."end", r.amount
+     from jsonb_to_recordset(?) as r(organization_id uuid, subject text, amount integer, start timestamptz, "end" timestamptz)
+     order by r.organization_id, r.subject
+     on conflict (organization_id, subject, window_start) do update set used = w.used + excluded.used
+     returning organization_id, subject, used`,
+    [JSON.stringify(rows)],
+  )
+  const usedOf = new Map(taken.map((row) => [`${row.organization_id} ${row.subject}`, row.used]))
+  return rules.map(({ organizationId, subject, limit, amount }) => {
+    const used = usedOf.get(`${organizationId} ${subject}`)!
+    return { granted: Math.max(0, Math.min(amount, limit - (used - amount))), used }
+  })
+}
+
 export interface TakeOptions {
   /**
    * The commit does not wait for the disk (`synchronous_commit = off`). Only for a statement that is its own

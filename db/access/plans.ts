@@ -34,6 +34,12 @@ export interface PlanLimits {
   file_bytes: number
   /** Bytes of one file. */
   largest_file: number
+  /** The longest `timeout` of a node that calls other services, in seconds: so long a call that hangs holds its slot. */
+  max_call_seconds: number
+  /** Queued runs: further ones are refused, or skipped if an event triggers them. */
+  max_queued: number
+  /** Runs, and events that trigger workflows, that descend from one run or event within a day. */
+  max_descendants: number
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
@@ -56,6 +62,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     retention_days: 90,
     file_bytes: 100 * MEBIBYTE,
     largest_file: 10 * MEBIBYTE,
+    max_call_seconds: 300,
+    max_queued: 5_000,
+    max_descendants: 5_000,
   },
   professional: {
     incoming_webhooks: 10,
@@ -73,6 +82,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     retention_days: 730,
     file_bytes: 10_240 * MEBIBYTE,
     largest_file: 50 * MEBIBYTE,
+    max_call_seconds: 3_600,
+    max_queued: 20_000,
+    max_descendants: 20_000,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -90,6 +102,9 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     retention_days: 3_650,
     file_bytes: UNLIMITED,
     largest_file: FILES.bytes,
+    max_call_seconds: 86_400,
+    max_queued: 100_000,
+    max_descendants: 100_000,
   },
 }
 
@@ -112,6 +127,16 @@ export const planLimitSql = (name: keyof PlanLimits): string => {
   }
   return `coalesce(cast(o.limits ->> '${name}' as bigint), case o.plan ${PLANS.map(ofPlan).join(' ')} end)`
 }
+
+/** SQL: a finite limit of the organization `o`, by its plan and its own limits. */
+export const limitSql = (name: keyof PlanLimits): string => {
+  const byPlan = PLANS.map((plan) => `when '${plan}' then ${PLAN_LIMITS[plan][name]}`).join(' ')
+  return `coalesce((o.limits ->> '${name}')::integer, case o.plan ${byPlan} end)`
+}
+
+/** The organization's subscription as of now. */
+export const getSubscription = (tx: Tenant): Promise<Subscription> =>
+  tx.trx('organizations').where({ id: tx.organizationId }).first<Subscription>('plan', 'limits')
 
 /**
  * Locks and returns the organization's subscription. The lock keeps concurrent creations from exceeding a limit

@@ -4,7 +4,7 @@ import { ACTIVE_RUNS } from '../runs/admission.ts'
 import { getStorage, type StorageUsage } from '../storage/usage.ts'
 import { fileBytes } from '../stored-files/files.ts'
 import { usedOfWindow, windowAt } from './limits.ts'
-import { limitOf, type Plan, type PlanLimits, type Subscription } from './plans.ts'
+import { getSubscription, limitOf, type Plan, type PlanLimits } from './plans.ts'
 
 /** The limits of a plan: monthly ones, limits of existing objects, and of each incoming webhook and file. */
 export const COUNTED_LIMITS = [
@@ -33,10 +33,7 @@ export interface Usage {
 /** The organization's usage of its plan. */
 export async function getUsage(tx: Tenant): Promise<Usage> {
   const { organizationId } = tx
-  const organization = await tx
-    .trx('organizations')
-    .where({ id: organizationId })
-    .first<Subscription>('plan', 'limits')
+  const organization = await getSubscription(tx)
   const { rows } = await tx.trx.raw<{ rows: (Record<CountedLimit, number> & { held: number })[] }>(
     `select ${ACTIVE_RUNS}::integer as max_running,
        (select count(*) from incoming_webhooks w where w.organization_id = o.id)::integer as incoming_webhooks,

@@ -1,11 +1,13 @@
 import type { Knex } from 'knex'
+import type { SkipCode } from '../model/runs/chain.ts'
 import { createDeliveries, type Subscription, subscribes } from '../outgoing/match.ts'
 import { selectByCondition } from '../outgoing/when.ts'
 import { notify } from '../postgres/notify.ts'
-import type { System } from '../postgres/tenancy.ts'
+import { type System, Wakes } from '../postgres/tenancy.ts'
 import { transaction } from '../postgres/transaction.ts'
 import { takesLock } from '../queue/queue-lock.ts'
 import { answerEventWaits, isAwaited } from '../runs/event-waits.ts'
+import { QueuedRuns } from '../runs/queued-runs.ts'
 import { createTriggeredRuns } from '../runs/triggered.ts'
 import { type FoundProblem, recordProblems } from '../workflows/triggers.ts'
 import { keysOf } from './by-key.ts'
@@ -20,6 +22,8 @@ export interface Matched {
   more: boolean
   /** Whether the batch exceeded its time limit: the next one should be smaller. */
   cut: boolean
+  /** The codes of the errors of runs that were skipped, one for each. */
+  skipped: SkipCode[]
   /** The last problem of each trigger that failed. */
   problems: FoundProblem[]
 }
@@ -29,9 +33,14 @@ export interface Matched {
  * for each triggered workflow, and answers the nodes that wait for the event. Organizations are served round-robin. One
  * process at a time matches events, and those of an organization in their order, so that the runs of a record's events
  * are created in that order: the transaction holds the lock of the queue, hence they need no lease. `limit`: the maximum
- * number of events.
+ * number of events; `queued`: limits the queued runs.
  */
-export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Promise<Matched> {
+export async function matchEvents(
+  system: System,
+  limit = MATCHED_AT_ONCE,
+  queued = new QueuedRuns(),
+): Promise<Matched> {
+  const wakes = new Wakes()
   const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
     const rows = await takeEvents(trx, limit)
     const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
@@ -43,8 +52,9 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
     const { since = unchecked, ...triggered } = await createTriggeredRuns(
       trx,
       events.filter((row) => row.triggers && isBefore(row, unchecked)),
+      { queued, wakes },
     )
-    const { runs, problems } = triggered
+    const { runs, problems, skipped } = triggered
     const isLeft = (row: Row) => !isBefore(row, since)
     const left = events.filter(isLeft)
     if (left.length > 0) await putBack(trx, left)
@@ -56,12 +66,14 @@ export async function matchEvents(system: System, limit = MATCHED_AT_ONCE): Prom
       more: left.length > 0 || events.length === limit,
       cut: left.length > 0,
       problems,
+      skipped,
       runs,
       deliveries: await createDeliveries(trx, subscriptions),
     }
   })
   // After the commit: NOTIFY holds a database-wide lock until its transaction ends.
   await Promise.all([
+    ...[...wakes.all()].map(([channel]) => notify(system, channel)),
     runs > 0 && notify(system, 'agx_runs'),
     waits.answered > 0 && notify(system, 'agx_waits'),
     waits.due && notify(system, 'agx_due_waits'),

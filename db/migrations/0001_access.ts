@@ -156,7 +156,8 @@ export async function up(knex: Knex): Promise<void> {
       -- UUIDv7; the Message-ID is derived from it
       id uuid not null,
       kind text not null
-        check (kind in ('invitation', 'password_reset', 'sign_up', 'sign_up_known', 'webhook_disabled')),
+        check (kind in ('invitation', 'password_reset', 'sign_up', 'sign_up_known', 'webhook_disabled',
+          'runs_skipped')),
       address text not null,
       -- whose list shows how the mail went
       invitation_id uuid,

@@ -27,6 +27,8 @@ export async function up(knex: Knex): Promise<void> {
       -- API, a webhook or a schedule. Ids of other runs have no foreign key: those may be purged earlier.
       depth integer not null default 0,
       cause uuid,
+      -- the run or the event that began the chain; null: the run itself
+      root uuid,
       -- of the request that led to it, also through events and runs
       trace_id uuid not null default ${TRACE},
       -- the run of which it is a child
@@ -147,6 +149,8 @@ export async function up(knex: Knex): Promise<void> {
       -- of retries: {from_start, version}; of migrations: {version}
       options jsonb not null,
       total integer not null,
+      -- the oldest run that was listed, while there may be older ones that match; no run is made before
+      listed_to uuid,
       created_by jsonb not null,
       created_at timestamptz(3) not null default now(),
       -- a worker makes the next page until then
@@ -222,6 +226,8 @@ export async function up(knex: Knex): Promise<void> {
       attempt_token uuid,
       -- of an external node whose last attempt failed: when the next one is due; null: it has begun
       next_attempt_at timestamptz(3),
+      -- of an external node that is running: since when its call waits for a slot of a worker
+      slot_wanted_at timestamptz(3),
       -- its config with every placeholder rendered
       input jsonb,
       output jsonb,
@@ -238,6 +244,8 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, run_id, path, node_id),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
+    create index run_nodes_slot_wanted on run_nodes (organization_id, run_id)
+      where slot_wanted_at is not null;
 
     -- A loop that a run has reached, and how far it is. Its items are opened in order, from next on.
     create table run_loops (

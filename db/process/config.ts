@@ -296,7 +296,7 @@ export const apiVariables = z.object({
     })
     .meta(
       about(
-        'comma-separated origins (`https://app.example.com`) whose pages may call `/v1` from browsers, or `*`; whoever ' +
+        'comma-separated origins (`https://app.example.com`) whose pages may call `/v1` and `/mcp` from browsers, or `*`; whoever ' +
           'uses the page can read its key, so give it few scopes. `/app` is never allowed',
       ),
     ),

@@ -15,13 +15,14 @@ export type Metrics = ReturnType<typeof createMetrics>
 /**
  * The definitions of all metrics; api and worker fill in their own. `queues`: reads the figures of the queues from
  * PostgreSQL, which only the worker does. `poolBacklog`: the number of calls that wait for a worker of a pool, if it is
- * known.
+ * known. `callSlots`: the use of the worker's slots for calls.
  */
 export function createMetrics(deps: {
   db: Database
   log: LogOutput
   queues: boolean
   poolBacklog?: (pool: string) => Promise<number | undefined>
+  callSlots?: () => { held: number; waiting: number; refused: number }
 }) {
   const registry = new Registry()
   const registers = [registry]
@@ -54,6 +55,7 @@ export function createMetrics(deps: {
   deps.db.onRunEnd((status) => runsEnded.inc({ status }))
   if (deps.queues) registerQueues(deps.db, registers)
   if (deps.poolBacklog) registerPools(deps.db, deps.poolBacklog, registers)
+  if (deps.callSlots) registerSlots(deps.callSlots, registers)
 
   return {
     httpRequests: new Histogram({
@@ -68,6 +70,12 @@ export function createMetrics(deps: {
       help: 'Attempts of deliveries, by outcome.',
       registers,
       labelNames: ['outcome'] as const,
+    }),
+    runsSkipped: new Counter({
+      name: 'agx_runs_skipped_total',
+      help: 'Runs of events that were skipped because there were too many, by the code of their error.',
+      registers,
+      labelNames: ['code'] as const,
     }),
     temporalLosses: new Counter({
       name: 'agx_temporal_losses_total',
@@ -124,6 +132,32 @@ function registerQueues(db: Database, registers: Registry[]): void {
       this.reset()
       for (const { queue, lag_seconds } of (await rows()) ?? [])
         if (lag_seconds !== null) this.set({ queue }, lag_seconds)
+    },
+  })
+}
+
+function registerSlots(
+  use: () => { held: number; waiting: number; refused: number },
+  registers: Registry[],
+): void {
+  new Gauge({
+    name: 'agx_call_slots',
+    help: 'Slots for calls of other services that are held, and calls that wait in the worker for one.',
+    registers,
+    labelNames: ['state'],
+    collect() {
+      const { held, waiting } = use()
+      this.set({ state: 'held' }, held)
+      this.set({ state: 'waiting' }, waiting)
+    },
+  })
+  new Counter({
+    name: 'agx_calls_without_slot_total',
+    help: 'Calls that found neither a slot nor a place to wait, and asked again later.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(use().refused)
     },
   })
 }

@@ -1,4 +1,4 @@
-import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
+import { limitSql } from '../access/plans.ts'
 
 /**
  * The limits of runs in progress, as SQL. An organization's limit (`max_running`) counts its active runs: sleeping
@@ -6,10 +6,8 @@ import { PLAN_LIMITS, PLANS } from '../access/plans.ts'
  * runs.
  */
 
-const BY_PLAN = PLANS.map((plan) => `when '${plan}' then ${PLAN_LIMITS[plan].max_running}`).join(' ')
-
 /** SQL: the limit of active runs of the organization `o`. */
-export const ORGANIZATION_LIMIT = `coalesce((o.limits ->> 'max_running')::integer, case o.plan ${BY_PLAN} end)`
+export const ORGANIZATION_LIMIT = limitSql('max_running')
 
 /**
  * SQL: the number of active runs that match `where`, counted up to about `most`. A sleeping run counts from its wake-up

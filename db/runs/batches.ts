@@ -1,8 +1,10 @@
+import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/shared/statuses.ts'
+import { totalOfRows } from '../lists/total.ts'
 import type { Actor } from '../model/actor.ts'
-import { AppError, conflict, notFound } from '../model/errors.ts'
+import { AppError, notFound } from '../model/errors.ts'
 import type { BatchItemStatus } from '../model/runs/batch-statuses.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
@@ -10,13 +12,14 @@ import { definePagedJobs } from '../queue/paged-jobs.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 import { ensureVersion, findVersion, listMigrationRefusals, type WantedVersion } from './migrate.ts'
 import { cancelRun } from './moves/ends.ts'
+import { QueuedRuns } from './queued-runs.ts'
 import { createRetry, prepareRetryOf, type RetryOptions } from './retry.ts'
 
 export const BATCH_ACTIONS = ['retry', 'cancel', 'migrate'] as const
 export type BatchAction = (typeof BATCH_ACTIONS)[number]
 
-/** Runs of a batch at most. */
-export const MAX_BATCH = 10_000
+/** Runs that are listed at a time: the first ones by the request, further ones by the workers, before any is made. */
+const LISTED_AT_ONCE = 10_000
 /** Refusals that a batch shows. */
 export const SHOWN_REFUSALS = 20
 /** Runs that the preview of a migration checks, the newest: each costs the rows of its nodes. */
@@ -38,6 +41,8 @@ export interface RunBatch {
   /** As it was requested. */
   filter: Record<string, unknown>
   total: number
+  /** Whether more runs may match than `total`: the workers are still listing them. */
+  listing: boolean
   done: number
   refused: number
   refusals: { run_id: string; error: RunError }[]
@@ -53,62 +58,86 @@ export interface BatchPreview {
 }
 
 /**
- * The number of runs that a batch would have, and the newest of them. Throws `conflict` above MAX_BATCH, and for a
- * migration of one workflow the errors of `findVersion`.
+ * The number of runs that a batch would have, and the newest of them. Throws for a migration of one workflow the errors
+ * of `findVersion`.
  */
 export async function previewBatch(tx: Tenant, request: BatchRequest): Promise<BatchPreview> {
-  const ids = await listRuns(tx, request)
-  const preview = { count: ids.length, run_ids: ids.slice(0, 10) }
+  await requireVersion(tx, request)
+  const { query } = await matchingRuns(tx, request)
+  const { total } = await totalOfRows(tx.trx, query, 'exact')
+  const limit = request.action === 'migrate' ? MAX_CHECKED : 10
+  const ids = await listMatching(tx, request, { limit })
+  const preview = { count: total ?? 0, run_ids: ids.slice(0, 10) }
   if (request.action !== 'migrate') return preview
-  const checked = ids.slice(0, MAX_CHECKED)
   const refusals: RunBatch['refusals'] = []
-  for (let n = 0; n < checked.length; n += CHECKED_AT_ONCE)
+  for (let n = 0; n < ids.length; n += CHECKED_AT_ONCE)
     for (const { run_id, error } of await listMigrationRefusals(
       tx,
-      checked.slice(n, n + CHECKED_AT_ONCE),
+      ids.slice(n, n + CHECKED_AT_ONCE),
       request.options.version,
     ))
       refusals.push({ run_id, error: errorOf(error) })
   const shown = refusals.slice(0, SHOWN_REFUSALS)
-  return { ...preview, migration: { checked: checked.length, refused: refusals.length, refusals: shown } }
+  return { ...preview, migration: { checked: ids.length, refused: refusals.length, refusals: shown } }
 }
 
-async function listRuns(tx: Tenant, { action, filter, options }: BatchRequest): Promise<string[]> {
-  if (action !== 'migrate') return listMatching(tx, filter)
-  const version =
-    filter.workflow_id === undefined ? undefined : await findVersion(tx, filter.workflow_id, options.version)
-  return listMatching(tx, filter, { otherThan: version })
+async function requireVersion(tx: Tenant, { action, filter, options }: BatchRequest): Promise<void> {
+  if (action === 'migrate' && filter.workflow_id !== undefined)
+    await findVersion(tx, filter.workflow_id, options.version)
 }
 
-/** The newest first. With `migration`: those that do not have the version yet, by default the newest of their workflow. */
-async function listMatching(
+/** What lists the runs of a batch. */
+type Listing = BatchWork & { filter: RunFilter }
+
+/** Of a migration: the runs that do not have the version yet, by default the newest of their workflow. */
+async function matchingRuns(
   tx: Tenant,
-  filter: RunFilter,
-  migration?: { otherThan: number | undefined },
-): Promise<string[]> {
+  { action, filter, options }: Listing,
+): Promise<{ query: Knex.QueryBuilder }> {
   const { query } = await filteredRuns(tx, filter)
-  if (migration)
+  if (action === 'migrate')
     query.whereRaw(
       `runs.workflow_version <> coalesce(cast(? as integer), (select w.version from workflows w
          where w.organization_id = runs.organization_id and w.id = runs.workflow_id))`,
-      [migration.otherThan ?? null],
+      [typeof options.version === 'number' ? options.version : null],
     )
-  const rows: { id: string }[] = await query
-    .orderBy('id', 'desc')
-    .limit(MAX_BATCH + 1)
-    .select('id')
-  if (rows.length > MAX_BATCH)
-    throw conflict(`more than ${MAX_BATCH} runs match`, {
-      param: 'filter',
-      hint: 'narrow the filter, for instance by workflow_id, from and to',
-    })
+  // A promise of the query itself would execute it.
+  return { query }
+}
+
+/** The newest first, of those older than `before`. */
+async function listMatching(
+  tx: Tenant,
+  listing: Listing,
+  { before, limit }: { before?: string; limit: number },
+): Promise<string[]> {
+  const { query } = await matchingRuns(tx, listing)
+  if (before !== undefined) query.andWhere('id', '<', before)
+  const rows: { id: string }[] = await query.orderBy('id', 'desc').limit(limit).select('id')
   return rows.map(({ id }) => id)
 }
 
-/** Stores a batch with the runs that match now; workers make it. Throws as `previewBatch`. @returns its id. */
-export async function createBatch(tx: Tenant, request: BatchRequest): Promise<string> {
+/** Adds runs to a batch. @returns the last run, if more may match. */
+async function addItems(tx: Tenant, batchId: string, ids: string[], limit: number): Promise<string | null> {
+  await tx.trx.raw(
+    `insert into run_batch_items (organization_id, batch_id, run_id) select cast(? as uuid), cast(? as uuid), unnest(cast(? as uuid[]))`,
+    [tx.organizationId, batchId, ids],
+  )
+  return ids.length === limit ? ids.at(-1)! : null
+}
+
+/**
+ * Stores a batch with the runs that match now; workers make it. Those above LISTED_AT_ONCE the workers list first, page
+ * by page, so that the request takes a bounded time. Throws as `previewBatch`. @returns its id.
+ */
+export async function createBatch(
+  tx: Tenant,
+  request: BatchRequest,
+  limit = LISTED_AT_ONCE,
+): Promise<string> {
   const { action, filter, options } = request
-  const ids = await listRuns(tx, request)
+  await requireVersion(tx, request)
+  const ids = await listMatching(tx, request, { limit })
   const { organizationId: organization_id } = tx
   const id = uuidv7()
   await tx.trx('run_batches').insert({
@@ -121,10 +150,8 @@ export async function createBatch(tx: Tenant, request: BatchRequest): Promise<st
     created_by: JSON.stringify(tx.actor),
     ...(ids.length === 0 ? { ended_at: tx.trx.fn.now() } : {}),
   })
-  await tx.trx.raw(
-    `insert into run_batch_items (organization_id, batch_id, run_id) select cast(? as uuid), cast(? as uuid), unnest(cast(? as uuid[]))`,
-    [organization_id, id, ids],
-  )
+  const listed_to = await addItems(tx, id, ids, limit)
+  if (listed_to !== null) await tx.trx('run_batches').where({ organization_id, id }).update({ listed_to })
   tx.wake('agx_run_batches')
   return id
 }
@@ -141,6 +168,7 @@ export async function getBatch(tx: Tenant, id: string): Promise<RunBatch> {
       'filter',
       'options',
       'total',
+      tx.trx.raw('listed_to is not null as listing'),
       'created_at',
       'ended_at',
     )
@@ -166,16 +194,37 @@ export const runBatches = definePagedJobs<ClaimedBatch>('run_batches', 'ended_at
   'created_by',
 ])
 
-/** Makes the next page of an open batch, and notes the outcome of each run. @returns whether there may be more. */
-export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: number): Promise<boolean> {
+/**
+ * Lists the next runs of an open batch, or makes its next page and notes the outcome of each run. Retries wait while the
+ * organization has as many queued runs as its plan allows. @returns whether there may be more now.
+ */
+export async function advanceBatch(
+  tx: Tenant,
+  batch: ClaimedBatch,
+  limit: number,
+  listedAtOnce = LISTED_AT_ONCE,
+): Promise<boolean> {
   const { organizationId: organization_id } = tx
   const row = () => tx.trx('run_batches').where({ organization_id, id: batch.id })
-  if (!(await row().whereNull('ended_at').forNoKeyUpdate().first('id'))) return false
+  const open = await row()
+    .whereNull('ended_at')
+    .forNoKeyUpdate()
+    .first<{ filter: RunFilter; listed_to: string | null } | undefined>('filter', 'listed_to')
+  if (!open) return false
+  if (open.listed_to !== null) {
+    const page = { before: open.listed_to, limit: listedAtOnce }
+    const ids = await listMatching(tx, { ...batch, filter: fromJson(open.filter) }, page)
+    const listed_to = await addItems(tx, batch.id, ids, listedAtOnce)
+    await row().update({ listed_to, total: tx.trx.raw('total + ?', [ids.length]) })
+    return true
+  }
+  const room =
+    batch.action === 'retry' ? (await new QueuedRuns().take(tx.trx, organization_id, limit)).granted : limit
   const items = () => tx.trx('run_batch_items').where({ organization_id, batch_id: batch.id })
   const pending = await items()
     .where({ status: 'pending' })
     .orderBy('run_id')
-    .limit(limit)
+    .limit(room)
     .select<{ run_id: string }[]>('run_id')
   for (const { run_id } of pending) {
     const outcome = await savepoint(tx, (inner) => makeOne(inner, batch, run_id)).catch(
@@ -187,10 +236,17 @@ export async function advanceBatch(tx: Tenant, batch: ClaimedBatch, limit: numbe
     )
     await items().where({ run_id }).update(outcome)
   }
-  const more = pending.length === limit
-  if (!more) await row().update({ ended_at: tx.trx.fn.now() })
-  return more
+  if (pending.length < room) await row().update({ ended_at: tx.trx.fn.now() })
+  // Without room, the next turn goes on.
+  return room === limit && pending.length === limit
 }
+
+/** The filter with the times that its JSON has as texts. */
+const fromJson = ({ from, to, ...filter }: RunFilter): RunFilter => ({
+  ...filter,
+  ...(from && { from: new Date(from) }),
+  ...(to && { to: new Date(to) }),
+})
 
 /** The error of a run that the database refuses in any case; the other runs go on. */
 const NOT_STORABLE: RunError = { code: 'internal_error', message: 'the database refused it' }

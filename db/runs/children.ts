@@ -3,10 +3,13 @@ import type { ChildEnd, RunNode } from '../../workflows/interpret/run-state.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
-import { chainError } from '../model/runs/chain.ts'
+import { takeFromWindow } from '../access/limits.ts'
+import { limitSql } from '../access/plans.ts'
+import { chainError, tooWide } from '../model/runs/chain.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
 import { createRun } from './runs.ts'
+import { descendantsOf } from './storms.ts'
 
 /** A run that was started by a node of another run, its parent. The parent is the actor of the transaction. */
 export interface ChildRun {
@@ -40,6 +43,7 @@ export async function startChild(
         .join(' ')
         .slice(0, 2_000),
     )
+  if (above[0]) await takeOfBudget(tx, above[0])
   const run_id = await createRun(tx, {
     workflow: { id: found.id, version: found.version, name: found.name },
     trigger: { type: 'run', run_id: parent },
@@ -48,6 +52,23 @@ export async function startChild(
     chain: { depth, cause: parent },
   })
   return { run_id, workflow_id: found.id }
+}
+
+/** Counts a child among what descends from its root. Throws NodeError. */
+async function takeOfBudget(tx: Tenant, { root, most }: Ancestor): Promise<void> {
+  const { granted } = await takeFromWindow(tx.trx, descendantsOf(tx.organizationId, root, most))
+  if (granted > 0) return
+  const { code, message } = tooWide(root, most)
+  throw new NodeError(code, message)
+}
+
+interface Ancestor {
+  workflow_id: string | null
+  depth: number
+  /** The root of its chain. */
+  root: string
+  /** What may descend from the root. */
+  most: number
 }
 
 /** The child with this id; undefined if it was purged. */
@@ -60,20 +81,18 @@ export async function findChild(tx: Tenant, id: string): Promise<ChildRun | unde
 }
 
 /** The ancestors of a run: the run itself, its parent and so on, nearest first. */
-async function listAncestors(
-  tx: Tenant,
-  runId: string,
-): Promise<{ workflow_id: string | null; depth: number }[]> {
-  const { rows } = await tx.trx.raw<{ rows: { workflow_id: string | null; depth: number }[] }>(
+async function listAncestors(tx: Tenant, runId: string): Promise<Ancestor[]> {
+  const { rows } = await tx.trx.raw<{ rows: Ancestor[] }>(
     `with recursive above as (
-       select r.workflow_id, r.parent_run_id, r.depth, 0 as distance from runs r
+       select r.workflow_id, r.parent_run_id, r.depth, coalesce(r.root, r.id) as root, 0 as distance from runs r
        where r.organization_id = :organizationId and r.id = :runId
        union all
-       select r.workflow_id, r.parent_run_id, r.depth, above.distance + 1
+       select r.workflow_id, r.parent_run_id, r.depth, coalesce(r.root, r.id), above.distance + 1
        from above join runs r on r.organization_id = :organizationId and r.id = above.parent_run_id
        where above.distance < ${CHAIN_DEPTH}
      )
-     select workflow_id, depth from above order by distance`,
+     select above.workflow_id, above.depth, above.root, ${limitSql('max_descendants')} as most
+     from above join organizations o on o.id = :organizationId order by above.distance`,
     { organizationId: tx.organizationId, runId },
   )
   return rows

@@ -2,7 +2,7 @@ import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/shared/statuses.ts'
 import { notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { NEXT_ATTEMPT, type RunNodeView } from './views.ts'
+import { NEXT_ATTEMPT, NODE_WAITS_FOR, type RunNodeView } from './views.ts'
 
 /** The progress of a run: its state, and the nodes that changed after a segment. */
 
@@ -60,7 +60,7 @@ export async function getProgress(tx: Tenant, id: string, after: number): Promis
     )
   if (!run) throw notFound('run')
   const { rows } = await tx.trx.raw<{ rows: ChangedNode[] }>(
-    `select * from (select position, path, node_id, node_type, title, status, attempt, ${NEXT_ATTEMPT}, handle, error, wait_until, started_at, ended_at,
+    `select * from (select position, path, node_id, node_type, title, status, attempt, ${NEXT_ATTEMPT}, ${NODE_WAITS_FOR}, handle, error, wait_until, started_at, ended_at,
        ${CHANGED} as segment
      from run_nodes where organization_id = :organization_id and run_id = :id and ${CHANGED} > :after
      order by ${CHANGED} fetch first ${PAGE} rows with ties) changed

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { traceBelow } from '../events/outbox.ts'
 import { notFound } from '../model/errors.ts'
+import { SKIP_CODES } from '../model/runs/chain.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { traceQueued } from '../process/traces/runs.ts'
@@ -120,26 +121,34 @@ async function earlierRun(tx: Tenant, { workflow, trigger_key }: NewRun): Promis
   return earlier.id
 }
 
+/** SQL: the root of the chain of the row `s`: that of the run before it, else the event that triggers it. */
+const ROOT = `coalesce(
+    (select coalesce(c.root, c.id) from runs c where c.organization_id = s.organization_id and c.id = s.cause),
+    case when s.trigger ->> 'type' = 'event' then cast(s.trigger #>> '{event,id}' as uuid) end)`
+
+const SKIPS = SKIP_CODES.map((code) => `'${code}'`).join(', ')
+
 /**
  * SQL: inserts queued runs from the rows of `source`, whose columns are those of `runs` (`version` and `name` of the
- * workflow). A row with an `error` is recorded as failed instead of queued. A row whose `trigger_key` the workflow has
+ * workflow). A row with an `error` is recorded as failed instead of queued, or as
+ * skipped. A row whose `trigger_key` the workflow has
  * already used is skipped. Runs that a client may wait for get the priority 0, all others 1; a child has that of its
  * parent. Without a `trace_id` a run has the trace of its cause, else that of the request.
  */
 export const insertRuns = (source: string): string => `
   with source as materialized (${source})
   insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
-                    record_id, depth, cause, trace_id, parent_run_id, engine, concurrency, on_limit, starts_with, scheduled_at,
+                    record_id, depth, cause, root, trace_id, parent_run_id, engine, concurrency, on_limit, starts_with, scheduled_at,
                     expected_by, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
-    s.record_id, s.depth, s.cause, coalesce(s.trace_id, ${traceBelow('s.organization_id', 's.cause')}), s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.starts_with,
+    s.record_id, s.depth, s.cause, ${ROOT}, coalesce(s.trace_id, ${traceBelow('s.organization_id', 's.cause')}), s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.starts_with,
     -- a retry has no trigger_key
     case when s.trigger_key is not null and s.trigger ->> 'type' = 'schedule'
       then cast(s.trigger ->> 'scheduled_at' as timestamptz) end,
     now() + make_interval(secs => v.expected_ms / 1000.0),
     case when s.trigger ->> 'type' = 'api' then 0 else coalesce((
       select p.priority from runs p where p.organization_id = s.organization_id and p.id = s.parent_run_id), 1) end,
-    case when s.error is null then 'queued' else 'failed' end, s.error, case when s.error is not null then now() end
+    case when s.error is null then 'queued' when s.error ->> 'code' in (${SKIPS}) then 'skipped' else 'failed' end, s.error, case when s.error is not null then now() end
   from source s join workflow_versions v on v.organization_id = s.organization_id and v.workflow_id = s.workflow_id
     and v.version = s.version
   on conflict (organization_id, workflow_id, trigger_key) where trigger_key is not null do nothing`

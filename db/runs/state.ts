@@ -1,7 +1,7 @@
 import type { NodeAt } from '../../workflows/bundle/protocol.ts'
 import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
-import { planLimitSql } from '../access/plans.ts'
+import { limitSql, planLimitSql } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { refreshPausing } from './commands.ts'
 import { rewindLoops } from './loops.ts'
@@ -57,6 +57,7 @@ export async function lockRun(
        case when r.ended_at is not null then r.error end as error,
        ${ORGANIZATION_FACTS} as organization, o.env, o.pools, o.storage_full,
        ${planLimitSql('run_bytes')} as most_bytes,
+       ${limitSql('max_call_seconds')} as max_call_seconds,
        ${OPEN_ITERATIONS} as iterations,
        ${OPEN_LOOPS} as loops,
        ${NODES} as nodes,
@@ -86,7 +87,7 @@ const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.sli
  * connection to Temporal, can then no longer write to it.
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<void> {
-  await runningNode(tx, node).update({ attempt_token: token, next_attempt_at: null })
+  await runningNode(tx, node).update({ attempt_token: token, next_attempt_at: null, slot_wanted_at: null })
 }
 
 /**
@@ -96,6 +97,18 @@ export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Pro
 export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
   await refreshPausing(tx, node.run_id)
   await runningNode(tx, node).update({ attempt_token: null })
+}
+
+/**
+ * Shows that a node waits for a slot to make its call. No attempt of it is in progress: one that found its service
+ * without a free slot was given up before the call.
+ */
+export async function markSlotWanted(tx: Tenant, node: NodeOf): Promise<void> {
+  await refreshPausing(tx, node.run_id)
+  await runningNode(tx, node).update({
+    attempt_token: null,
+    slot_wanted_at: tx.trx.raw('coalesce(slot_wanted_at, now())'),
+  })
 }
 
 /** A node of a run. */

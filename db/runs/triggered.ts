@@ -7,14 +7,19 @@ import { EVENTS_BY_KEY, keysOf } from '../events/by-key.ts'
 import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import { type Conditional, evaluateConditions } from '../model/events/conditions.ts'
 import type { EventKey } from '../model/events/event.ts'
-import { chainError } from '../model/runs/chain.ts'
+import { chainError, type SkipCode } from '../model/runs/chain.ts'
+import type { Wakes } from '../postgres/tenancy.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
+import type { QueuedRuns } from './queued-runs.ts'
 import { insertRuns } from './runs.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
+import { type Candidate, skipStorms } from './storms.ts'
 
 export interface Triggered {
   /** The number of created runs, including failed ones. */
   runs: number
+  /** The codes of the errors of runs that were skipped, one for each. */
+  skipped: SkipCode[]
   problems: FoundProblem[]
   /** The first event that is left for the next batch; undefined if there is none. */
   since: string | undefined
@@ -26,28 +31,48 @@ const MAX_RUNS = 2_000
 /**
  * Creates the runs that events trigger, in the order of the events: one for each event and workflow whose `when` holds.
  * A `when` that cannot be rendered is a problem of its trigger alone. A run too deep in its chain is recorded as
- * failed.
+ * failed; those of a storm are skipped.
  */
-export async function createTriggeredRuns(trx: Knex, events: EventKey[]): Promise<Triggered> {
-  if (events.length === 0) return { runs: 0, problems: [], since: undefined }
-  const runs: NewTriggeredRun[] = []
+export async function createTriggeredRuns(
+  trx: Knex,
+  events: EventKey[],
+  limits: { queued: QueuedRuns; wakes: Wakes },
+): Promise<Triggered> {
+  if (events.length === 0) return { runs: 0, skipped: [], problems: [], since: undefined }
+  const candidates: Match[] = []
+  const refused: NewTriggeredRun[] = []
   const problems = new Map<string, FoundProblem>()
   const since = await evaluateConditions(
     await listMatches(trx, events),
     (wanted) => loadScopes(trx, wanted),
     (match, holds) => {
-      if (holds instanceof NodeError) addProblem(problems, match, holds.message)
-      else if (holds) runs.push(newRun(match))
+      if (holds instanceof NodeError) addProblem(problems, match, `when: ${holds.message}`)
+      else if (holds) {
+        const error = chainError(match.depth, match.cause)
+        if (error) refused.push(newRun(match, error))
+        else candidates.push(match)
+      }
     },
-    () => runs.length >= MAX_RUNS,
+    () => candidates.length + refused.length >= MAX_RUNS,
   )
-  return { runs: await insertTriggered(trx, runs), problems: [...problems.values()], since }
+  const { started, skipped } = await skipStorms(trx, candidates, limits)
+  for (const { candidate, error } of skipped) addProblem(problems, candidate, error.message)
+  const runs = [
+    ...started.map((match) => newRun(match, null)),
+    ...refused,
+    ...skipped.filter(({ isShown }) => isShown).map(({ candidate, error }) => newRun(candidate, error)),
+  ]
+  return {
+    runs: await insertTriggered(trx, runs),
+    skipped: skipped.map(({ error }) => error.code),
+    problems: [...problems.values()],
+    since,
+  }
 }
 
 /** An event and a trigger on its name. */
-interface Match extends Conditional {
+interface Match extends Conditional, Candidate {
   event: string
-  depth: number
   cause: string | null
   workflow_id: string
   version: number
@@ -60,10 +85,12 @@ interface Match extends Conditional {
 async function listMatches(trx: Knex, events: EventKey[]): Promise<Match[]> {
   const { rows } = await trx.raw<{ rows: Match[] }>(
     `select e.organization_id, e.id as event_id, e.name as event, e.depth, e.cause,
-       t.workflow_id, t.version, t.position, t.inputs, t."when"
+       (select coalesce(c.root, c.id) from runs c where c.organization_id = e.organization_id and c.id = e.cause) as root,
+       t.workflow_id, t.version, t.position, t.inputs, t."when", w.name as workflow_name
      from ${EVENTS_BY_KEY}
      join workflow_triggers t on t.organization_id = e.organization_id and t.type = 'event'
        and t.events @> array[e.name] and t.active_since <= e.created_at
+     join workflows w on w.organization_id = t.organization_id and w.id = t.workflow_id
      order by k.place, t.workflow_id, t.position`,
     keysOf(events),
   )
@@ -105,7 +132,7 @@ function addProblem(problems: Map<string, FoundProblem>, match: Match, message: 
     event_id,
     count,
     at,
-    message: `when: ${message}`,
+    message,
   })
 }
 
@@ -117,8 +144,8 @@ interface NewTriggeredRun extends EventKey {
   error: RunError | null
 }
 
-const newRun = (match: Match): NewTriggeredRun => {
-  const { organization_id, event_id, workflow_id, version, inputs, depth, cause } = match
+const newRun = (match: Match, error: RunError | null): NewTriggeredRun => {
+  const { organization_id, event_id, workflow_id, version, inputs } = match
   return {
     id: uuidv7(),
     organization_id,
@@ -126,7 +153,7 @@ const newRun = (match: Match): NewTriggeredRun => {
     workflow_id,
     version,
     inputs,
-    error: chainError(depth, cause) ?? null,
+    error,
   }
 }
 

@@ -46,12 +46,15 @@ export interface RunDetails extends RunSummary {
   trace_id: string
   cancel_requested_at: Date | null
   pause_requested_at: Date | null
-  /** The cause of a queued run's wait; null in any other status. */
+  /** The cause of the wait of a queued run, or of a call of a running one; else null. */
   waiting_for: WaitingFor | null
 }
 
-/** A free slot of the run's workflow, of its organization, or of the workers. */
-export const WAITING_FOR = ['workflow', 'organization', 'workers'] as const
+/**
+ * A queued run waits for a free slot of its workflow, of its organization, or of the workers; a running one for a
+ * `slot` for one of its calls (`activities/slots/`).
+ */
+export const WAITING_FOR = ['workflow', 'organization', 'workers', 'slot'] as const
 export type WaitingFor = (typeof WAITING_FOR)[number]
 
 const WAITS_FOR = `case when runs.status = 'queued' then
@@ -59,6 +62,8 @@ const WAITS_FOR = `case when runs.status = 'queued' then
       when (select ${ACTIVE_RUNS} >= ${ORGANIZATION_LIMIT} from organizations o where o.id = runs.organization_id)
         then 'organization'
       else 'workers' end
+    when runs.status = 'running' and exists (select from run_nodes n where n.organization_id = runs.organization_id
+      and n.run_id = runs.id and n.slot_wanted_at is not null and n.status = 'running') then 'slot'
   end as waiting_for`
 
 export interface RunNodeView {
@@ -71,6 +76,8 @@ export interface RunNodeView {
   attempt: number
   /** The time of the next attempt, if one has failed. */
   next_attempt_at: Date | null
+  /** `slot`: its call waits for a free slot of a worker. */
+  waiting_for: 'slot' | null
   input: unknown
   output: unknown
   handle: string | null
@@ -179,6 +186,9 @@ const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'star
 /** SQL: the time of the next attempt. A node that was cancelled before keeps it, in case that a reset reopens the node. */
 export const NEXT_ATTEMPT = `case when status = 'running' then next_attempt_at end as next_attempt_at`
 
+/** SQL: what the call of a node waits for. */
+export const NODE_WAITS_FOR = `case when status = 'running' and slot_wanted_at is not null then 'slot' end as waiting_for`
+
 /** Nodes of the iteration `path` in the order of execution. Default: nodes outside of any loop. */
 export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {
   return tx
@@ -200,6 +210,7 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
       'started_at',
       'ended_at',
       tx.trx.raw(NEXT_ATTEMPT),
+      tx.trx.raw(NODE_WAITS_FOR),
       tx.trx.raw(LOOP),
     )
 }

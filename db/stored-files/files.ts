@@ -8,7 +8,7 @@ import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockRecord } from '../records/lock.ts'
-import { getRecord } from '../records/read.ts'
+import { findRecord, getRecord } from '../records/read.ts'
 
 /**
  * The rows of files. A row is inserted before the first byte of its content is written, and stored after the last one;
@@ -148,8 +148,8 @@ export async function getFile(tx: Tenant, id: string): Promise<FileRow> {
     .where({ id, status: 'stored' })
     .first<FileRow | undefined>(...COLUMNS)
   if (!row) throw notFound('file', 'it may have been purged with its run, or deleted')
-  // The file of a deleted record comes back with the record.
-  if (row.entity && row.record_id) await getRecord(tx, row.entity, row.record_id)
+  if (row.entity && row.record_id && !(await findRecord(tx, row.entity, row.record_id)))
+    throw notFound('file', 'its record is deleted, and a restore of the record brings it back')
   return row
 }
 

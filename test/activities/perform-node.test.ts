@@ -25,6 +25,7 @@ describe('one attempt of a node', () => {
         tx: undefined,
         attempt: 1,
         hold: () => () => {},
+        reach: () => {},
         timeoutMs: 1_000,
         now: new Date(),
         node: { id: 'it', type, config, effect: findNodeType(type)!.effectClass(config) },

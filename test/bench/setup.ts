@@ -7,6 +7,8 @@ export async function liftLimits(db: Database): Promise<string> {
     requests_per_minute: 100_000_000,
     requests_per_minute_per_key: 100_000_000,
     max_running: 10_000,
+    max_queued: 10_000_000,
+    max_descendants: 10_000_000,
   }
   const [row] = await db
     .system('organizations')

@@ -18,6 +18,7 @@ import { createMetrics } from '../../db/process/metrics.ts'
 import { allKeys } from '../../db/process/seal.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
+import { QueuedRuns } from '../../db/runs/queued-runs.ts'
 import { FileStore } from '../../db/stored-files/store.ts'
 import type { Answer } from './answer.ts'
 import { createOrganization, filesOf, type TestDatabase, testActor } from './database.ts'
@@ -85,6 +86,7 @@ export async function startApi(
     files: new FileStore({ storage: storage ?? undefined, keys: secretsKey, log: logger }),
     runEnds,
     knownWorkflows: new KnownWorkflows(),
+    queuedRuns: new QueuedRuns(),
     compute,
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),

@@ -128,6 +128,7 @@ export const FREE = {
     'updateCustomField',
     'deleteCustomField',
     'listWorkflows',
+    'deactivateWorkflow',
     'pauseSchedule',
     'backfillWorkflow',
     'putSample',

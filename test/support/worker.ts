@@ -10,6 +10,7 @@ import { createActivities, createPoolActivities } from '../../activities/index.t
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
+import type { CallSlots } from '../../activities/slots/call-slots.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
@@ -71,6 +72,8 @@ export async function startWorker(
     /** The path of the workflow bundle; default: `testBundle`. */
     bundle?: string
     nodeTestMs?: number
+    /** Fewer slots for calls than usual, so that a test needs few calls. */
+    slots?: CallSlots
     /** Polling interval of the relay. */
     pollMs?: number
     log?: Logger
@@ -108,6 +111,7 @@ export async function startWorker(
     publicUrl: PUBLIC_URL,
     nodeTestMs: effects.nodeTestMs,
     lightWork,
+    slots: effects.slots,
     effects: createEffects({
       db,
       http: effects.http ?? unused,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { advanceBatch, createBatch, getBatch, runBatches } from '../../db/runs/batches.ts'
+import { advanceBatch, createBatch, getBatch, previewBatch, runBatches } from '../../db/runs/batches.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -85,6 +85,60 @@ describe('batches of runs', function () {
     await worker.stop()
     assert.equal(done, 3)
     assert.equal(refused.done + refused.refused, 3)
+  })
+
+  it('of any size are listed in pages, of the runs that there were, and then made', async () => {
+    const { id: workflow_id } = await newWorkflow()
+    await queue(workflow_id, 5)
+    const filter = { workflow_id, status: ['queued'] as const, from: new Date(Date.now() - 3_600_000) }
+    const request = { action: 'cancel', filter, options: { version: 'same' } } as const
+    assert.equal((await tenant((tx) => previewBatch(tx, request))).count, 5)
+    const id = await tenant((tx) => createBatch(tx, request, 2))
+    await queue(workflow_id, 1)
+    const shown = async () => {
+      const { total, listing, done } = await progress(id)
+      return [total, listing, done]
+    }
+    assert.deepEqual(await shown(), [2, true, 0])
+    const [claimed] = await runBatches.claim(db.system, 1)
+    const advance = () => tenant((tx) => advanceBatch(tx, claimed!, 50, 2))
+    await advance()
+    assert.deepEqual(await shown(), [4, true, 0])
+    await advance()
+    assert.deepEqual(await shown(), [5, false, 0])
+    assert.equal(await advance(), false)
+    assert.deepEqual(await shown(), [5, false, 5])
+    const left = await db.system('runs').where({ workflow_id, status: 'queued' })
+    assert.equal(left.length, 1, 'the run that was queued later')
+  })
+
+  it('retry only as many runs as may be queued, and the others later', async () => {
+    const other = await createOrganization(db, { limits: { max_queued: 2 } })
+    const within = <T>(work: Parameters<typeof db.tenant<T>>[2]) => db.tenant(other, testActor, work)
+    const { id: workflow_id } = await within((tx) =>
+      createWorkflow(tx, { name: 'Nothing', description: null, ...emptyVersion({ type: 'manual' }) }),
+    )
+    await within(async (tx) => {
+      const workflow = { id: workflow_id, version: 1, name: 'Nothing' }
+      for (let n = 0; n < 3; n++)
+        await createRun(tx, { workflow, trigger: { type: 'api' }, inputs: {}, chain: CHAIN_START })
+    })
+    const runs = () => db.system('runs').where({ workflow_id })
+    const error = { code: 'x', message: 'x' }
+    await runs().update({ status: 'failed', ended_at: new Date(), error })
+    const filter = { workflow_id, status: ['failed'] as const }
+    const options = { from_start: true, version: 'same' as const }
+    const id = await within((tx) => createBatch(tx, { action: 'retry', filter, options }))
+    const [claimed] = await runBatches.claim(db.system, 1)
+    const advance = async () => {
+      assert.equal(await within((tx) => advanceBatch(tx, claimed!, 50)), false)
+      const { done, ended_at } = await within((tx) => getBatch(tx, id))
+      return [done, ended_at !== null]
+    }
+    assert.deepEqual(await advance(), [2, false])
+    assert.deepEqual(await advance(), [2, false])
+    await runs().where({ status: 'queued' }).update({ status: 'cancelled', ended_at: new Date() })
+    assert.deepEqual(await advance(), [3, true])
   })
 
   it('without any run end at once', async () => {

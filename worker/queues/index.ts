@@ -37,12 +37,15 @@ export function allQueues({
   publicUrl,
   secretsKey,
   storage,
+  onSkipped,
 }: QueueDeps &
   MailDeps & {
     approvalLink: (approval: ApprovalKey) => string
     secretsKey: SecretsKey
     /** Undefined if the service keeps no files. */
     storage: FileStorage | undefined
+    /** Counts a run of an event that was skipped, by the code of its error. */
+    onSkipped?: (code: string) => void
   }): Queue<unknown>[] {
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
@@ -55,7 +58,7 @@ export function allQueues({
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
-    eventsQueue({ log }),
+    eventsQueue({ log, onSkipped }),
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),

@@ -1,4 +1,5 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client'
+import { NO_SLOT } from '../../activities/slots/node-turns.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { readLostAt } from '../../db/queue/witness.ts'
 import { endUnrecordedRun } from '../../db/runs/moves/ends.ts'
@@ -160,7 +161,11 @@ async function stuckReason(
   const paused = pausedActivity(workflow)
   if (paused) return `Activity ${paused.activityType?.name} is paused in Temporal.`
   // The row counts the attempts of the node: those beyond were lost with a worker, or could not be recorded.
-  const activity = raw.pendingActivities?.find(({ attempt }) => (attempt ?? 0) > run.attempts + MAX_ATTEMPTS)
+  // One that waits for a slot is not stuck: `waiting_for` of the run says so.
+  const activity = raw.pendingActivities?.find(
+    ({ attempt, lastFailure }) =>
+      (attempt ?? 0) > run.attempts + MAX_ATTEMPTS && lastFailure?.applicationFailureInfo?.type !== NO_SLOT,
+  )
   if (activity)
     return `Activity ${activity.activityType?.name} is at attempt ${activity.attempt}: ${await messageOf(client, activity.lastFailure)}`
   const task = raw.pendingWorkflowTask

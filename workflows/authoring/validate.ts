@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type {
+  CallTimeout,
   Definition,
   Edge,
   Finding,
@@ -8,6 +9,7 @@ import type {
   ValidationResult,
   WorkflowReference,
 } from '../language/definition.ts'
+import { parseDuration } from '../language/duration.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
 import { countValues } from '../language/measure.ts'
@@ -195,6 +197,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   const references = {
     workflows: lowered ? workflowReferences(lowered).map(placed) : [],
     pools: lowered ? poolReferences(lowered).map(placed) : [],
+    timeouts: lowered ? callTimeouts(lowered).map(placed) : [],
     settings: lowered ? settingReferences(withoutVerbatim(lowered)).slice(0, SPEC.findings).map(placed) : [],
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
@@ -214,6 +217,13 @@ function workflowReferences({ definition, nodePath }: Lowered): WorkflowReferenc
   if (error_workflow === undefined) return inNodes
   return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
 }
+
+const callTimeouts = ({ definition, nodePath }: Lowered): CallTimeout[] =>
+  definition.nodes.flatMap(({ id, type, config, timeout }) => {
+    const timeout_ms = timeout === undefined ? undefined : parseDuration(timeout)
+    if (timeout_ms === undefined || findNodeType(type)?.effectClass(config) !== 'external') return []
+    return [{ timeout_ms, path: `${nodePath(id)}/timeout`, node_id: id }]
+  })
 
 function poolReferences({ definition, nodePath }: Lowered): PoolReference[] {
   const reference = (path: string, given: string | undefined, node?: Pick<PoolReference, 'node_id'>) => {

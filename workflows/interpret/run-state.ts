@@ -112,6 +112,8 @@ export interface RunFacts {
   env: Record<string, unknown>
   /** The worker pools that the organization may use. */
   pools?: string[]
+  /** The longest timeout of a call that its plan allows, in seconds. */
+  max_call_seconds?: number
 }
 
 /** The node of a node test. */

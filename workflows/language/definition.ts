@@ -215,11 +215,17 @@ export interface PoolReference extends Pick<Finding, 'path' | 'line' | 'column' 
   pool: string
 }
 
+/** A node that sets its timeout, which the plan of the organization limits. */
+export interface CallTimeout extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  timeout_ms: number
+}
+
 /** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
   settings: SettingReference[]
   pools: PoolReference[]
+  timeouts: CallTimeout[]
 }
 
 export interface ValidationResult {

@@ -292,6 +292,10 @@ export const CODES = {
     'The organization has no worker pool of this name.',
     'Write the name that the hint proposes, or `default` for the workers without a pool. The operator of the service decides which organizations may use a pool.',
   ),
+  timeout_too_long: error(
+    'The `timeout` of a node that calls other services is longer than the plan of the organization allows.',
+    'Write a shorter timeout: the hint says the longest. A workflow that waits for a slow service can use `wait_for_signal` instead.',
+  ),
   maybe_not_upstream: warning(
     'A node reads the output of a node that does not run on every path. On other paths the value is missing, and the node fails.',
     'Add a default: `{{ nodes.b.output.x | default: "" }}`.',

@@ -31,6 +31,7 @@ export const NAVIGATION: readonly { title: string; pages: readonly (MarkdownPage
       guide('workflows', 'Workflows'),
       guide('incoming-webhooks', 'Incoming webhooks'),
       guide('outgoing-webhooks', 'Outgoing webhooks'),
+      guide('agents', 'Agents'),
       guide('people-and-keys', 'People and keys'),
       guide('knowledge-and-analytics', 'Knowledge and analytics'),
     ],

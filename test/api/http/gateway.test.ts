@@ -18,6 +18,7 @@ import { conflict, notFound } from '../../../db/model/errors.ts'
 import { createLogger } from '../../../db/process/log.ts'
 import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
+import { QueuedRuns } from '../../../db/runs/queued-runs.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { noFiles } from '../../support/files.ts'
@@ -100,6 +101,7 @@ describe('the gateway', () => {
       files: noFiles(),
       runEnds: new RunEnds(db.system),
       knownWorkflows: new KnownWorkflows(),
+      queuedRuns: new QueuedRuns(),
       streams: streamSlots(),
       nodeTests: nodeTestSlots(),
       compute: new Compute(),

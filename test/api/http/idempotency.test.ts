@@ -13,6 +13,7 @@ import type { Database } from '../../../db/postgres/connect.ts'
 import { createLogger } from '../../../db/process/log.ts'
 import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
+import { QueuedRuns } from '../../../db/runs/queued-runs.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { noFiles } from '../../support/files.ts'
 
@@ -46,6 +47,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       files: noFiles(),
       runEnds: new RunEnds(database.system),
       knownWorkflows: new KnownWorkflows(),
+      queuedRuns: new QueuedRuns(),
       streams: streamSlots(),
       nodeTests: nodeTestSlots(),
       compute: new Compute(),

@@ -168,7 +168,9 @@ describe('files of records', () => {
   it('does not show the file of a deleted record, and shows it again with the record', async () => {
     const { body } = await upload('x')
     await suite.api.request('DELETE', `/v1/objects/contacts/${record}`)
-    equal((await download(body.id)).status, 404)
+    const { status, body: gone } = await suite.api.request('GET', `/v1/files/${body.id}`)
+    equal(status, 404)
+    equal(gone.error.message, 'file not found')
     await suite.api.request('POST', `/v1/objects/contacts/${record}/restore`)
     equal((await download(body.id)).status, 200)
   })

@@ -29,6 +29,7 @@ describe('the codes of findings', () => {
     deepEqual(without, [
       'yaml_limit',
       'unknown_pool',
+      'timeout_too_long',
       'unknown_workflow',
       'unknown_secret',
       'unknown_env',
