@@ -17,6 +17,7 @@ import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
 import { testScope } from '../workflows/interpret/scope.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EndStatus } from '../workflows/shared/statuses.ts'
+import type { LightCompute, LightWork } from './compute/light-work.ts'
 import { type Hold, withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { exceeded, REFUSED } from './explain.ts'
@@ -34,6 +35,7 @@ export interface TestNodeDeps {
   db: Database
   log: Logger
   effects: EffectFactories
+  lightWork: LightWork
   /** The slots of the process. */
   slots: CallSlots
   /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
@@ -96,9 +98,9 @@ async function performTest(
   // A new log for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
   const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
-  const perform = (tx: Tenant): Promise<Performed> => {
+  const perform = (tx: Tenant, compute: LightCompute): Promise<Performed> => {
     log = new NodeLog()
-    return runLightNode(deps, tx, attempt)
+    return runLightNode(deps, tx, { ...attempt, compute })
   }
   const performExternal = async (): Promise<Performed> => {
     const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
@@ -135,7 +137,9 @@ async function performTest(
     return host.transact((tx) => record(tx, performed))
   }
   try {
-    return await host.transact(async (tx) => record(tx, await perform(tx)))
+    return await deps.lightWork.before(organization.id, (compute) =>
+      host.transact(async (tx) => record(tx, await perform(tx, compute))),
+    )
   } catch (error) {
     // PostgreSQL checks deferred constraints at the end of the transaction.
     if (!isRefusal(error)) throw error

@@ -6,6 +6,7 @@ import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/model/erro
 import { check, strict } from '../../db/model/validate.ts'
 import type { Send } from '../../db/postgres/transaction.ts'
 import { hideApprovalLinks } from '../../db/process/approval-links.ts'
+import { storageExceeded } from '../../db/storage/usage.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, unsafeText } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -176,10 +177,17 @@ async function validateAndHandle(
     Object.assign(request, checked(operation, request.params, received))
     const { rowScopes } = operation.route
     if (rowScopes) request.requireScopes(await request.tenant((tx) => rowScopes.of(tx, request.params)))
+    await requireStorage(operation.route, request)
     return await operation.route.handler(request)
   } catch (error) {
     throw await withOtherIssues(error, operation, request, received.sent)
   }
+}
+
+/** Throws quota_exceeded for an operation that stores more, if the organization is full. */
+async function requireStorage({ grows }: Route | AppRoute, request: Exchange): Promise<void> {
+  if (!grows || !request.caller.storageFull) return
+  if (grows === true || grows(request.body as never)) throw await request.tenant(storageExceeded)
 }
 
 /**

@@ -43,9 +43,23 @@ interface Keyed {
  * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash rolls back
  * all of them, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
  * processes to see its effects commits early with `request.commit(answer)`. The key then stays in progress until the
- * handler returns; after a crash, until its lease of a few seconds expires.
+ * handler returns; after a crash, until its lease of a few seconds expires. Computations in threads are made before the
+ * transaction (`Compute.before`).
  */
 export async function runOnce(
+  request: Exchange,
+  keyed: Keyed,
+  status: number,
+  execute: () => Promise<unknown>,
+): Promise<StoredAnswer> {
+  const { deps } = request
+  return deps.compute.before((compute) => {
+    request.deps = { ...deps, compute }
+    return attemptOnce(request, keyed, status, execute)
+  })
+}
+
+async function attemptOnce(
   request: Exchange,
   keyed: Keyed,
   status: number,

@@ -62,6 +62,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   secretAnswer?: true
   /** Masks the links of approvals that name no caller: those who read them could decide as themselves. */
   hidesLinks?: true
+  /** It stores more: refused with `quota_exceeded` while the organization stores as much as its plan allows. */
+  grows?: true | ((body: Body) => boolean)
   /** The response has the version as ETag. */
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */

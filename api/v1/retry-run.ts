@@ -49,6 +49,7 @@ export const retryRunRoutes: Route[] = [
     scope: 'workflows:run',
     id: 'retryRun',
     hidesLinks: true,
+    grows: true,
     tag: 'Runs',
     summary: 'Retry a run',
     description: `Starts a new run with the trigger and the inputs of a run that has ended. Nodes that have settled and do

@@ -61,6 +61,7 @@ export const sampleRoutes: Route[] = [
     scope: 'workflows:author',
     id: 'putSample',
     hidesLinks: true,
+    grows: true,
     tag: 'Workflows',
     summary: 'Pin a sample output',
     description: `Keeps the sample output of a node of the newest version: \`output\`, or with \`run_id\` its output in a run of the workflow (needs \`workflows:run\`). Values with secret names, and texts that look like credentials, are masked. At most ${SAMPLE.bytes / 1024} KiB each, and ${SAMPLE.count} for a workflow.`,
@@ -124,6 +125,7 @@ export const sampleRoutes: Route[] = [
     id: 'testNodeOfWorkflow',
     etag: true,
     ifMatch: true,
+    grows: true,
     tag: 'Workflows',
     summary: 'Test a node of a workflow',
     description:

@@ -122,6 +122,7 @@ export const templateRoutes: Route[] = [
     path: '/workflows/import',
     scope: 'workflows:author',
     id: 'importTemplate',
+    grows: true,
     tag: 'Templates',
     summary: 'Import a template',
     description:

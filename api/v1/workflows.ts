@@ -87,6 +87,7 @@ export const workflowRoutes: Route[] = [
     path: '/workflows',
     scope: 'workflows:author',
     id: 'createWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Create a workflow',
     description:
@@ -159,6 +160,7 @@ export const workflowRoutes: Route[] = [
     path: '/workflows/{workflow_id}',
     scope: 'workflows:author',
     id: 'updateWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Update a workflow',
     description:

@@ -8,6 +8,7 @@ import type { TraceContext } from '../model/trace-context.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
+import { SentBytes } from './sent-bytes.ts'
 import { Shares } from './shares.ts'
 import { sqlState } from './sql-state.ts'
 import { type System, type Tenant, tenantOf, Wakes } from './tenancy.ts'
@@ -39,6 +40,8 @@ export interface Database {
   readonly notifier: Notifier
   readonly url: string
   poolUse(): { tenant: PoolUse; system: PoolUse }
+  /** The bytes that transactions of organizations have sent; see `db/storage/usage.ts`. */
+  readonly sent: SentBytes
   /** Calls `listener` for each run that this process has ended, after the commit. */
   onRunEnd(listener: (status: EndStatus) => void): void
   tenant<T>(
@@ -83,6 +86,7 @@ export function connect(options: ConnectOptions): Database {
   const shares = new Shares(size, options.maxWaitMs ?? MAX_WAIT_MS)
   const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), watchdog)
   const notifier = new Notifier(system)
+  const sent = new SentBytes()
   const runEndListeners: ((status: EndStatus) => void)[] = []
   const poolUse = () => {
     const tenant = useOf(app)
@@ -93,8 +97,10 @@ export function connect(options: ConnectOptions): Database {
     notifier,
     url: options.url,
     poolUse,
+    sent,
     onRunEnd: (listener) => void runEndListeners.push(listener),
     async tenant(organizationId, actor, work, trace, tenantOptions) {
+      const onSent = (bytes: number) => sent.add(organizationId, bytes)
       const { result, wakes, runEnds, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const spans = options.traces && new PendingSpans(trace && parentIn(trace))
@@ -105,7 +111,7 @@ export function connect(options: ConnectOptions): Database {
             app,
             organizationId,
             (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), runEnds, ...traced }),
-            { traceId: trace?.traceId, ...tenantOptions },
+            { traceId: trace?.traceId, ...tenantOptions, ...(!tenantOptions?.readOnly && { onSent }) },
           ),
         )
         return { result, wakes, runEnds, spans }
@@ -116,6 +122,7 @@ export function connect(options: ConnectOptions): Database {
       return result
     },
     async close() {
+      await sent.flush()
       await notifier.close()
       await watchdog?.close()
       await Promise.all([app.destroy(), system.destroy()])

@@ -282,6 +282,16 @@ export const sharedVariables = z.object({
     .min(16, 'must have at least 16 characters')
     .optional()
     .meta(about('bearer token of `/metrics`', 'only direct requests from this machine are answered')),
+  MAIL_EVENTS_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .optional()
+    .meta(
+      about(
+        'bearer token of `POST /mails/events`, to which the mail server reports bounces and complaints',
+        'only direct requests from this machine are accepted',
+      ),
+    ),
   SHUTDOWN_GRACE: whole(1, 300)
     .default(10)
     .meta(
@@ -333,6 +343,13 @@ export const apiVariables = z.object({
   REQUEST_TIMEOUT: whole(1, 3_600)
     .default(120)
     .meta(about('seconds for receiving a whole request, uploads included; headers have 10, a JSON body 30')),
+  MAX_CONNECTIONS_PER_ADDRESS: whole(1, 100_000)
+    .default(500)
+    .meta(
+      about(
+        'connections of one address (of an IPv6 /64), behind proxies its requests in progress: those above are answered with 503 and `Retry-After`',
+      ),
+    ),
   MAX_CONNECTIONS: whole(1, 100_000)
     .default(2_000)
     .meta(about('open connections of an api process; those above are closed at once')),

@@ -18,6 +18,7 @@ export const approval = defineNode({
   description:
     'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide; only with a `timeout` can it leave by `expired`. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',
+  grows: () => false,
   asksPerson: true,
   config: z.strictObject({
     title: z.string().min(1).max(200).describe('The decision to make, in a few words.'),

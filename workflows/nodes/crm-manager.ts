@@ -25,6 +25,7 @@ const limit = z.int().min(1).max(200)
 const READS: unknown[] = ['get', 'search', 'list_related', 'list_files']
 const WRITES: unknown[] = ['create', 'update', 'upsert']
 const FILE_OPERATIONS: unknown[] = ['attach_file', 'list_files']
+const FREES: unknown[] = ['delete', 'unlink']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
@@ -97,6 +98,7 @@ export const crmManager = defineNode({
   description:
     'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search, list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],
   config: operations,
   output: z.record(z.string(), z.unknown()),

@@ -4,6 +4,7 @@ import type { EffectClass, RetrySpec } from '../language/definition.ts'
 import type { Problem } from '../language/problems.ts'
 import { typeOfSchema, type ValueType } from '../language/value-types.ts'
 import type { Catalogue } from './catalogue.ts'
+import type { Compute } from './computations.ts'
 import type { Answer, WaitFor } from './wait-for.ts'
 
 /** A node's config as written: any value may hold placeholders. */
@@ -88,6 +89,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    * written.
    */
   late?: Readonly<Record<string, string>>
+  /** Whether it stores more data: default for `write` nodes, but those that only delete. */
+  grows?: (config: Authored) => boolean
   /** Settings that are passed as written: `{{` in them is plain text. */
   verbatim?: readonly string[]
   /** The end of a node that returned `wait_for`. */
@@ -133,6 +136,8 @@ export interface NodeType
   outputOnly(config: Authored): boolean
   /** Whether it sends something to other services, or changes something there. */
   reachesOutside(config: Authored): boolean
+  /** Whether it stores more data. */
+  grows(config: Authored): boolean
   verbatim: readonly string[]
   /** The engine that this use of the type needs. */
   engine(config: Authored): number
@@ -248,6 +253,8 @@ export interface NodeFacts {
   signal: AbortSignal
   /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
   renderItems(text: string, items: readonly unknown[]): Promise<string[]>
+  /** Makes a computation that may take long. */
+  compute: Compute
 }
 
 const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }
@@ -281,6 +288,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     settingSchemas: node.settingSchemas ?? (() => []),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
+    grows: node.grows ?? ((config) => effectClass(config) === 'write'),
     verbatim: node.verbatim ?? [],
     engine: (config) =>
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),

@@ -26,6 +26,7 @@ const key = z
 const ttl = duration('1s', '1825d').optional()
 
 const READS: unknown[] = ['get', 'list']
+const FREES: unknown[] = ['delete']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
@@ -103,6 +104,7 @@ export const keyValue = defineNode({
   description:
     'Keeps values between runs: counters, handled ids, the time of the last run. Each write happens once per run, node and item, also in retries; with another key or value it is a new one. `increment` is atomic; with `only_if_absent`, only one of concurrent runs stores its value. Outputs: get `{key, value, found}`, set `{key, value, stored}`, increment `{key, value}`, delete `{key, deleted}`, list `{data, has_more}`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['keyValues'],
   config: operations,
   output: z.record(z.string(), z.unknown()),

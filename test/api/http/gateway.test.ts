@@ -11,7 +11,7 @@ import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { type Route, route } from '../../../api/http/route.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import { serve } from '../../../api/http/serve.ts'
-import { StreamSlots } from '../../../api/http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
 import { v1Realm } from '../../../api/v1/realm.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { conflict, notFound } from '../../../db/model/errors.ts'
@@ -102,7 +102,8 @@ describe('the gateway', () => {
       runEnds: new RunEnds(db.system),
       knownWorkflows: new KnownWorkflows(),
       queuedRuns: new QueuedRuns(),
-      streams: new StreamSlots(),
+      streams: streamSlots(),
+      nodeTests: nodeTestSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
