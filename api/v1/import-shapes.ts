@@ -35,14 +35,14 @@ const formats = z
 const currencies = z
   .strictObject(
     Object.fromEntries(
-      Object.keys(SHARED_SIGNS).map((sign) => [
-        sign,
+      Object.keys(SHARED_SIGNS).map((name) => [
+        name,
         z.string().toUpperCase().refine(isCurrency, 'is not an ISO 4217 currency').optional(),
       ]),
     ) as Record<SharedSign, z.ZodOptional<z.ZodString>>,
   )
   .describe(
-    'The currency of signs that several have: `{"$": "USD"}`. Default: that of the organization, if the sign is one of it; else amounts with the sign are refused.',
+    'The currency of signs that several have, `$`, `¥` and `kr`: `{"dollar": "USD"}`. Default: that of the organization, if the sign is one of it; else amounts with the sign are refused.',
   )
 
 export const newImport = z

@@ -89,7 +89,7 @@ describe('imports', function () {
     assert.match(errors, /amount: is in GBP, but currency says USD/)
     assert.match(errors, /kr may be SEK, NOK, DKK or another currency: start with ""?currencies/)
     const rest = await imports.run(
-      { entity: 'deals', currencies: { kr: 'SEK' } },
+      { entity: 'deals', currencies: { krone: 'SEK' } },
       'name,amount\nCur C,5 kr\n',
     )
     assert.deepEqual([rest.progress.created, rest.progress.failed], [1, 0])

@@ -35,13 +35,20 @@ const SIGNS: Record<string, string> = {
   円: 'JPY',
 }
 
-/** Signs of several currencies: the organization's own if it is one of them, else the import says which. */
+/** Signs of several currencies, by their names: the organization's own if it is one of them, else the import says which. */
 export const SHARED_SIGNS = {
-  $: ['USD', 'CAD', 'AUD', 'NZD', 'SGD', 'HKD', 'MXN', 'ARS', 'CLP', 'COP', 'TWD'],
-  '¥': ['JPY', 'CNY'],
-  kr: ['SEK', 'NOK', 'DKK', 'ISK'],
+  dollar: ['USD', 'CAD', 'AUD', 'NZD', 'SGD', 'HKD', 'MXN', 'ARS', 'CLP', 'COP', 'TWD'],
+  yen: ['JPY', 'CNY'],
+  krone: ['SEK', 'NOK', 'DKK', 'ISK'],
 } as const
 export type SharedSign = keyof typeof SHARED_SIGNS
+
+const SHARED = new Map<string, SharedSign>([
+  ['$', 'dollar'],
+  ['¥', 'yen'],
+  ['￥', 'yen'],
+  ['kr', 'krone'],
+])
 
 /** The currencies of signs that several have. */
 export type Currencies = { [sign in SharedSign]?: string | undefined }
@@ -82,14 +89,15 @@ const escaped = (text: string) => text.replace(/[$]/g, '\\$&')
 function codeOf(name: string, currencies: Currencies, own: string): string | undefined {
   const code = name.toUpperCase()
   if (/^[A-Z]{3}$/.test(code) && isCurrency(code)) return code
-  const sign = name.toLowerCase().replace('￥', '¥')
+  const sign = name.toLowerCase()
   if (Object.hasOwn(SIGNS, sign)) return SIGNS[sign]
-  if (!Object.hasOwn(SHARED_SIGNS, sign)) return undefined
-  const chosen = currencies[sign as SharedSign]
+  const shared = SHARED.get(sign)
+  if (!shared) return undefined
+  const chosen = currencies[shared]
   if (chosen) return chosen
-  const known: readonly string[] = SHARED_SIGNS[sign as SharedSign]
+  const known: readonly string[] = SHARED_SIGNS[shared]
   if (known.includes(own)) return own
   throw new CellProblem(
-    `${sign} may be ${known.slice(0, 3).join(', ')} or another currency: start with "currencies": {"${sign}": "${known[0]}"}`,
+    `${sign} may be ${known.slice(0, 3).join(', ')} or another currency: start with "currencies": {"${shared}": "${known[0]}"}`,
   )
 }

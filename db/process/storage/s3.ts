@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { open, unlink } from 'node:fs/promises'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { S3ClientConfig, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '../../model/config-error.ts'
@@ -124,14 +123,35 @@ async function spool(content: AsyncIterable<Buffer>) {
       await file.write(part, 0, part.length, bytes)
       bytes += part.length
     }
+    let reader: Readable | undefined
     return {
       bytes,
-      read: () => createReadStream('', { fd: file.fd, start: 0, autoClose: false }),
-      close: () => file.close(),
+      read() {
+        reader?.destroy()
+        reader = Readable.from(partsOf(file), { objectMode: false })
+        // A request that failed leaves it in the middle of a part: its error would end the process.
+        reader.on('error', () => {})
+        return reader
+      },
+      async close() {
+        reader?.destroy()
+        await file.close()
+      },
     }
   } catch (error) {
     await file.close()
     throw error
+  }
+}
+
+const PART = 65_536
+
+async function* partsOf(file: FileHandle): AsyncGenerator<Buffer, void, void> {
+  for (let position = 0; ; ) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(PART), 0, PART, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
   }
 }
 

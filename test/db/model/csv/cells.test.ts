@@ -118,8 +118,8 @@ describe('an amount', () => {
 
   it('with a sign of several currencies is in the own one, in the one that the import says, or refused', () => {
     assert.deepEqual(read('$8,000.00', 'CAD'), ['8,000.00', 'CAD'])
-    assert.deepEqual(read('$8,000.00', 'EUR', { $: 'USD' }), ['8,000.00', 'USD'])
-    assert.deepEqual(read('100 kr', 'EUR', { kr: 'SEK' }), ['100', 'SEK'])
+    assert.deepEqual(read('$8,000.00', 'EUR', { dollar: 'USD' }), ['8,000.00', 'USD'])
+    assert.deepEqual(read('100 kr', 'EUR', { krone: 'SEK' }), ['100', 'SEK'])
     for (const text of ['$8,000.00', '¥100', '100 kr', '€ 5 USD'])
       assert.throws(() => read(text), CellProblem, text)
   })
