@@ -66,7 +66,10 @@ export const workflowShape = summaryShape
     spec: z
       .string()
       .nullable()
-      .meta({ description: 'The YAML; null if the version was saved as a raw definition.' }),
+      .meta({
+        description:
+          'The YAML, with its comments; null for a raw definition that is larger as YAML than a spec may be.',
+      }),
     definition: z.record(z.string(), z.unknown()),
     trigger_problem: triggerProblem,
   })

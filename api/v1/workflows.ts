@@ -8,7 +8,6 @@ import {
   deleteWorkflow,
   getWorkflow,
   lockWorkflow,
-  updateWorkflow,
   WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
 import type { Finding, ValidationResult } from '../../workflows/language/definition.ts'
@@ -19,8 +18,9 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { withETag } from './record-shapes.ts'
+import { saveVersion } from './save-version.ts'
 import { namesOthers, unknownNames, withUnknownNames } from './unknown-names.ts'
-import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
+import { compiled } from './version-content.ts'
 import {
   presentSummary,
   presentWorkflow,
@@ -139,7 +139,7 @@ export const workflowRoutes: Route[] = [
     id: 'getWorkflow',
     tag: 'Workflows',
     summary: 'Retrieve a workflow',
-    description: 'Returns the newest version as a definition, and as YAML if it was saved as YAML.',
+    description: 'Returns the newest version as a definition and as YAML.',
     params,
     response: { status: 200, schema: workflowShape },
     etag: true,
@@ -154,7 +154,7 @@ export const workflowRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Update a workflow',
     description:
-      'A spec or a raw definition creates the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. `name` and `description` override those of the spec; the text of the spec is not changed. Without them, a spec with another name or description than the previous version renames the workflow.',
+      'A spec or a raw definition creates the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. `name` and `description` override those of the spec; the text of the spec is not changed. Without them, a spec with another name or description than the previous version renames the workflow. A raw definition is also written as YAML: what means the same as in the previous version keeps its text and comments.',
     params,
     body: z
       .strictObject({
@@ -172,28 +172,15 @@ export const workflowRoutes: Route[] = [
     response: { status: 200, schema: savedShape },
     etag: true,
     ifMatch: true,
-    handler: async ({ params, body, headers, caller, deps, tenant, setHeader }) => {
-      const accepted = ifMatch(headers)
-      const saved =
-        body.spec === undefined && body.definition === undefined
-          ? undefined
-          : await compiled(deps.compute, caller.organization.id, body)
-      const { row, unknown } = await tenant(async (tx) => {
-        const before = await lockWorkflow(tx, params.workflow_id, accepted)
-        const title = saved ? titleOf(body, saved.content) : {}
-        const { name, description } = body
-        const row = await updateWorkflow(tx, before, {
-          ...changedTitle(title, before),
-          ...(name === undefined ? {} : { name }),
-          ...(description === undefined ? {} : { description }),
-          ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
-        })
-        return { row, unknown: saved ? await unknownNames(tx, saved.references) : [] }
+    handler: async (request) => {
+      const { spec, definition, name, description } = request.body
+      const { row, warnings } = await saveVersion(request, request.params.workflow_id, {
+        source: { spec, definition },
+        name,
+        description,
+        accepted: ifMatch(request.headers),
       })
-      return {
-        ...withETag(setHeader, presentWorkflow(row)),
-        warnings: [...(saved?.warnings ?? []), ...unknown],
-      }
+      return { ...withETag(request.setHeader, presentWorkflow(row)), warnings }
     },
   }),
   route({

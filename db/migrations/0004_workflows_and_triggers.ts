@@ -28,7 +28,7 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       workflow_id uuid not null,
       version integer not null,
-      -- the YAML that it was saved from; null where it came as a raw definition
+      -- the YAML that it was saved from, or that its raw definition was written to; null if that is too large for a spec
       spec text,
       -- json, not jsonb: the order of nodes and of a switch's cases matters
       definition json not null,

@@ -32,7 +32,7 @@ export interface WorkflowProblem extends TriggerProblem {
   count: number
 }
 
-/** A workflow with the source text (null if saved as a raw definition) and definition of its newest version. */
+/** A workflow with the source text (null for a raw definition that is too large for a spec) and definition of its newest version. */
 export interface Workflow extends WorkflowSummary {
   spec: string | null
   definition: Definition

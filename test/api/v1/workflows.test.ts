@@ -321,8 +321,26 @@ describe('workflows over HTTP', () => {
         body: { definition },
       })
       equal(status, 200)
-      deepEqual([body.name, body.version, body.spec], ['Raw', 2, null])
+      deepEqual([body.name, body.version], ['Raw', 2])
       deepEqual(body.definition.edges, definition.edges)
+    })
+
+    it('writes a raw definition as YAML, and keeps the comments of what is unchanged', async () => {
+      const commented = `# The first line
+${spec('Commented').replace('  say:', '  # says hello\n  say:')}# The last line\n`
+      const { workflow_id: id } = (await post('', { spec: commented })).body
+      const path = `/v1/workflows/${id}`
+      const { body: read } = await suite.api.request('GET', path)
+      const { name: _, ...definition } = read.definition
+      definition.nodes[1].config.fields.note = 'hi'
+      const { status, body } = await suite.api.request('PATCH', path, { body: { definition } })
+      deepEqual(
+        [status, body.name, body.spec],
+        [200, 'Commented', commented.replace('note: hello', 'note: hi')],
+      )
+      // The YAML is the definition: saving it changes nothing else.
+      const again = await suite.api.request('PATCH', path, { body: { spec: body.spec } })
+      deepEqual([again.body.version, again.body.definition], [3, body.definition])
     })
 
     it('is not found after a delete, by another organization, or by an invalid id', async () => {
