@@ -43,6 +43,16 @@ export class Compute {
     return withinLimits('the workflow', () => this.pool.run(organizationId, 'writeSpec', definition, base))
   }
 
+  /** The unified diff of two named texts; undefined if they differ too much. Throws as `writeSpec`. */
+  async diffTexts(
+    organizationId: string,
+    ...texts: Parameters<typeof tasks.diffTexts>
+  ): Promise<string | undefined> {
+    const small = texts.every(({ text }) => text.length <= INLINE.specCharacters)
+    if (small) return tasks.diffTexts(...texts)
+    return withinLimits('the difference', () => this.pool.run(organizationId, 'diffTexts', ...texts))
+  }
+
   /** The parsed payload of a webhook and the result of its mapping. Throws the errors of `parseBody` too. */
   mapBody(organizationId: string, body: Body, mapping: Mapping) {
     return mapIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, mapping)

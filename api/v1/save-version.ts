@@ -74,11 +74,11 @@ async function savedAfter(
 }
 
 /** A raw definition can omit its name and description: the version then keeps those of the one before. */
-function withTitle(raw: Record<string, unknown>, { definition }: Workflow): Record<string, unknown> {
+function withTitle(written: Record<string, unknown>, { definition }: Workflow): Record<string, unknown> {
   const { name, description } = definition
   return {
-    ...raw,
-    ...(raw.name === undefined ? { name } : {}),
-    ...(raw.description === undefined && description !== undefined ? { description } : {}),
+    ...written,
+    ...(written.name === undefined ? { name } : {}),
+    ...(written.description === undefined && description !== undefined ? { description } : {}),
   }
 }

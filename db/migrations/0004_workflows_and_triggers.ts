@@ -33,6 +33,10 @@ export async function up(knex: Knex): Promise<void> {
       -- json, not jsonb: the order of nodes and of a switch's cases matters
       definition json not null,
       program json not null,
+      -- what changed since the version before, in a line; null for the first
+      summary text,
+      -- the version whose content was saved again
+      restored_from integer,
       created_by json not null,
       created_at timestamptz(3) not null default now(),
       -- what each run of the version needs: an access to the program parses all of it

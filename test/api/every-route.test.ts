@@ -92,6 +92,7 @@ const NAMES: Record<string, string> = {
   node_id: 'pause',
   template_id: 'deal-won-onboarding',
   token: 'none',
+  version: '1',
 }
 
 /** Required query strings by operation. */
