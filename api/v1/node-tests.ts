@@ -246,7 +246,7 @@ function secretsOf(config: unknown): string[] {
 }
 
 /** The value of the placeholder root `org`, as in a run. */
-function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
+export function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
   return { id, name, currency, timezone }
 }
 

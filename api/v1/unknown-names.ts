@@ -53,6 +53,11 @@ const notAllowed = async (tx: Tenant, { pools, timeouts }: OutsideReferences): P
   ...(await longTimeouts(tx, timeouts)),
 ]
 
+/** Everything that a saved definition names and that the organization does not have, as findings. */
+export async function missingReferences(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
+  return [...(await unknownPools(tx, references.pools)), ...(await missingNames(tx, references))]
+}
+
 async function missingNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
   return [
     ...(await unknownWorkflows(tx, references.workflows)),

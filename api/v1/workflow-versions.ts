@@ -206,6 +206,7 @@ export const workflowVersionRoutes: Route[] = [
         name: z.string().trim().min(1).max(200).optional().describe('Default: `Copy of` and the name.'),
         version: z.int().min(1).max(999_999_999).optional(),
       })
+      .prefault({})
       .meta({ id: 'WorkflowDuplicate' }),
     example: { name: 'Greet again' },
     response: { status: 201, schema: savedShape },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { conflict } from '../../db/model/errors.ts'
 import { type BatchRequest, createBatch } from '../../db/runs/batches.ts'
 import { listWorkflows } from '../../db/workflows/list.ts'
 import {
@@ -17,6 +18,7 @@ import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { missingFor } from './preconditions.ts'
 import { withETag } from './record-shapes.ts'
 import { saveVersion } from './save-version.ts'
 import { namesOthers, unknownNames, withUnknownNames } from './unknown-names.ts'
@@ -215,12 +217,30 @@ export const workflowRoutes: Route[] = [
     id: 'activateWorkflow',
     tag: 'Workflows',
     summary: 'Activate a workflow',
-    description: 'Triggers start the newest version from now on.',
+    description:
+      'Triggers start the newest version from now on. If it needs what is not there (secrets, environment variables, workflows, worker pools, settings of the service such as its mail server, custom fields), it is not activated: 409 with all that is missing in `error.missing`.',
     params,
+    body: z
+      .strictObject({
+        allow_missing: z
+          .boolean()
+          .default(false)
+          .describe('Activate it anyway: the nodes that need what is missing fail until it is there.'),
+      })
+      .prefault({})
+      .meta({ id: 'WorkflowActivation' }),
+    example: {},
     response: { status: 200, schema: workflowShape },
     etag: true,
-    handler: async ({ params, tenant, setHeader }) =>
-      withETag(setHeader, presentWorkflow(await tenant((tx) => activate(tx, params.workflow_id)))),
+    handler: async ({ params, body, deps, tenant, setHeader }) => {
+      const row = await tenant(async (tx) => {
+        const { definition } = await lockWorkflow(tx, params.workflow_id, undefined)
+        const missing = body.allow_missing ? [] : await missingFor(tx, definition, deps.config)
+        if (missing.length > 0) throw notReady(missing)
+        return activate(tx, params.workflow_id)
+      })
+      return withETag(setHeader, presentWorkflow(row))
+    },
   }),
   route({
     method: 'POST',
@@ -274,6 +294,15 @@ const queuedRunsOf = (workflow_id: string) =>
     filter: { workflow_id, status: ['queued'] },
     options: { version: 'same' },
   }) satisfies BatchRequest
+
+function notReady(missing: Finding[]) {
+  const [first] = missing
+  const others = missing.length > 1 ? `; and ${missing.length - 1} more` : ''
+  return conflict(`the workflow is not ready: ${first!.message}${others}`, {
+    hint: `${first!.hint}; or activate it anyway with {"allow_missing": true}`,
+    missing,
+  })
+}
 
 function from(source: 'spec' | 'definition', result: ValidationResult, both: boolean) {
   const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)

@@ -72,6 +72,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. */
   workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
+  /** The custom fields that a config writes or finds records by; default none. */
+  customFields?: (config: Authored) => UsedCustomField[]
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
@@ -127,6 +129,7 @@ export interface NodeType
   /** The engine of the type, then those of its later uses. */
   engines: readonly number[]
   workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
+  customFields(config: Authored): UsedCustomField[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
   body: string | undefined
@@ -153,6 +156,15 @@ export interface NodeExample {
 export interface Handle {
   name: string
   description: string
+}
+
+export interface UsedCustomField {
+  /** The plural name of a kind, as written. */
+  entity: unknown
+  name: string
+  path: PropertyKey[]
+  /** Whether it must be unique, because records are found by it. */
+  unique: boolean
 }
 
 /** A problem with a config; `path` leads from the config to the value, or to the key with `atKey`. */
@@ -238,6 +250,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
     engines: [engine, ...laterUses.map((use) => use.engine)],
     workflows: node.workflows ?? (() => []),
+    customFields: node.customFields ?? (() => []),
     retry: node.retry ?? {},
     late: node.late ?? {},
     body: node.body,

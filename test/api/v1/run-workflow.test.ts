@@ -71,7 +71,15 @@ describe('running workflows', () => {
     assert.equal(status, 200)
     assert.deepEqual([body.status, body.confirmed], ['confirmation_required', false])
     assert.deepEqual(body.preview.nodes, [
-      { id: 'hello', type: 'set_fields', title: 'hello', effect: 'pure' },
+      {
+        id: 'hello',
+        type: 'set_fields',
+        title: 'hello',
+        effect: 'pure',
+        reach: 'runs',
+        config: { fields: { text: 'Hello Ada' } },
+        calls: [],
+      },
     ])
     assert.deepEqual(body.preview.edges, [])
     assert.deepEqual(body.preview.inputs, { name: 'Ada' })

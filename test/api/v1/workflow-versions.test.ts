@@ -180,6 +180,7 @@ describe('the versions of a workflow', () => {
       body.spec,
       spec({ note: 'hi', more: MORE }).replace('name: Greet', 'name: "Twin: 2"\ndescription: Mine'),
     )
+    equal((await request('POST', `/${id}/duplicate`)).body.name, 'Copy of Greet')
     const older = await request('POST', `/${id}/duplicate`, { body: { version: 1 } })
     deepEqual([older.body.name, older.body.definition.nodes.length], ['Copy of Greet', 1])
     equal(older.body.spec, spec({ name: 'Copy of Greet' }))
