@@ -55,7 +55,10 @@ const notAllowed = async (tx: Tenant, { pools, timeouts }: OutsideReferences): P
 
 /** Everything that a saved definition names and that the organization does not have, as findings. */
 export async function missingReferences(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
-  return [...(await unknownPools(tx, references.pools)), ...(await missingNames(tx, references))]
+  const names = await missingNames(tx, references)
+  // A draft is there.
+  const missing = names.filter(({ code }) => code !== 'draft_workflow')
+  return [...(await unknownPools(tx, references.pools)), ...missing]
 }
 
 async function missingNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
@@ -65,15 +68,15 @@ async function missingNames(tx: Tenant, references: OutsideReferences): Promise<
   ]
 }
 
-/** Workflows that do not exist, and ambiguous workflow names. */
+/** Workflows that do not exist, ambiguous workflow names, and drafts. */
 async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
   const counts = await countWorkflows(tx, names)
   return references.flatMap(({ workflow, ...place }): Finding[] => {
-    const count = counts.get(workflow) ?? 0
-    if (count === 1) return []
+    const { count, draft } = counts.get(workflow) ?? { count: 0, draft: false }
     const shown = JSON.stringify(workflow)
+    if (count === 1) return draft ? [{ ...draftWorkflow(shown), ...place }] : []
     return [
       {
         code: 'unknown_workflow',
@@ -88,6 +91,12 @@ async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Pr
     ]
   })
 }
+
+const draftWorkflow = (shown: string) => ({
+  code: 'draft_workflow' as const,
+  message: `the workflow ${shown} is a draft: it runs, but may be unfinished`,
+  hint: 'activate it once it is finished',
+})
 
 async function unknownSettings(tx: Tenant, references: SettingReference[]): Promise<Finding[]> {
   if (references.length === 0) return []

@@ -24,12 +24,17 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The number of workflows with each of these names or ids. */
-export async function countWorkflows(tx: Tenant, references: string[]): Promise<Map<string, number>> {
-  const { rows } = await tx.trx.raw<{ rows: { reference: string; count: number }[] }>(
-    `select wanted.reference, (select count(*) from workflows w where w.organization_id = :organizationId
-       and w.deleted_at is null and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))) as count
-     from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)`,
+/** The number of workflows with each of these names or ids, and whether any of them is a draft. */
+export async function countWorkflows(
+  tx: Tenant,
+  references: string[],
+): Promise<Map<string, { count: number; draft: boolean }>> {
+  const { rows } = await tx.trx.raw<{ rows: { reference: string; count: number; draft: boolean }[] }>(
+    `select wanted.reference, count(w.id) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft
+     from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)
+     left join workflows w on w.organization_id = :organizationId and w.deleted_at is null
+       and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))
+     group by wanted.reference`,
     {
       organizationId: tx.organizationId,
       wanted: JSON.stringify(
@@ -40,7 +45,7 @@ export async function countWorkflows(tx: Tenant, references: string[]): Promise<
       ),
     },
   )
-  return new Map(rows.map(({ reference, count }) => [reference, count]))
+  return new Map(rows.map(({ reference, ...found }) => [reference, found]))
 }
 
 function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {

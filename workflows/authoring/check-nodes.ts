@@ -52,12 +52,26 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       ),
     )
     return [
+      ...checkDeprecated(type, node, path),
       ...shape,
       ...checkAttempts(node, path),
       ...checkCredentials(node, path),
       ...type.check(node.config, catalogue).map(inConfig),
     ]
   })
+}
+
+function checkDeprecated({ type, deprecated }: NodeType, { id }: NodeSpec, path: string): Problem[] {
+  if (deprecated === undefined) return []
+  return [
+    {
+      code: 'deprecated_node',
+      message: `the node type ${type} is deprecated: it still runs, but will be removed`,
+      path: `${path}/type`,
+      node_id: id,
+      hint: deprecated,
+    },
+  ]
 }
 
 function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: number): string | undefined {

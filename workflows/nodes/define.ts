@@ -25,6 +25,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The group in the catalogue. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
+  /** What to use instead of a type that should not be used any more; validation warns of its nodes. */
+  deprecated?: string
   /** The names of similar nodes in other products: hints lead from these to the type. */
   alsoCalled?: readonly string[]
   /** The handles that the author names: each must lead somewhere. Default none. */
@@ -107,6 +109,7 @@ export interface NodeType
     | 'run'
     | 'answered'
     | 'asksPerson'
+    | 'deprecated'
     | 'optionalSettings'
   > {
   alsoCalled: readonly string[]

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/authoring/validate.ts'
+import { nodeTypes } from '../../../workflows/nodes/index.ts'
 import { stepsOf } from '../../support/steps.ts'
 
 /** A spec with `nodes` indented by two, from line 3 on. */
@@ -469,6 +470,22 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         [code],
       )
     })
+
+  it('warns of nodes of a deprecated type, and says what to use instead', () => {
+    const { slack_message: type } = nodeTypes
+    type!.deprecated = 'use api_request'
+    try {
+      const { result } = validateSpec('name: Old\nnodes:\n  a: {type: slack_message}\n', catalogue)
+      deepEqual(
+        result.warnings
+          .map(({ code, line, column, hint }) => [code, line, column, hint])
+          .filter(([code]) => code === 'deprecated_node'),
+        [['deprecated_node', 3, 13, 'use api_request']],
+      )
+    } finally {
+      delete type!.deprecated
+    }
+  })
 
   it('names a literal credential by its path and what to do, but does not repeat it', () => {
     const call =
