@@ -211,7 +211,7 @@ export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' |
       code: 'not_applicable',
       message: 'error_workflow has no effect: a workflow is never its own error workflow',
       path: '/settings/error_workflow',
-      hint: 'name another workflow, or remove it',
+      hint: REMOVE,
     },
   ]
 }

@@ -1,6 +1,6 @@
 import { type ConfigIssue, checkConfig } from '../language/config.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { meantBy, nearestName } from '../language/problems.ts'
+import { meantBy, nearestName, REMOVE } from '../language/problems.ts'
 import { repairHint } from '../language/repair.ts'
 import { isObject } from '../shared/is-object.ts'
 import { nearest } from '../shared/nearest.ts'
@@ -66,7 +66,7 @@ function fieldProblems(
           : `${entity} have no writable field ${name.slice(0, 100)}`,
         path: ['fields', name],
         atKey: true,
-        ...choice(name, kind.writable),
+        ...(kind.readable.includes(name) ? { hint: REMOVE } : choice(name, kind.writable)),
       }),
     )
   const schema = operation === 'update' ? kind.schemas.update : kind.schemas.create

@@ -31,6 +31,8 @@ describe('the codes of findings', () => {
       'unknown_pool',
       'timeout_too_long',
       'unknown_workflow',
+      'draft_workflow',
+      'deprecated_node',
       'unknown_secret',
       'unknown_env',
       'unknown_custom_field',
