@@ -14,7 +14,9 @@ import { masked } from './mask.ts'
 import { evaluateWhen } from './when.ts'
 
 /** What a run would do, before it is started: an API request waits for it. */
-const BUDGET = { nodes: 200, milliseconds: 300 }
+const BUDGET = { nodes: 200, milliseconds: 2_000 }
+/** The texts of one node are rendered without a pause: those that are left after this time stay as written. */
+const NODE_MS = 200
 
 /** `runs`: with these inputs; `may_run`: that depends on a result that is not known yet; `skipped`: it does not run. */
 export const REACHES = ['runs', 'may_run', 'skipped'] as const
@@ -117,7 +119,8 @@ async function shown(
 ): Promise<Omit<PreviewedNode, 'reach'>> {
   const { now, late } = splitLate(type, config)
   const unknown = new Set<string>()
-  const rendered = { ...(partly(now, scope, unknown) as object), ...late }
+  const until = performance.now() + NODE_MS
+  const rendered = { ...(partly(now, { scope, unknown, until }) as object), ...late }
   const calls = unknown.size > 0 ? undefined : await dryRun(type, config, scope, facts)
   return {
     config: masked(rendered),
@@ -126,15 +129,22 @@ async function shown(
   }
 }
 
+interface PartlyRendered {
+  scope: Scope
+  /** Gets the paths without a value. */
+  unknown: Set<string>
+  until: number
+}
+
 /** Renders each text by itself; one that has no value yet stays as it was written. */
-function partly(value: unknown, scope: Scope, unknown: Set<string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => partly(item, scope, unknown))
+function partly(value: unknown, rendering: PartlyRendered): unknown {
+  const { scope, unknown, until } = rendering
+  if (Array.isArray(value)) return value.map((item) => partly(item, rendering))
   if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(
-      Object.entries(value).map(([name, inner]) => [name, partly(inner, scope, unknown)]),
-    )
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, partly(inner, rendering)]))
   if (typeof value !== 'string' || !hasPlaceholder(value)) return value
   try {
+    if (performance.now() > until) throw new NodeError('placeholder_error', 'the preview took too long')
     return render(value, scope, RENDER_LIMITS)
   } catch (error) {
     if (!(error instanceof NodeError)) throw error
