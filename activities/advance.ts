@@ -20,12 +20,14 @@ import type { RunError } from '../workflows/interpret/run-state.ts'
 import { isOpen } from '../workflows/interpret/step.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
 import { commitSegment, type SegmentDeps, withErrorWorkflow } from './commit-segment.ts'
+import type { LightWork } from './compute/light-work.ts'
 import { describeFault, isTransient, toFailure, UnknownRun } from './faults.ts'
 import { needsSavepoints } from './light-node.ts'
 import { endedAs, loadSegment, requireNewest, type TemporalRun, UNKNOWN } from './load-segment.ts'
 
 export interface AdvanceDeps extends SegmentDeps {
   db: Database
+  lightWork: LightWork
   /** Whether the namespace has a search attribute: a workflow task that sets another one always fails. */
   hasAttribute?: (name: string) => boolean
 }
@@ -87,10 +89,14 @@ async function requireOwnDatabase(system: System, database: string | undefined):
 /** Commits the segment, if the Temporal run owns the run. A segment that needs savepoints is repeated with them. */
 async function answerOf(
   { input, temporalRunId, transact }: Call,
-  deps: SegmentDeps & { failedBefore: WeakSet<ProgramNode> },
+  deps: SegmentDeps & { failedBefore: WeakSet<ProgramNode>; lightWork: LightWork },
 ): Promise<SegmentAnswer> {
   const commit = (newest: boolean, savepoints: boolean) =>
-    transact((tx) => commitSegment(tx, { ...deps, savepoints }, input, { id: temporalRunId, newest }))
+    deps.lightWork.before(input.organization_id, (compute) =>
+      transact((tx) =>
+        commitSegment(tx, { ...deps, savepoints, compute }, input, { id: temporalRunId, newest }),
+      ),
+    )
   const attempt = (newest: boolean) =>
     commit(newest, false).catch((error: unknown) => {
       if (!needsSavepoints(error)) throw error

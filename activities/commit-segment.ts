@@ -1,9 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
+import { fullMessage } from '../db/model/errors.ts'
 import type { NewEvent } from '../db/model/events/event.ts'
 import { runEvent } from '../db/model/runs/run-event.ts'
 import { nodeSpanId } from '../db/model/spans.ts'
 import { gathering, type Tenant } from '../db/postgres/tenancy.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
+import { NeedsComputation } from '../db/process/compute/computed.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, belowRun, reportRunEnd, traceNode } from '../db/process/traces/runs.ts'
@@ -12,13 +14,15 @@ import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated } from '../db/runs/state.ts'
+import { storageExceeded } from '../db/storage/usage.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
 import type { LoopHost } from '../workflows/interpret/loops.ts'
-import type { CreatedObject, RunNode, RunState } from '../workflows/interpret/run-state.ts'
+import type { CreatedObject, RunError, RunNode, RunState } from '../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentHost, type SegmentResult } from '../workflows/interpret/segment.ts'
 import type { Program, ProgramNode } from '../workflows/language/definition.ts'
 import { LIMITS } from '../workflows/shared/run-limits.ts'
 import { createTurns } from '../workflows/shared/turns.ts'
+import type { LightCompute } from './compute/light-work.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { runLightNode } from './light-node.ts'
 import { loadSegment, type TemporalRun } from './load-segment.ts'
@@ -46,6 +50,7 @@ export interface SegmentDeps {
 interface Careful {
   savepoints: boolean
   failedBefore: WeakSet<ProgramNode>
+  compute: LightCompute
 }
 
 /** One segment in progress. */
@@ -87,11 +92,18 @@ export async function commitSegment(
     work.program,
     work.state,
     { ...work.input, happened: work.happened },
-    { ...hostOf(work), answers, children, reissue: loaded.reissue, behind },
+    { ...hostOf(work), answers, children, reissue: loaded.reissue, behind, refusal: await refusalOf(work) },
   )
   if (behind) result.answer.segment = segment
   await writeResult(work, result, hasWaits || result.waits.length > 0)
   return result.answer
+}
+
+/** A run that begins while its organization is full would store more: it fails. One that has begun goes on. */
+async function refusalOf({ tx, state }: Work): Promise<RunError | undefined> {
+  if (!state.storage_full || state.nodes.length > 0 || state.run.temporal_run_id !== null) return undefined
+  const error = await storageExceeded(tx)
+  return { code: error.type, message: fullMessage(error) }
 }
 
 async function beginWork(
@@ -159,7 +171,7 @@ function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue
   return {
     clock: Date.now,
     hold: run.pause_requested_at !== null,
-    limits: LIMITS,
+    limits: { ...LIMITS, totalBytes: work.state.most_bytes ?? LIMITS.totalBytes },
     runUrl: publicUrl && new URL(`/v1/runs/${run.id}`, publicUrl).href,
     loops: loopsOf(work.tx, run),
     runNode: nodeRunner(work),
@@ -177,20 +189,37 @@ function loopsOf(tx: Tenant, run: RunState['run']): LoopHost {
 /** Runs light nodes in the transaction, with a savepoint each where a failure is likely. */
 function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHost['runNode'] {
   const { run } = state
-  const { failedBefore, savepoints } = deps
+  const { failedBefore, savepoints, compute } = deps
   const turn = createTurns()
   // Items of these loops have failed: others probably will, and the segment would be repeated.
   const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
   // Shared by all nodes: a node need not read and lock again what an earlier one did.
   const optimistic = careful ? tx : gathering(tx)
+  let ran = 0
   return async (node, scope, path) => {
     // Pure nodes never yield: a segment of them would block the event loop.
     await turn()
     const before = run.reopened ? await listCreated(tx, run.id, { path, node_id: node.id }) : null
     const withSavepoint = careful || (path === '' && failedBefore.has(node))
     const traced = belowNode(withSavepoint ? tx : optimistic, run, { path, node_id: node.id, attempt: 1 })
-    const attempt = { node, path, state, scope, now, signal: NEVER, created: before }
-    const done = await runLightNode(deps, traced, attempt, withSavepoint)
+    const attempt = {
+      node,
+      path,
+      state,
+      scope,
+      now,
+      signal: NEVER,
+      created: before,
+      compute,
+      full: state.storage_full,
+    }
+    const done = await runLightNode(deps, traced, attempt, withSavepoint).catch((error: unknown) => {
+      // Only the first node has the transaction begin again: so none of a segment is repeated for those after it.
+      if (error instanceof NeedsComputation && ran > 0) return undefined
+      throw error
+    })
+    if (!done) return 'later'
+    ran += 1
     if (path === '' && node.effect !== 'pure' && done.outcome.status === 'failed') failedBefore.add(node)
     const span = tx.spans && { span: nodeSpanId(run.id, path, node.id, 1) }
     events.push(...done.raised.map((event) => ({ ...event, ...span })))
@@ -228,6 +257,7 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
     iterations: result.iterations,
     events: [...work.started, ...work.events, ...requested, ...endEvents(run, end)],
     created: work.created,
+    characters: result.characters,
     sleeps_until: result.sleepsUntil,
     in_pool: result.inPool,
     paused: result.paused,

@@ -1,5 +1,7 @@
 import { AppError, fullMessage } from '../db/model/errors.ts'
 import { isRefusal, isStatementTimeout, sqlState } from '../db/postgres/sql-state.ts'
+import { NeedsComputation } from '../db/process/compute/computed.ts'
+import { ComputeError } from '../db/process/compute/pool.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { Failure } from '../workflows/interpret/execute.ts'
 import { SENTENCES } from './faults.ts'
@@ -34,7 +36,7 @@ export const exceeded = (ms: number, ofPlan = false): Failure => ({
 
 /**
  * The failure of a node that threw another error than a NodeError. Rethrows errors after which the transaction or the
- * attempt must be repeated: of PostgreSQL (deadlock, lost connection), and ServiceBusy. Logs unexpected errors, unless `signal` is aborted: a
+ * attempt must be repeated: of PostgreSQL (deadlock, lost connection), NeedsComputation, and ServiceBusy. Logs unexpected errors, unless `signal` is aborted: a
  * cancelled call may throw any error of its library.
  */
 export function explainError(
@@ -44,10 +46,16 @@ export function explainError(
   if (error instanceof AppError) return fromAppError(error)
   if (isRefusal(error)) return REFUSED
   if (isStatementTimeout(error)) return TIMED_OUT
-  if (sqlState(error) || error instanceof ServiceBusy) throw error
+  if (sqlState(error) || error instanceof NeedsComputation || error instanceof ServiceBusy) throw error
+  if (error instanceof ComputeError) return tooExpensive(error)
   if (!signal.aborted) log.error({ ...where, ...causeOf(error) }, 'a node failed unexpectedly')
   return UNEXPECTED
 }
+
+const tooExpensive = ({ message }: ComputeError): Failure => ({
+  error: { code: 'too_expensive', message: `The text of the node is too expensive: ${message}.` },
+  retryable: true,
+})
 
 /** The stack without the message, which may hold values of the run. */
 export function causeOf(error: unknown) {

@@ -4,6 +4,7 @@ import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
+import type { LightWork } from './compute/light-work.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { createFire } from './fire.ts'
 import { Programs } from './programs.ts'
@@ -16,6 +17,8 @@ export interface ActivityDeps {
   log: Logger
   /** From `createEffects`. */
   effects: EffectFactories
+  /** Computes for light nodes in threads. */
+  lightWork: LightWork
   /** Opens the values that the API has sealed. 32 bytes. */
   secretsKey: SecretsKey
   /** Absent if traces are not configured. */

@@ -1,5 +1,9 @@
+import { fullMessage } from '../db/model/errors.ts'
 import { sqlState } from '../db/postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../db/postgres/tenancy.ts'
+import { storageExceeded } from '../db/storage/usage.ts'
+import type { Failure } from '../workflows/interpret/execute.ts'
+import { findNodeType } from '../workflows/nodes/index.ts'
 import { UNEXPECTED } from './explain.ts'
 import { type Attempt, failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
 
@@ -26,6 +30,8 @@ export async function runLightNode(
       reach: () => {},
     })
   if (attempt.node.effect === 'pure') return perform(undefined)
+  if (attempt.full && findNodeType(attempt.node.type)?.grows(attempt.node.config))
+    return failed(await whileFull(tx))
   if (!withSavepoint) {
     const performed = await perform(tx)
     if (performed.outcome.status === 'failed') throw new NeedsSavepoints()
@@ -46,6 +52,12 @@ export async function runLightNode(
     result = failed(UNEXPECTED, result?.outcome.input)
   })
   return result!
+}
+
+/** The failure of a node that has written nothing. */
+async function whileFull(tx: Tenant): Promise<Failure> {
+  const error = await storageExceeded(tx)
+  return { error: { code: error.type, message: fullMessage(error) }, retryable: false }
 }
 
 /** A node without a savepoint failed: its writes can only be undone with the whole transaction. */

@@ -13,6 +13,7 @@ import type { Scope } from '../workflows/language/expressions/liquid.ts'
 import type { Authored } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import { LIMITS } from '../workflows/shared/run-limits.ts'
+import { computeInline, type LightCompute } from './compute/light-work.ts'
 import type { EffectFactories, EffectHost, Once } from './effects/define.ts'
 import { explainError } from './explain.ts'
 import { traceparent } from './http/traceparent.ts'
@@ -20,7 +21,7 @@ import { traceparent } from './http/traceparent.ts'
 export interface Attempt
   extends Omit<
     EffectHost,
-    'raise' | 'received' | 'once' | 'organizationId' | 'runId' | 'traceparent' | 'log'
+    'raise' | 'received' | 'once' | 'organizationId' | 'runId' | 'traceparent' | 'log' | 'compute'
   > {
   node: { id: string; type: string; config: Authored; effect: EffectClass }
   /** The path of its frame: '' outside of any loop. */
@@ -33,6 +34,10 @@ export interface Attempt
   now: Date
   /** The objects that the node created before a reset. */
   created?: CreatedObject[] | null
+  /** Whether the organization stores as much as its plan allows: nodes that store more then fail. */
+  full?: boolean | undefined
+  /** Required for light nodes, whose transaction must not wait for a thread. */
+  compute?: LightCompute | undefined
   /** Receives a line about each call of an effect; for node tests. */
   report?: Report
   /** The secrets of the organization: required for external nodes, unused by all others. */
@@ -62,7 +67,19 @@ export interface NodeDeps {
  */
 export async function performNode(
   { effects, log, traces }: NodeDeps,
-  { node, path, attempt, state, scope, now, report, created: earlier, secrets: opened, ...host }: Attempt,
+  {
+    node,
+    path,
+    attempt,
+    state,
+    scope,
+    now,
+    report,
+    created: earlier,
+    secrets: opened,
+    compute = computeInline,
+    ...host
+  }: Attempt,
 ): Promise<Performed> {
   const raised: NewEvent[] = []
   const created: CreatedObject[] = []
@@ -72,6 +89,7 @@ export async function performNode(
   const made = effectsFor(type?.effects ?? [], node.effect, (name) => {
     const effect = effects[name]({
       ...host,
+      compute,
       log,
       organizationId: state.organization.id,
       runId: state.run.id,
@@ -91,6 +109,7 @@ export async function performNode(
     node: { id: node.id, attempt, path },
     signal: host.signal,
     scope,
+    compute,
     effects: made,
   })
   const outcome = await execute(node, scope, context, {

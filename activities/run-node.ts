@@ -159,7 +159,9 @@ async function begin(
 /** The delay of the next attempt by the node's retry policy; undefined if there is none. */
 function retryDelay(outcome: Outcome, node: ProgramNode, attempt: number): number | undefined {
   const { max_attempts, initial_interval_ms, backoff, max_interval_ms } = node.retry
-  if (outcome.status !== 'failed' || !outcome.retryable || attempt >= max_attempts) return undefined
+  if (outcome.status !== 'failed') return undefined
+  if (outcome.waits) return outcome.retryAfterMs ?? 0
+  if (!outcome.retryable || attempt >= max_attempts) return undefined
   const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
   return Math.max(own, outcome.retryAfterMs ?? 0)
 }
@@ -195,7 +197,10 @@ async function record(
   const update = (change: Parameters<typeof updateNode>[3]) =>
     updateNode(tx, input, token, { input: outcome.input, ...change })
   if (outcome.status === 'failed') {
-    const next = retryMs !== undefined && { attempt: attempt + 1, at: new Date(Date.now() + retryMs) }
+    const next = retryMs !== undefined && {
+      attempt: outcome.waits ? attempt : attempt + 1,
+      at: new Date(Date.now() + retryMs),
+    }
     const change = next ? { next } : ({ status: 'failed', ended_at } as const)
     if (!(await update({ ...change, error: outcome.error }))) throw SUPERSEDED()
     return

@@ -18,6 +18,7 @@ import type { RunFacts, RunNode } from '../workflows/interpret/run-state.ts'
 import { testScope } from '../workflows/interpret/scope.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import type { EndStatus } from '../workflows/shared/statuses.ts'
+import type { LightCompute, LightWork } from './compute/light-work.ts'
 import { type Hold, withDeadline } from './deadline.ts'
 import type { EffectFactories } from './effects/define.ts'
 import { exceeded, REFUSED } from './explain.ts'
@@ -36,6 +37,7 @@ export interface TestNodeDeps {
   db: Database
   log: Logger
   effects: EffectFactories
+  lightWork: LightWork
   /** The slots of the process. */
   slots: CallSlots
   /** Opens the config and the inputs of a test, and the secrets of organizations. 32 bytes. */
@@ -98,9 +100,9 @@ async function performTest(
   // A new log for each attempt: a deadlock repeats the transaction.
   let log = new NodeLog()
   const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
-  const perform = (tx: Tenant): Promise<Performed> => {
+  const perform = (tx: Tenant, compute: LightCompute): Promise<Performed> => {
     log = new NodeLog()
-    return runLightNode(deps, tx, attempt)
+    return runLightNode(deps, tx, { ...attempt, compute })
   }
   const performExternal = async (): Promise<Performed> => {
     const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
@@ -144,15 +146,17 @@ async function performTest(
   }
   try {
     const waiting: Performed[] = []
-    const status = await host.transact(async (tx) => {
-      const performed = await perform(tx)
-      if (!waitsForRun(performed.outcome)) return record(tx, performed)
-      // The other run starts when this transaction has committed.
-      await insertEvents(tx, performed.raised)
-      await storeFiles(tx, performed.received)
-      waiting.splice(0, 1, performed)
-      return undefined
-    })
+    const status = await deps.lightWork.before(organization.id, (compute) =>
+      host.transact(async (tx) => {
+        const performed = await perform(tx, compute)
+        if (!waitsForRun(performed.outcome)) return record(tx, performed)
+        // The other run starts when this transaction has committed.
+        await insertEvents(tx, performed.raised)
+        await storeFiles(tx, performed.received)
+        waiting.splice(0, 1, performed)
+        return undefined
+      }),
+    )
     if (status !== undefined) return status
     const outcome = await afterChild(waiting[0]!.outcome, { signal, transact: host.transact })
     return await host.transact((tx) => record(tx, { outcome, raised: [], created: [], received: [] }))

@@ -3,6 +3,7 @@ import { openSecrets } from '../db/access/secrets.ts'
 import { insertEvents } from '../db/events/outbox.ts'
 import type { NewEvent } from '../db/model/events/event.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
+import { NeedsComputation } from '../db/process/compute/computed.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { findChildEnd } from '../db/runs/children.ts'
 import { storeFiles } from '../db/stored-files/files.ts'
@@ -14,6 +15,7 @@ import { runTrial } from '../workflows/interpret/trial.ts'
 import type { Program, ProgramNode } from '../workflows/language/definition.ts'
 import type { Scope } from '../workflows/language/expressions/liquid.ts'
 import { isObject } from '../workflows/shared/is-object.ts'
+import type { LightCompute, LightWork } from './compute/light-work.ts'
 import type { Hold } from './deadline.ts'
 import { exceeded } from './explain.ts'
 import { runLightNode } from './light-node.ts'
@@ -26,7 +28,12 @@ import { inSlot } from './slots/in-slot.ts'
 const CHILD_POLL_MS = 200
 
 export interface TrialOptions {
-  deps: NodeDeps & { secretsKey: SecretsKey; slots: CallSlots; pool?: string | undefined }
+  deps: NodeDeps & {
+    secretsKey: SecretsKey
+    slots: CallSlots
+    lightWork: LightWork
+    pool?: string | undefined
+  }
   state: RunFacts
   /** Sample values by placeholder root. */
   inputs: Record<string, unknown>
@@ -49,18 +56,29 @@ export async function performTrial(program: Program, options: TrialOptions): Pro
     report: options.report,
     childEnd: (id) => childEnd(id, options),
     segment: (work) =>
-      transact(async (tx) => {
-        const raised: NewEvent[] = []
-        const result = await work(async (node, scope, path) => {
-          const performed = await light(tx, node, scope, path, { ...options, state: facts })
-          if (node.id === program.start) input = performed.outcome.input
-          raised.push(...performed.raised)
-          await storeFiles(tx, performed.received)
-          return performed.outcome
-        })
-        await insertEvents(tx, raised)
-        return result
-      }),
+      options.deps.lightWork.before(facts.organization.id, (compute) =>
+        transact(async (tx) => {
+          let ran = 0
+          const raised: NewEvent[] = []
+          const result = await work(async (node, scope, path) => {
+            const performed = await light(tx, node, scope, path, { ...options, state: facts, compute }).catch(
+              (error: unknown) => {
+                // As in a run: only the first node of a segment has its transaction begin again.
+                if (error instanceof NeedsComputation && ran > 0) return undefined
+                throw error
+              },
+            )
+            if (!performed) return 'later'
+            ran += 1
+            if (node.id === program.start) input = performed.outcome.input
+            raised.push(...performed.raised)
+            await storeFiles(tx, performed.received)
+            return performed.outcome
+          })
+          await insertEvents(tx, raised)
+          return result
+        }),
+      ),
     call: (node, scope, path) => call(node, scope, path, { ...options, state: facts }),
   })
   if (!row) return failed(exceeded(ms), input)
@@ -91,7 +109,7 @@ async function light(
   node: ProgramNode,
   scope: Scope,
   path: string,
-  { deps, state, inputs, signal, report }: TrialOptions,
+  { deps, state, inputs, signal, report, compute }: TrialOptions & { compute: LightCompute },
 ): Promise<Performed> {
   // A loop in the body of another one reads the sample of that item.
   const { item, index } = inputs
@@ -105,6 +123,7 @@ async function light(
     scope: { ...around, ...scope },
     now: new Date(),
     signal,
+    compute,
     report: (line) => report(`${key}: ${line}`),
   })
   if (performed.outcome.status === 'failed') report(`${key}: ${said(performed.outcome)}`)

@@ -10,6 +10,7 @@ import { handleApproval } from './approvals/decide.ts'
 import { isHttps } from './config.ts'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
+import { RequestsByAddress } from './http/connections.ts'
 import { createCors } from './http/cors.ts'
 import { methodNotAllowed } from './http/errors.ts'
 import { createGateway } from './http/gateway.ts'
@@ -17,6 +18,7 @@ import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
 import { handleIncoming } from './incoming/receive.ts'
 import { createTogether } from './incoming/together.ts'
+import { handleMails } from './mails/handle-mails.ts'
 import { createMcp } from './mcp/handler.ts'
 import { MCP_PATH } from './mcp/openapi.ts'
 import { sessionV1Realm, v1Realm } from './v1/realm.ts'
@@ -64,6 +66,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/app/v1/')) return v1BySession(ctx, path, search)
     if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
+    if (path.startsWith('/mails/')) return handleMails(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
@@ -74,5 +77,15 @@ export function createApp(deps: AppDeps): Koa {
   return serve(deps.log, dispatch, deps.metrics, {
     https: isHttps(deps.config),
     traces: deps.traces,
+    perAddress: limitOfClients(deps.config),
   })
+}
+
+/** Behind proxies, the connections are theirs: requests in progress count instead. */
+function limitOfClients({ TRUSTED_PROXIES, MAX_CONNECTIONS_PER_ADDRESS }: AppDeps['config']) {
+  if (TRUSTED_PROXIES === 0) return undefined
+  return {
+    requests: new RequestsByAddress(MAX_CONNECTIONS_PER_ADDRESS),
+    trustedProxies: TRUSTED_PROXIES,
+  }
 }

@@ -9,7 +9,7 @@ import type { Compute } from './compute/compute.ts'
 import type { ApiConfig } from './config.ts'
 import type { KnownWorkflows } from './http/known-workflows.ts'
 import type { RunEnds } from './http/run-ends.ts'
-import type { StreamSlots } from './http/stream-slots.ts'
+import type { Slots } from './http/slots.ts'
 
 /** The dependencies of the API: `main.ts` builds them, `createApp` passes them to every handler. */
 export interface AppDeps {
@@ -26,7 +26,9 @@ export interface AppDeps {
   /** Limits the queued runs of organizations. */
   queuedRuns: QueuedRuns
   /** Limits the streams of run progress. */
-  streams: StreamSlots
+  streams: Slots
+  /** Limits the requests that wait for the test of a node. */
+  nodeTests: Slots
   /** Runs computations whose cost a tenant controls, without blocking other requests. */
   compute: Compute
   metrics: Metrics

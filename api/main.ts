@@ -12,16 +12,17 @@ import { createMetrics } from '../db/process/metrics.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { QueuedRuns } from '../db/runs/queued-runs.ts'
+import { addWritten } from '../db/storage/usage.ts'
 import { FileStore } from '../db/stored-files/store.ts'
 import { redactText } from '../workflows/shared/redact.ts'
-import { Compute } from './compute/compute.ts'
+import { Compute, createThreads } from './compute/compute.ts'
 import { type ApiConfig, readConfig } from './config.ts'
 import { createApp } from './create-app.ts'
 import { Drain } from './http/drain.ts'
 import { KnownWorkflows } from './http/known-workflows.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
-import { StreamSlots } from './http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from './http/slots.ts'
 
 /** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
@@ -54,7 +55,8 @@ async function main(): Promise<void> {
   await listener.start()
   const metrics = createMetrics({ db, log: output, queues: false })
   metrics.collectProcess()
-  const compute = new Compute()
+  db.sent.reportTo((bytes) => addWritten(db.system, bytes))
+  const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
   const stopping = new AbortController()
   const app = createApp({
     config,
@@ -66,7 +68,8 @@ async function main(): Promise<void> {
     compute,
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),
-    streams: new StreamSlots(),
+    streams: streamSlots(),
+    nodeTests: nodeTestSlots(),
     metrics,
     traces,
     stopping: stopping.signal,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ATTACKS, WARM_UP } from './support/attacks.ts'
+import { isInThread } from './support/computation.ts'
 import { type HealthProbe, probeHealth } from './support/health-probe.ts'
+import { parseMetrics, sumOf } from './support/prometheus.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 import { type Client, clientOf } from './support/stack-client.ts'
 
@@ -9,8 +11,6 @@ import { type Client, clientOf } from './support/stack-client.ts'
 const LIMIT_MS = 200
 /** One measurement may be bad by chance: an attack is bounded if one of these is good. */
 const MEASUREMENTS = 5
-/** Attacks at the same time. */
-const TOGETHER = 6
 
 describe('what a tenant chooses to compute', function () {
   this.timeout(180_000)
@@ -33,11 +33,29 @@ describe('what a tenant chooses to compute', function () {
     await stack?.stop()
   })
 
-  for (const { name, run } of ATTACKS)
-    it(`holds up neither api nor worker: ${name}`, () => assertBounded(LIMIT_MS, () => run(client)))
+  for (const attack of ATTACKS)
+    it(`holds up neither api nor worker: ${attack.name}`, async () => {
+      await assertBounded(LIMIT_MS, () => attack.run(client))
+      if (!isInThread(attack) || attack.inThread === false) return
+      const before = await handOvers()
+      await attack.run(client)
+      assert.ok((await handOvers()) > before, 'no thread was given a task')
+    })
 
-  it('holds up neither api nor worker: several attacks at once', () =>
-    assertBounded(2 * LIMIT_MS, () => Promise.all(ATTACKS.slice(0, TOGETHER).map(({ run }) => run(client)))))
+  it('hands over as much when several attack at once', async () => {
+    const attacks = ATTACKS.filter((attack) => isInThread(attack) && attack.inThread !== false)
+    const before = await handOvers()
+    await Promise.all(attacks.map(({ run }) => run(client)))
+    assert.ok((await handOvers()) - before >= attacks.length)
+  })
+
+  /** The tasks that threads of both processes were given. */
+  async function handOvers(): Promise<number> {
+    const texts = await Promise.all(
+      [stack.apiUrl, stack.workerUrl].map(async (url) => (await fetch(`${url}/metrics`)).text()),
+    )
+    return texts.reduce((sum, text) => sum + sumOf(parseMetrics(text), 'agx_thread_tasks_total'), 0)
+  }
 
   async function assertBounded(limit: number, attack: () => Promise<unknown>): Promise<void> {
     let least = [Number.POSITIVE_INFINITY]

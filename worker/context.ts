@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { LightWork } from '../activities/compute/light-work.ts'
 import { createDeliver } from '../activities/deliver.ts'
 import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
@@ -15,7 +16,10 @@ import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
+import { unsubscribeLink } from '../db/process/unsubscribe-links.ts'
+import { addWritten } from '../db/storage/usage.ts'
 import { FileStore } from '../db/stored-files/store.ts'
+import { CODE } from '../workflows/shared/limits.ts'
 import type { WorkerConfig } from './config.ts'
 import { dataConverterOf } from './data-converter.ts'
 import { NamespaceAttributes } from './namespace-attributes.ts'
@@ -50,17 +54,31 @@ export async function createContext(config: WorkerConfig) {
     ...(pool === undefined && { poolBacklog: (name: string) => backlog.of(name) }),
   })
   metrics.collectProcess()
+  db.sent.reportTo((bytes) => addWritten(db.system, bytes))
 
   const publicUrl = config.PUBLIC_URL
   const key = secretsKey(config)
-  const http = createHttp({ allow: config.EGRESS_ALLOW })
-  const code = new CodeRunner()
+  const http = createHttp({ allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY })
+  const onTask = (task: string) => metrics.threadTasks.inc({ task })
+  const code = new CodeRunner(CODE, onTask)
+  const lightWork = new LightWork(onTask)
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const storage = await createStorage(config)
   await requireStorage(storage, log)
   const files = new FileStore({ storage, keys: key, log })
-  const effects = createEffects({ db, http: http.call, code, mailer, rates, files })
+  const effects = createEffects({
+    db,
+    http: http.call,
+    code,
+    mailer,
+    rates,
+    files,
+    ...(publicUrl !== undefined && {
+      unsubscribeLink: (organization_id: string, address: string) =>
+        unsubscribeLink(key, publicUrl, { organization_id, address }),
+    }),
+  })
   const capacity = new RunCapacity(MOST_RUNS)
   const keys = payloadKeys(config)
   const dataConverter = dataConverterOf(keys)
@@ -70,6 +88,7 @@ export async function createContext(config: WorkerConfig) {
     db,
     log,
     effects,
+    lightWork,
     slots,
     secretsKey: key,
     publicUrl,
@@ -109,6 +128,7 @@ export async function createContext(config: WorkerConfig) {
     async close(): Promise<void> {
       await http.close()
       await code.close()
+      await lightWork.close()
       await db.close()
       await traces?.close()
       await flushLog(log)

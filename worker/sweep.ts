@@ -5,6 +5,7 @@ import type { Logger } from '../db/process/log.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import { endSweepLease, takeSweepLease } from '../db/queue/sweep-state.ts'
 import { readLostAt } from '../db/queue/witness.ts'
+import { StorageMeter } from '../db/storage/measure.ts'
 import { bounded } from './bounded.ts'
 import { sweepClosed, sweepStopped } from './sweep/closed.ts'
 import { releaseHeld, sweepIdleDeliveries } from './sweep/deliveries.ts'
@@ -44,6 +45,7 @@ export class Sweep {
   private readonly taskQueue: string
   private readonly metrics: Pick<Metrics, 'temporalLosses'> | undefined
   private readonly purger: Purger
+  private readonly meter: StorageMeter
   private readonly holder = randomUUID()
   private timers: NodeJS.Timeout[] = []
   private readonly working = new Map<string, Promise<void>>()
@@ -62,6 +64,7 @@ export class Sweep {
     this.metrics = deps.metrics
     this.client = deps.client
     this.log = deps.log
+    this.meter = new StorageMeter(deps.db.system)
     this.purger = new Purger({ system: deps.db.system, log: deps.log })
   }
 
@@ -119,6 +122,7 @@ export class Sweep {
         if (open) this.open = open
       })
       await this.stage('runs after a loss', until, (deps) => sweepLostRuns(deps, this.open), BUDGET_MS)
+      await this.stage('the storage of organizations', until, ({ keepOn }) => this.meter.run(keepOn))
       await this.purger.run(this.keepOnUntil(until))
     } finally {
       await endSweepLease(this.db.system, this.holder)

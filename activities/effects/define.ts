@@ -3,6 +3,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { ReceivedFile } from '../../db/stored-files/files.ts'
 import type { EffectName, Effects } from '../../workflows/effects/index.ts'
+import type { LightCompute } from '../compute/light-work.ts'
 import type { Hold } from '../deadline.ts'
 import type { Reach } from '../slots/in-slot.ts'
 
@@ -17,6 +18,8 @@ export interface EffectHost {
   timeoutMs: number
   /** Stops the clock of the time limit while the attempt waits for its turn. */
   hold: Hold
+  /** Computes what may take long; nodes in a transaction call it before they write. */
+  compute: LightCompute
   /** Called before each call of another service: of the first one, the attempt holds a slot. */
   reach: Reach
   log: Logger

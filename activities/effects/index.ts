@@ -11,7 +11,7 @@ import { httpOf } from './http.ts'
 import { keyValuesOf } from './key-values.ts'
 import { knowledgeOf } from './knowledge.ts'
 import { lookupsOf } from './lookups.ts'
-import { mailOf } from './mail.ts'
+import { type MailDeps, mailOf } from './mail.ts'
 import { ratesOf } from './rates.ts'
 import { recordsIn } from './records.ts'
 import { runsOf } from './runs.ts'
@@ -27,6 +27,8 @@ export interface EffectDeps {
   files?: FileStore | undefined
   /** Sends mails; undefined if the service has no SMTP server. */
   mailer?: Mailer | undefined
+  unsubscribeLink?: MailDeps['unsubscribeLink']
+  mailMinute?: MailDeps['mailMinute']
   /** Runs code of tenants. */
   code?: CodeRunner | undefined
   /** Reads exchange rates. */
@@ -34,13 +36,22 @@ export interface EffectDeps {
 }
 
 /** Every effect of `workflows/effects/`, implemented. */
-export const createEffects = ({ db, files, http, mailer, code, rates }: EffectDeps): EffectFactories => ({
+export const createEffects = ({
+  db,
+  files,
+  http,
+  mailer,
+  code,
+  rates,
+  unsubscribeLink,
+  mailMinute,
+}: EffectDeps): EffectFactories => ({
   records: (host) => recordsIn(transactionOf(host), host.once),
   analytics: analyticsOf,
   http: (host) => httpOf(http, { db, files }, host),
   lookups: (host) => lookupsOf(db, host),
   events: eventsOf,
-  mail: (host) => mailOf(mailer, { db, files }, host),
+  mail: (host) => mailOf({ mailer, db, files, unsubscribeLink, mailMinute }, host),
   rates: (host) => ratesOf(rates, host),
   runs: runsOf,
   keyValues: keyValuesOf,

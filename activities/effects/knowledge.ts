@@ -4,19 +4,18 @@ import {
   type Document,
   type DocumentValues,
   findDocument,
+  type Split,
   updateDocument,
 } from '../../db/knowledge/documents.ts'
 import { searchPassages } from '../../db/knowledge/search.ts'
-import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { parseQuery } from '../../db/model/knowledge/query.ts'
 import type { Knowledge } from '../../workflows/effects/knowledge.ts'
 import { type EffectHost, transactionOf } from './define.ts'
 
-const split = passagesOf
-
 /** The organization's knowledge base for nodes: the same queries as the API, with the run as actor. */
 export function knowledgeOf(host: EffectHost): Knowledge {
   const tx = transactionOf(host)
+  const split: Split = (body, format) => host.compute('passagesOf', body, format)
   return {
     async search({ q, collection, tags, match, limit }) {
       // A query without words, such as "???".

@@ -12,6 +12,8 @@ export class EgressRefused extends Error {
 export interface EgressOptions {
   /** Private networks, as CIDRs, that are allowed. */
   allow: readonly string[]
+  /** Hosts and CIDRs: if there are any, nothing else is reached. */
+  only?: readonly string[]
   /** Resolves names; default: the system's resolver. */
   resolve?: (host: string) => Promise<LookupAddress[]>
 }
@@ -21,7 +23,7 @@ export interface EgressOptions {
  * socket does not resolve IP literals, so they are checked before.
  */
 export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
-  const policy = new EgressPolicy(options.allow)
+  const policy = new EgressPolicy(options.allow, options.only)
   const resolve = shared(options.resolve ?? systemResolve)
   const lookup: LookupFunction = (host, { all, family }, callback) => {
     resolve(host).then(
@@ -40,6 +42,7 @@ export function guardedConnector(options: EgressOptions & { timeoutMs: number })
   const connect = buildConnector({ lookup, timeout: options.timeoutMs } as buildConnector.BuildOptions &
     Partial<TcpNetConnectOpts>)
   return (target, callback) => {
+    if (!policy.lists(target.hostname)) return callback(notListed(target.hostname), null)
     const literal = target.hostname.replace(/^\[|\]$/g, '')
     if (isIP(literal) !== 0 && !policy.allows(literal)) callback(refused(target.hostname), null)
     else connect(target, callback)
@@ -66,5 +69,8 @@ const systemResolve = (host: string) => dns.lookup(host, { all: true })
 const familyOf = (family: number | string) => (family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family)
 
 const refused = (host: string) => new EgressRefused(`${host} is a private or special address`)
+
+const notListed = (host: string) =>
+  new EgressRefused(`${host} is not listed in EGRESS_ONLY, by the operator of the service`)
 
 const notFound = (host: string) => Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' })

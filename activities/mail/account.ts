@@ -1,5 +1,6 @@
 import type { AccountMailDetails, ClaimedAccountMail } from '../../db/access/account-mails.ts'
 import type { MailOutcome } from '../../db/queue/mails.ts'
+import { plainName } from '../../workflows/shared/plain-name.ts'
 import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'
 
@@ -33,8 +34,8 @@ type Text = (
 /** Anybody can trigger the mails of sign-ups and resets for any address: they quote nothing from the request. */
 const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
   invitation: ({ organization_name = '', invited_by }) => ({
-    subject: `Invitation to ${oneLine(organization_name)}`,
-    lines: [`${oneLine(invited_by ?? 'An admin')} invites you to join “${oneLine(organization_name)}”:`],
+    subject: `Invitation to ${plainName(organization_name)}`,
+    lines: [`${plainName(invited_by ?? 'An admin')} invites you to join “${plainName(organization_name)}”:`],
   }),
   password_reset: () => ({
     subject: 'Reset your password',
@@ -55,21 +56,19 @@ const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
     ],
   }),
   webhook_disabled: ({ organization_name = '', webhook_name = '', reason }) => ({
-    subject: `The webhook ${oneLine(webhook_name)} was deactivated`,
+    subject: `The webhook ${plainName(webhook_name)} was deactivated`,
     lines: [
-      `The service deactivated the outgoing webhook “${oneLine(webhook_name)}” of “${oneLine(organization_name)}”: ${reason}.`,
+      `The service deactivated the outgoing webhook “${plainName(webhook_name)}” of “${plainName(organization_name)}”: ${reason}.`,
       'Its deliveries are held, and are sent when you activate it again. Until then, new events are held, too.',
     ],
-    cause: `because you are an owner of “${oneLine(organization_name)}”`,
+    cause: `because you are an owner of “${plainName(organization_name)}”`,
   }),
   runs_skipped: ({ organization_name = '', workflow_name = '', reason = '' }) => ({
-    subject: `Runs of ${oneLine(workflow_name)} were skipped`,
+    subject: `Runs of ${plainName(workflow_name)} were skipped`,
     lines: [
-      `Events start more runs of “${oneLine(organization_name)}” than its plan allows. The first that was skipped is of the workflow “${oneLine(workflow_name)}”. ${oneLine(reason)}`,
+      `Events start more runs of “${plainName(organization_name)}” than its plan allows. The first that was skipped is of the workflow “${plainName(workflow_name)}”. ${plainName(reason)}`,
       'The list of skipped runs and the problems of the triggers show more. To stop the workflow, deactivate it with cancel_queued, which cancels its queued runs.',
     ],
-    cause: `because you are an owner of “${oneLine(organization_name)}”`,
+    cause: `because you are an owner of “${plainName(organization_name)}”`,
   }),
 }
-
-const oneLine = (text: string) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim()

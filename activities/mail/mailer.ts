@@ -6,6 +6,7 @@ import { AppError } from '../../db/model/errors.ts'
 import type { MailMessage, MailReceipt } from '../../workflows/effects/mail.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { type Mailbox, parseMailbox } from '../../workflows/shared/mailbox.ts'
+import { plainName } from '../../workflows/shared/plain-name.ts'
 import { Redactor } from '../../workflows/shared/redactor.ts'
 
 /** Sends mails through the SMTP server of the service, whose operator is trusted. */
@@ -43,11 +44,14 @@ export function createMailer(settings: {
     ...TIMEOUTS,
   })
   return {
-    async send({ key, fromName, to, cc, bcc, replyTo, subject, text, html, attachments = [] }, signal) {
+    async send(
+      { key, fromName, to, cc, bcc, replyTo, subject, text, html, unsubscribe, attachments = [] },
+      signal,
+    ) {
       signal.throwIfAborted()
       const messageId = messageIdOf(key, from)
       const message = {
-        from: { ...from, name: oneLine(fromName || from.name) },
+        from: { ...from, name: senderName(fromName, from) },
         to,
         cc,
         bcc,
@@ -63,7 +67,14 @@ export function createMailer(settings: {
           content: content(),
         })),
         // Stops automatic replies (RFC 3834).
-        headers: { 'Auto-Submitted': 'auto-generated' },
+        headers: {
+          'Auto-Submitted': 'auto-generated',
+          // RFC 8058: mail programs unsubscribe by one click.
+          ...(unsubscribe && {
+            'List-Unsubscribe': `<${unsubscribe}>`,
+            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          }),
+        },
         // The tenant's texts must not attach files or URLs.
         disableFileAccess: true,
         disableUrlAccess: true,
@@ -88,6 +99,12 @@ export function createMailer(settings: {
 /** The Message-ID, the same for each attempt. The key is hashed: it has characters that a Message-ID must not have. */
 const messageIdOf = (key: string, { address }: Mailbox) =>
   `<${createHash('sha256').update(key).digest('hex').slice(0, 32)}@${address.split('@')[1]}>`
+
+/** What a tenant writes never stands alone, and never looks like an address: it could name another sender. */
+function senderName(name: string | undefined, { name: own, address }: Mailbox): string {
+  const plain = plainName(name ?? '').slice(0, 64)
+  return plain === '' ? oneLine(own) : `${plain} via ${oneLine(own || address.split('@')[1]!)}`
+}
 
 const oneLine = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
 

@@ -13,7 +13,11 @@ export class CodeRunner {
   private readonly milliseconds: number
   private readonly waitMs: number
 
-  constructor({ ms, killMs, waitMs }: { ms: number; killMs: number; waitMs: number } = CODE) {
+  /** `onTask` is called with the name of each task that a thread gets. */
+  constructor(
+    { ms, killMs, waitMs }: { ms: number; killMs: number; waitMs: number } = CODE,
+    onTask?: (name: string) => void,
+  ) {
     this.milliseconds = ms
     this.waitMs = waitMs
     this.pool = new Pool<typeof tasks>({
@@ -21,6 +25,7 @@ export class CodeRunner {
       deadlineMs: killMs,
       // As many as the worker has slots for calls: none is refused.
       queue: { owner: CALLS.all, all: CALLS.all },
+      onTask,
     })
   }
 

@@ -91,10 +91,11 @@ function action<Body = unknown>({ verb, act, ...rest }: Action<Body>): AppRoute 
     path: `/deliveries/{delivery_id}/${verb}`,
     role: leastRole('webhooks:write'),
     id: `${verb}Delivery`,
+    hidesLinks: true,
     tag: 'Deliveries',
     params: deliveryParams,
     response: { status: 200, schema: deliveryDetailSchema },
-    handler: ({ params, body, tenant, requireScopes }) =>
-      tenant(async (tx) => showDelivery(tx, await act(tx, params.delivery_id, body), requireScopes)),
+    handler: ({ params, body, tenant }) =>
+      tenant(async (tx) => showDelivery(tx, await act(tx, params.delivery_id, body))),
   })
 }

@@ -5,6 +5,7 @@ import { EgressPolicy } from '../../db/process/egress.ts'
 interface EgressSettings {
   ALLOW_INSECURE_WEBHOOKS: boolean
   EGRESS_ALLOW: string[]
+  EGRESS_ONLY: string[]
 }
 
 /** Throws validation_error for a URL to which deliveries would fail. */
@@ -30,7 +31,10 @@ export function urlIssues(body: unknown, config: EgressSettings): Issue[] {
   if (url.username || url.password) return refuse('must not contain credentials: send a header')
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const address = /(^|\.)localhost$/.test(host) ? '127.0.0.1' : host
-  if (isIP(address) !== 0 && !new EgressPolicy(config.EGRESS_ALLOW).allows(address))
+  const policy = new EgressPolicy(config.EGRESS_ALLOW, config.EGRESS_ONLY)
+  if (!policy.lists(host))
+    return refuse('is not a host that the operator of the service has listed (EGRESS_ONLY)')
+  if (isIP(address) !== 0 && !policy.allows(address))
     return refuse('is a private or special address', 'operators can allow its range with EGRESS_ALLOW')
   return []
 }

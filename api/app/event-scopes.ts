@@ -2,6 +2,10 @@ import type { Scope } from '../../db/model/access/scopes.ts'
 import { type CatalogueEvent, selectedBy } from '../../workflows/shared/events.ts'
 import { kindNames, RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 
+/** For the reference. */
+export const NEEDS_EVENTS =
+  'A key also needs the scopes to read the data of the events: `contacts:read` for `contact.*`, `workflows:run` for events of workflows.'
+
 /**
  * The scopes that reading the data of events needs, so that a key cannot subscribe to what it must not read.
  * @param patterns names of events, `contact.*`, `*`.

@@ -75,9 +75,9 @@ export const incomingWebhookRoutes: AppRoute[] = [
     id: 'createIncomingWebhook',
     tag,
     summary: 'Create an incoming webhook',
-    description: 'The response has the URL and the secret. The secret is returned only once.',
-    // A stored response would keep the secret readable.
-    idempotent: false,
+    description:
+      'The response has the URL and the secret. The secret is returned only once, and again to a repeat with the same Idempotency-Key.',
+    secretAnswer: true,
     body: createBody,
     response: { status: 201, schema: withSecret },
     example: { name: 'Website form', target_entity: 'Contact' },
@@ -167,7 +167,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     tag,
     summary: 'Rotate the secret of an incoming webhook',
     description: 'The old secret expires at once, or after `overlap_hours`.',
-    idempotent: false,
+    secretAnswer: true,
     params,
     body: rotateBody,
     example: { overlap_hours: 24 },

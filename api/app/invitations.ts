@@ -47,7 +47,10 @@ const invitationSchema = z
 async function limitMails(deps: AppDeps, organizationId: string, address: string): Promise<void> {
   const period = HOUR
   await limit(deps, { subject: `invitation mails of ${organizationId}`, limit: 100, period })
-  await limit(deps, { subject: `invitation mails to ${address.toLowerCase()}`, limit: 5, period })
+  const to = `invitation mails to ${address.toLowerCase()}`
+  await limit(deps, { subject: `${to} of ${organizationId}`, limit: 5, period })
+  // Higher, so that one organization alone cannot keep the others from inviting the person.
+  await limit(deps, { subject: to, limit: 20, period })
 }
 
 const withLink = invitationSchema
@@ -120,7 +123,7 @@ export const invitationRoutes: AppRoute[] = [
     tag: 'Members',
     summary: 'Accept an invitation',
     description:
-      'Joins the organization and signs in. If the invited address has no account, `name` and `password` create one; otherwise `password` is that of the account.',
+      'Joins the organization and signs in. If the invited address has no account, `name` and `password` create one; otherwise `password` is that of the account. 401 for a wrong password, and without `name` also for an address without an account.',
     params: z.object({ token: z.string() }),
     idempotent: false,
     body: z

@@ -65,9 +65,9 @@ export const keyRoutes: AppRoute[] = [
     id: 'createKey',
     tag: 'Keys',
     summary: 'Create a key',
-    description: 'The response has the secret. It is returned only once.',
-    // A stored response would keep the secret readable.
-    idempotent: false,
+    description:
+      'The response has the secret. It is returned only once, and again to a repeat with the same Idempotency-Key.',
+    secretAnswer: true,
     body: z
       .strictObject({
         name: values.name,
@@ -130,7 +130,7 @@ export const keyRoutes: AppRoute[] = [
     summary: 'Rotate a key',
     description: 'Returns a new secret. The old one expires at once, or after `overlap_hours`.',
     params,
-    idempotent: false,
+    secretAnswer: true,
     body: z
       .strictObject({ overlap_hours: z.number().int().min(0).max(24).default(0) })
       .meta({ id: 'KeyRotation' })

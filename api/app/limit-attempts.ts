@@ -17,14 +17,24 @@ export async function limitAttempts(deps: AppDeps, clientIp: string, email: stri
   await limit(deps, { subject: `sign-in email ${user}`, limit: 300 })
 }
 
-/** Counts a request without a session against a limit. Default period: five minutes. Throws rate_limited. */
-export async function limit(
-  deps: AppDeps,
-  { period = FIVE_MINUTES, ...rule }: { subject: string; limit: number; period?: number },
-): Promise<void> {
+interface Rule {
+  subject: string
+  limit: number
+  /** In seconds. Default: five minutes. */
+  period?: number
+}
+
+/** Counts a request without a session. @returns whether it is within the limit. */
+export async function isWithin(deps: AppDeps, { period = FIVE_MINUTES, ...rule }: Rule): Promise<boolean> {
   // The organization is unknown before sign-in.
   const { granted } = await takeFromWindow(deps.db.system, { organizationId: NIL, period, ...rule })
-  if (granted > 0) return
+  return granted > 0
+}
+
+/** Counts a request without a session against a limit. Throws rate_limited. */
+export async function limit(deps: AppDeps, rule: Rule): Promise<void> {
+  if (await isWithin(deps, rule)) return
+  const { period = FIVE_MINUTES } = rule
   const { end } = windowAt(period, Date.now())
   throw new AppError('rate_limited', 'too many attempts', {
     retry_after: Math.max(1, Math.ceil((end - Date.now()) / 1000)),

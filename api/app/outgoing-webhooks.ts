@@ -17,7 +17,7 @@ import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { allows, type Caller } from '../http/scopes.ts'
 import { assertAllowedUrl, urlIssues } from './endpoint-url.ts'
-import { scopesOfEvents } from './event-scopes.ts'
+import { NEEDS_EVENTS, scopesOfEvents } from './event-scopes.ts'
 import {
   createBody,
   params,
@@ -28,9 +28,6 @@ import {
 } from './outgoing-webhook-schemas.ts'
 
 const tag = 'Outgoing webhooks'
-
-const NEEDED =
-  'A key also needs the scopes to read the data of the events: `contacts:read` for `contact.*`, `workflows:run` for events of workflows.'
 
 export const outgoingWebhookRoutes: AppRoute[] = [
   appRoute({
@@ -55,9 +52,8 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     id: 'createOutgoingWebhook',
     tag,
     summary: 'Create an outgoing webhook',
-    description: `The response has the secret that signs deliveries. It is returned only once. ${NEEDED}`,
-    // A stored response would keep the secret readable.
-    idempotent: false,
+    description: `The response has the secret that signs deliveries. It is returned only once, and again to a repeat with the same Idempotency-Key. ${NEEDS_EVENTS}`,
+    secretAnswer: true,
     body: createBody,
     response: { status: 201, schema: withSecret },
     example: { name: 'Billing', url: 'https://example.com/hooks', events: ['contact.created'] },
@@ -94,7 +90,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     summary: 'Update an outgoing webhook',
     description: `Applies to the next attempt, also of open deliveries. Deliveries that wait for a retry follow a changed
 \`retry_schedule\` at once, and fail if it has no further attempt; a time that was set by a user or by the receiver's
-Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
+Retry-After is kept. \`headers\` replaces all headers.`,
     params,
     body: patchBody,
     example: { events: ['contact.*', 'deal.won'], concurrency: 2 },
@@ -105,9 +101,7 @@ Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
       if (values.url !== undefined) assertAllowedUrl(values.url, deps.config)
       const sealed = headers ? sealHeaders(deps.secretsKey, headers) : {}
       return tenant(async (tx) => {
-        const { events } = await getOutgoingWebhook(tx, params.webhook_id)
-        // Open deliveries follow the new URL, so the caller needs the scopes of the earlier events too.
-        requireScopes(scopesOfEvents([...events, ...(values.events ?? [])]))
+        requireScopes(scopesOfEvents(values.events ?? []))
         const updated = await updateOutgoingWebhook(tx, params.webhook_id, { ...values, ...sealed })
         return present(status ? await setOutgoingStatus(tx, params.webhook_id, status) : updated)
       })
@@ -139,7 +133,7 @@ Retry-After is kept. \`headers\` replaces all headers. ${NEEDED}`,
     tag,
     summary: 'Rotate the secret of an outgoing webhook',
     description: 'Deliveries are signed with both secrets for `overlap_hours`.',
-    idempotent: false,
+    secretAnswer: true,
     params,
     body: rotateBody,
     example: { overlap_hours: 48 },

@@ -14,8 +14,11 @@ import { baseUrl } from '../http/base-url.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { email, newPassword } from './account.ts'
-import { HOUR, limit } from './limit-attempts.ts'
+import { HOUR, isWithin, limit } from './limit-attempts.ts'
 import { mailKeyOf } from './mail-key.ts'
+
+/** Mails to one address in an hour, whoever asks for them. */
+const MAX_RESET_MAILS = 10
 
 /** Minimum response time in milliseconds. Without it the response time would show whether the address is known. */
 const LEAST_MS = 300
@@ -28,8 +31,7 @@ export const passwordResetRoutes: AppRoute[] = [
     id: 'requestPasswordReset',
     tag: 'Session',
     summary: 'Request a password reset',
-    description:
-      'For a user who cannot sign in. The user gets a link by mail. If the service sends no mails, the admins of the organizations of the user see the request in the audit log, and can create a link. The response is the same for an unknown address. Requests are limited per IP address and per email.',
+    description: `For a user who cannot sign in. The user gets a link by mail. If the service sends no mails, the admins of the organizations of the user see the request in the audit log, and can create a link. The response is the same for an unknown address. Requests are limited per IP address and email. Above ${MAX_RESET_MAILS} mails an hour to one address, it gets no further one as long as the link of the last mail works: use that.`,
     idempotent: false,
     body: z.strictObject({ email }).meta({ id: 'PasswordResetRequest' }),
     example: { email: 'grace@example.com' },
@@ -41,9 +43,16 @@ export const passwordResetRoutes: AppRoute[] = [
     },
     async handler({ body, deps, clientIp }) {
       await limitResets(deps, clientIp)
-      await limitResetMails(deps, `email ${body.email.toLowerCase()}`)
+      const address = body.email.toLowerCase()
+      // Of one client only: a stranger must not use up what the user may ask for.
+      await limitResetMails(deps, `email ${address} from ${subnetOf(clientIp)}`)
       const mailKey = mailKeyOf(deps)
-      await Promise.all([requestPasswordReset(deps.db.system, body.email, mailKey), pause(LEAST_MS)])
+      const rule = { subject: `reset mails to ${address}`, limit: MAX_RESET_MAILS, period: HOUR }
+      const replaces = await isWithin(deps, rule)
+      await Promise.all([
+        requestPasswordReset(deps.db.system, body.email, { mailKey, replaces }),
+        pause(LEAST_MS),
+      ])
       if (mailKey) deps.db.notifier.send('agx_mails')
       return { object: 'password_reset_request', email: body.email }
     },

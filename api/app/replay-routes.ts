@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { leastRole } from '../../db/model/access/roles.ts'
-import type { Scope } from '../../db/model/access/scopes.ts'
 import type { ReplayStatus } from '../../db/model/replays/statuses.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
@@ -28,8 +27,6 @@ interface Replays<Replay> {
     status: Exclude<ReplayStatus, 'completed'>,
   ): Promise<Replay>
   present(replay: Replay): object
-  /** The scopes that a change needs besides webhooks:write. */
-  scopesOf?(tx: Tenant, webhookId: string): Promise<readonly Scope[]>
 }
 
 /** The routes of a created replay: its progress, pause, resume and stop. */
@@ -48,11 +45,10 @@ export function replayRoutes<Replay>(replays: Replays<Replay>): AppRoute[] {
       description: descriptions[verb],
       params,
       response,
-      handler: ({ params: { webhook_id, replay_id }, tenant, requireScopes }) =>
-        tenant(async (tx) => {
-          if (replays.scopesOf) requireScopes(await replays.scopesOf(tx, webhook_id))
-          return present(await replays.setReplayStatus(tx, webhook_id, replay_id, STATUS_OF[verb]))
-        }),
+      handler: ({ params: { webhook_id, replay_id }, tenant }) =>
+        tenant(async (tx) =>
+          present(await replays.setReplayStatus(tx, webhook_id, replay_id, STATUS_OF[verb])),
+        ),
     }),
   )
   return [

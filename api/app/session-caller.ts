@@ -15,6 +15,7 @@ export function toCaller(session: Session): SessionCaller {
     id: session.user_id,
     name: session.user_name,
     organization: organizationOf(session),
+    storageFull: session.storage_full,
     scopes: ROLE_SCOPES[session.role],
     session,
     limits: session.limits,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { PLANS } from '../../db/access/plans.ts'
 import { COUNTED_LIMITS, getUsage } from '../../db/access/usage.ts'
+import { STORED_KINDS } from '../../db/model/storage/tables.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 
 const counted = z.object({
@@ -27,6 +28,20 @@ const usage = z
       .meta({
         description:
           'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, the requests per minute of one incoming webhook, the bytes of all files (each counts with at least 4,096), and the bytes of one file.',
+      }),
+    storage: z
+      .object({
+        used: z.int().meta({ description: 'The last measurement, plus what was written since.' }),
+        limit: z.int().nullable().meta({ description: 'null: the plan sets none.' }),
+        measured: z.partialRecord(z.enum(STORED_KINDS), z.int()).meta({
+          description:
+            'The last measurement by kind, with the rows themselves and a share of their indexes. `files`: the files of imports and exports, and the rows of others, whose contents count in `file_bytes`; `logs`: events, deliveries, requests of webhooks, the audit log.',
+        }),
+        measured_at: z.iso.datetime().nullable(),
+      })
+      .meta({
+        description:
+          'The bytes that the organization stores. At the limit, writes that store more are refused with `quota_exceeded`; deletions are not, and count within a minute or two.',
       }),
     held_for_quota: z.int().meta({
       description:

@@ -69,7 +69,7 @@ async function show(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Appr
 }
 
 async function decide(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Approval> {
-  const key = keyOf(ctx, path, deps)
+  const { shown_to, ...key } = keyOf(ctx, path, deps)
   const sent = await readDecision(ctx)
   const issues = unsafeText(sent, ['body'])
   if (issues.length > 0) throw invalid(issues)
@@ -77,7 +77,7 @@ async function decide(ctx: Koa.Context, path: string, deps: AppDeps): Promise<Ap
   if ('issues' in checked) throw invalid(checked.issues)
   const { decision, comment = null } = checked.value as z.output<typeof decisionShape>
   return deps.db.tenant(key.organization_id, SYSTEM, (tx) =>
-    answerApproval(tx, key, { decision, comment }, { type: 'link', id: null }),
+    answerApproval(tx, key, { decision, comment }, { type: 'link', id: null, ...(shown_to && { shown_to }) }),
   )
 }
 

@@ -20,7 +20,16 @@ export const approvalShape = z
     assignees: z.array(z.string()).describe('The user ids or email addresses of the assignees.'),
     status: z.enum(['waiting', ...DECISIONS]),
     comment: z.string().nullable(),
-    answered_by: z.object({ type: z.string(), id: z.string().nullable() }).nullable(),
+    answered_by: z
+      .object({
+        type: z.string(),
+        id: z.string().nullable(),
+        shown_to: z
+          .object({ type: z.string(), id: z.string() })
+          .optional()
+          .describe('For a link that the API showed: the key or user that got it.'),
+      })
+      .nullable(),
     answered_at: time.nullable(),
     requested_at: time,
     expires_at: time.nullable(),

@@ -1,6 +1,8 @@
+import type { Split } from '../../db/knowledge/documents.ts'
 import type { BatchSettings } from '../../db/model/incoming/batch.ts'
-import type { Body, Mapping, tasks as mappingTasks } from '../../db/model/incoming/map-body.ts'
-import { type Passage, passagesOf } from '../../db/model/knowledge/passages.ts'
+import type { Body, Mapping } from '../../db/model/incoming/map-body.ts'
+import { passagesOf } from '../../db/model/knowledge/passages.ts'
+import { withComputed } from '../../db/process/compute/computed.ts'
 import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
 import { Pool } from '../../db/process/compute/pool.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
@@ -14,9 +16,29 @@ import { type Source, tasks } from './tasks.ts'
  */
 const INLINE = { specCharacters: 4_096, definitionValues: 300, documentCharacters: 65_536 } as const
 
+type Threads = Pick<Pool<typeof tasks>, 'run' | 'close'>
+/** The threads of a process. `onTask` is called with the name of each task that one gets. */
+export const createThreads = (onTask?: (name: string) => void): Threads =>
+  new Pool<typeof tasks>({ module: new URL('./tasks.ts', import.meta.url), onTask })
+
+type Task = [owner: string, name: never, ...values: never[]]
+
 /** Computations whose cost a tenant controls, for the handlers of the API. */
 export class Compute {
-  private readonly pool = new Pool<typeof tasks>({ module: new URL('./tasks.ts', import.meta.url) })
+  private readonly threads: Threads
+
+  constructor(threads: Threads = createThreads()) {
+    this.threads = threads
+  }
+
+  /** Has a transaction compute: what a thread must do is done before the transaction, which begins again with it. */
+  before<T>(transact: (compute: Compute) => Promise<T>): Promise<T> {
+    const run = this.threads.run.bind(this.threads) as unknown as (...task: Task) => Promise<never>
+    return withComputed(run, (computed) => {
+      const known = async (...task: Task) => computed(...task)
+      return transact(new Compute({ run: known as unknown as Threads['run'], close: async () => {} }))
+    })
+  }
 
   /** Throws `invalid_request` if it is too expensive. */
   validate(organizationId: string, source: Source): Promise<ReturnType<typeof tasks.validate>> {
@@ -27,7 +49,7 @@ export class Compute {
         : spec.length <= INLINE.specCharacters
     return small
       ? Promise.resolve(tasks.validate(source))
-      : withinLimits('the workflow', () => this.pool.run(organizationId, 'validate', source))
+      : withinLimits('the workflow', () => this.threads.run(organizationId, 'validate', source))
   }
 
   /** The YAML of a definition, with the text and comments of `base`. Throws `invalid_request` if it is too expensive. */
@@ -40,7 +62,7 @@ export class Compute {
       (base?.length ?? 0) <= INLINE.specCharacters &&
       countValues(definition, INLINE.definitionValues) <= INLINE.definitionValues
     if (small) return tasks.writeSpec(definition, base)
-    return withinLimits('the workflow', () => this.pool.run(organizationId, 'writeSpec', definition, base))
+    return withinLimits('the workflow', () => this.threads.run(organizationId, 'writeSpec', definition, base))
   }
 
   /** The unified diff of two named texts; undefined if they differ too much. Throws as `writeSpec`. */
@@ -50,31 +72,40 @@ export class Compute {
   ): Promise<string | undefined> {
     const small = texts.every(({ text }) => text.length <= INLINE.specCharacters)
     if (small) return tasks.diffTexts(...texts)
-    return withinLimits('the difference', () => this.pool.run(organizationId, 'diffTexts', ...texts))
+    return withinLimits('the difference', () => this.threads.run(organizationId, 'diffTexts', ...texts))
   }
 
   /** The parsed payload of a webhook and the result of its mapping. Throws the errors of `parseBody` too. */
   mapBody(organizationId: string, body: Body, mapping: Mapping) {
-    return mapIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, mapping)
+    return mapIn(this.threads, organizationId, body, mapping)
   }
 
   /** The same for a request, which may be a batch of records. */
   mapRequest(organizationId: string, body: Body, settings: Required<BatchSettings>) {
-    return mapRequestIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, settings)
+    return mapRequestIn(this.threads, organizationId, body, settings)
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
   propose(organizationId: string, body: Body, kind: Mapping['kind']) {
-    return proposeIn(this.pool as unknown as Pool<typeof mappingTasks>, organizationId, body, kind)
+    return proposeIn(this.threads, organizationId, body, kind)
   }
 
-  /** The passages of a document. Throws `invalid_request` if it is too expensive. */
-  async passages(organizationId: string, body: string, format: DocumentFormat): Promise<Passage[]> {
-    if (body.length <= INLINE.documentCharacters) return passagesOf(body, format)
-    return withinLimits('the document', () => this.pool.run(organizationId, 'passagesOf', body, format))
+  /**
+   * Has a transaction divide documents into passages; a long one in a thread, as `before` does. Throws
+   * `invalid_request` if that is too expensive.
+   */
+  withPassages<T>(organizationId: string, transact: (split: Split) => Promise<T>): Promise<T> {
+    return withComputed(
+      (body: string, format: DocumentFormat) =>
+        withinLimits('the document', () => this.threads.run(organizationId, 'passagesOf', body, format)),
+      (computed) =>
+        transact((body, format) =>
+          body.length <= INLINE.documentCharacters ? passagesOf(body, format) : computed(body, format),
+        ),
+    )
   }
 
   close(): Promise<void> {
-    return this.pool.close()
+    return this.threads.close()
   }
 }

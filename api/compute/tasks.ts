@@ -5,6 +5,7 @@ import { diffTexts } from '../../workflows/authoring/diff-texts.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/authoring/validate.ts'
 import { writeSpec } from '../../workflows/authoring/write/write-spec.ts'
 import type { Program } from '../../workflows/language/definition.ts'
+import { type CustomFields, withCustomFields } from '../../workflows/nodes/catalogue.ts'
 import { catalogue } from '../v1/catalogue.ts'
 
 /**
@@ -16,11 +17,13 @@ export const tasks = { validate, writeSpec, diffTexts, passagesOf, ...mapping }
 export interface Source {
   spec?: string | undefined
   definition?: Record<string, unknown> | undefined
+  /** Those of the organization. */
+  customFields?: CustomFields | undefined
 }
 
 /** Checks a spec or a raw definition, and compiles it if it is valid. */
-function validate({ spec, definition }: Source): Validated & { program?: Program } {
-  const validated =
-    spec === undefined ? validateDefinition(definition, catalogue) : validateSpec(spec, catalogue)
+function validate({ spec, definition, customFields }: Source): Validated & { program?: Program } {
+  const known = customFields ? withCustomFields(catalogue, customFields) : catalogue
+  const validated = spec === undefined ? validateDefinition(definition, known) : validateSpec(spec, known)
   return validated.definition ? { ...validated, program: compile(validated.definition) } : validated
 }

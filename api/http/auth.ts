@@ -85,6 +85,7 @@ const callerOf = (holder: KeyHolder): KeyCaller => ({
   id: holder.id,
   name: holder.name,
   organization: organizationOf(holder),
+  storageFull: holder.storage_full,
   scopes: new Set(holder.scopes as Scope[]),
   limits: holder.limits,
 })

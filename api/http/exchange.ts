@@ -16,7 +16,8 @@ export class Exchange implements RouteRequest {
   query: unknown
   body: unknown
   readonly params: unknown
-  readonly deps: AppDeps
+  /** `runOnce` replaces `compute`. */
+  deps: AppDeps
   /** The transaction of a keyed request: it contains the handler's effects and the stored response. */
   transaction: Tenant | undefined
   /** Set by `runOnce`: stores a provisional answer and commits. */

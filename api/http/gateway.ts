@@ -5,6 +5,8 @@ import { z } from 'zod'
 import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/model/errors.ts'
 import { check, strict } from '../../db/model/validate.ts'
 import type { Send } from '../../db/postgres/transaction.ts'
+import { hideApprovalLinks } from '../../db/process/approval-links.ts'
+import { storageExceeded } from '../../db/storage/usage.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, unsafeText } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -147,16 +149,22 @@ async function respond(
   received: Received,
 ): Promise<void> {
   const { response } = operation.route
+  const { hidesLinks, secretAnswer } = operation.route
   const execute = () => validateAndHandle(operation, request, received)
   if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
   if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
   const { key, bytes } = received
   const { status, body } = key
-    ? await runOnce(request, { method: ctx.method, path, key, bytes }, response.status, execute)
+    ? await runOnce(
+        request,
+        { method: ctx.method, path, key, bytes, secret: secretAnswer },
+        response.status,
+        execute,
+      )
     : { status: response.status, body: JSON.stringify(await execute()) }
   ctx.status = request.isPreview ? 200 : status
   ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
-  ctx.body = body
+  ctx.body = hidesLinks ? hideApprovalLinks(body) : body
 }
 
 /** Validates the request and runs the handler. Throws validation_error with all issues. */
@@ -167,10 +175,19 @@ async function validateAndHandle(
 ): Promise<unknown> {
   try {
     Object.assign(request, checked(operation, request.params, received))
+    const { rowScopes } = operation.route
+    if (rowScopes) request.requireScopes(await request.tenant((tx) => rowScopes.of(tx, request.params)))
+    await requireStorage(operation.route, request)
     return await operation.route.handler(request)
   } catch (error) {
     throw await withOtherIssues(error, operation, request, received.sent)
   }
+}
+
+/** Throws quota_exceeded for an operation that stores more, if the organization is full. */
+async function requireStorage({ grows }: Route | AppRoute, request: Exchange): Promise<void> {
+  if (!grows || !request.caller.storageFull) return
+  if (grows === true || grows(request.body as never)) throw await request.tenant(storageExceeded)
 }
 
 /**
@@ -266,8 +283,12 @@ const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
 /** The validated query and body. Throws validation_error with all issues of both. */
-function checked(operation: Operation<Route | AppRoute>, params: unknown, { sent, bytes }: Received) {
-  const issues = unsafeText(sent.query, ['query'])
+function checked(
+  operation: Operation<Route | AppRoute>,
+  params: unknown,
+  { sent, bytes, ...received }: Received,
+) {
+  const issues = [...received.issues, ...unsafeText(sent.query, ['query'])]
   if (bytes && isSuspect(bytes)) issues.push(...unsafeText(sent.body, ['body']))
   const query = check(operation.query(params), sent.query, 'query')
   const body =

@@ -7,7 +7,7 @@ import {
   type StoredAnswer,
   storeAnswer,
 } from '../../db/access/idempotency.ts'
-import { AppError, type ErrorType, invalid } from '../../db/model/errors.ts'
+import { AppError, type ErrorType, type Issue } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { errorBody, STATUS } from './errors.ts'
 import type { Exchange } from './exchange.ts'
@@ -18,22 +18,18 @@ const MAX_LENGTH = 255
 const RENEW_MS = 1_000
 const IDEMPOTENCY_ERRORS: ErrorType[] = ['idempotency_conflict', 'idempotency_in_progress']
 
-/** The Idempotency-Key of a request. Throws validation_error if it is empty or too long. */
-export function idempotencyKey(request: IncomingMessage): string | undefined {
+/** The Idempotency-Key of a request. */
+export function idempotencyKey(request: IncomingMessage): { key?: string; issues: Issue[] } {
   const key = request.headers['idempotency-key']
-  if (key === undefined) return undefined
-  if (typeof key !== 'string' || key.length === 0 || key.length > MAX_LENGTH)
-    throw invalid([
-      {
-        loc: ['header', 'Idempotency-Key'],
-        msg: `must have 1 to ${MAX_LENGTH} characters`,
-        type: 'invalid_length',
-      },
-    ])
-  return key
+  if (key === undefined) return { issues: [] }
+  if (typeof key === 'string' && key.length > 0 && key.length <= MAX_LENGTH) return { key, issues: [] }
+  const loc = ['header', 'Idempotency-Key']
+  return { issues: [{ loc, msg: `must have 1 to ${MAX_LENGTH} characters`, type: 'invalid_length' }] }
 }
 
 interface Keyed {
+  /** The response has a secret. */
+  secret?: boolean | undefined
   method: string
   path: string
   key: string
@@ -47,9 +43,23 @@ interface Keyed {
  * One transaction contains the claim of the key, the effects of the handler and the stored response. A crash rolls back
  * all of them, so a retry neither repeats an effect nor finds the key locked. A handler that must wait for other
  * processes to see its effects commits early with `request.commit(answer)`. The key then stays in progress until the
- * handler returns; after a crash, until its lease of a few seconds expires.
+ * handler returns; after a crash, until its lease of a few seconds expires. Computations in threads are made before the
+ * transaction (`Compute.before`).
  */
 export async function runOnce(
+  request: Exchange,
+  keyed: Keyed,
+  status: number,
+  execute: () => Promise<unknown>,
+): Promise<StoredAnswer> {
+  const { deps } = request
+  return deps.compute.before((compute) => {
+    request.deps = { ...deps, compute }
+    return attemptOnce(request, keyed, status, execute)
+  })
+}
+
+async function attemptOnce(
   request: Exchange,
   keyed: Keyed,
   status: number,
@@ -73,11 +83,11 @@ export async function runOnce(
   return finish(request, identity, status, early, outcome.handling)
 }
 
-function identityOf({ caller }: Exchange, keyed: Keyed): IdempotentRequest {
+function identityOf({ caller, deps }: Exchange, { secret, bytes, ...keyed }: Keyed): IdempotentRequest {
   const hash = createHash('sha256')
-    .update(keyed.bytes ?? '')
+    .update(bytes ?? '')
     .digest()
-  return { ...keyed, callerId: caller.id, hash }
+  return { ...keyed, callerId: caller.id, hash, sealedWith: secret ? deps.secretsKey : undefined }
 }
 
 /** The early commit of a handler: `answer` is what it commits with, `committed` settles with the transaction. */

@@ -24,7 +24,7 @@ Records and definitions have a \`version\`, returned as \`ETag\`. A write with \
 
 ## Idempotency
 
-Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key, body and API key returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, gives 409 (if its process dies, for at most 3 seconds). Previews, refusals and 5xx responses are not stored.
+Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept for 24 hours). A retry with the same key, body and API key returns the stored response with \`Idempotency-Replayed: true\`. The same key with another body, or while the first request is in progress, gives 409 (if its process dies, for at most 3 seconds). Previews, refusals and 5xx responses are not stored. A response with a secret (a new webhook or key, a rotation) is stored encrypted, and returned again, with the secret, only to the API key or user of the first request.
 
 ## Rate limits
 

@@ -10,7 +10,7 @@ import { RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-rece
 import { rolesSection } from './openapi-roles.ts'
 import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
 import { describeTag, groupTags } from './openapi-tags.ts'
-import { type AppRoute, isIdempotent, type Route } from './route.ts'
+import { type AppRoute, isIdempotent, type Route, type RowScopes } from './route.ts'
 import { type Accepted, ANY } from './upload.ts'
 
 export interface OpenApi {
@@ -57,7 +57,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
   for (const route of v1) {
     const scopes = scopesOf(route)
     add(`/v1${route.path}`, route.method, {
-      ...describe(route, { shapes, examples, needs: scopesNote(scopes) }),
+      ...describe(route, { shapes, examples, needs: scopesNote(scopes, route.rowScopes) }),
       'x-scopes': scopes,
       security: [{ apiKey: [] }],
     })
@@ -207,9 +207,10 @@ function scopesOf(route: Route): string[] {
   return [...route.scope(Object.fromEntries(names.map((name) => [name, `{${name}}`])))]
 }
 
-const scopesNote = (scopes: string[]) =>
-  scopes.length === 0
-    ? 'Any API key.'
-    : `Scope${scopes.length > 1 ? 's' : ''}: ${scopes.map((scope) => `\`${scope}\``).join(', ')}.`
+function scopesNote(scopes: string[], rowScopes?: RowScopes): string {
+  if (scopes.length === 0) return 'Any API key.'
+  const names = [...scopes.map((scope) => `\`${scope}\``), ...(rowScopes ? [rowScopes.description] : [])]
+  return `Scope${names.length > 1 ? 's' : ''}: ${names.join(', ')}.`
+}
 
 const roleNote = ({ role }: AppRoute) => (role === 'public' ? '' : `Role: \`${role}\`.`)

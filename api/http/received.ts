@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { AppError } from '../../db/model/errors.ts'
+import { AppError, type Issue } from '../../db/model/errors.ts'
 import { MAX_BODY, parseJson, readBody, requireJson } from './body.ts'
 import { idempotencyKey } from './idempotency.ts'
 import type { AppRoute, RawQuery, Route, Sent } from './route.ts'
@@ -8,6 +8,8 @@ import { openUpload, type Upload } from './upload.ts'
 /** The parts of a request, parsed but not validated by the operation's schemas. */
 export interface Received {
   key: string | undefined
+  /** The issues of the headers, which are reported with those of the query and the body. */
+  issues: Issue[]
   upload: Upload | undefined
   /** The raw body, unless it is an upload or empty. */
   bytes: Buffer | undefined
@@ -20,12 +22,12 @@ export async function receive(
   { route, idempotent }: { route: Route | AppRoute; idempotent: boolean },
   search: string,
 ): Promise<Received> {
-  const key = idempotent ? idempotencyKey(ctx.req) : undefined
+  const { key, issues } = idempotent ? idempotencyKey(ctx.req) : { issues: [] }
   const { accepts, bodyLimit = MAX_BODY } = route
   const upload = accepts && openUpload(ctx.req, accepts, bodyLimit)
   const takesJson = !upload && ctx.method !== 'GET' && ctx.method !== 'HEAD'
   const bytes = takesJson ? await readJson(ctx, bodyLimit) : undefined
-  return { key, upload, bytes, sent: { query: parseQuery(search), body: bytes && parseJson(bytes) } }
+  return { key, issues, upload, bytes, sent: { query: parseQuery(search), body: bytes && parseJson(bytes) } }
 }
 
 /** The raw body. It is also read if the operation accepts none, because then it must be empty. */

@@ -24,6 +24,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    * `request.requireScopes`.
    */
   scope: Scope | 'any' | Scope[] | ((params: Params) => Scope[]) | { ofRecords: 'read' | 'write' }
+  /** The scopes that the row of the path needs besides. */
+  rowScopes?: RowScopes<Params>
   /** The OpenAPI `operationId`. */
   id: string
   /** The operation whose recorded example is shown here, because it has the same handler. Default: this operation. */
@@ -54,11 +56,14 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
     | { status: 200; stream: 'text/event-stream'; description?: string }
   /** An example body, shown in the reference. */
   example?: unknown
-  /**
-   * Whether the operation accepts an Idempotency-Key; default: every method except GET. False if the response has
-   * a secret, because responses are stored in plain text.
-   */
+  /** Whether the operation accepts an Idempotency-Key; default: every method except GET. */
   idempotent?: boolean
+  /** The response has a secret: for its Idempotency-Key it is stored sealed. */
+  secretAnswer?: true
+  /** Masks the links of approvals that name no caller: those who read them could decide as themselves. */
+  hidesLinks?: true
+  /** It stores more: refused with `quota_exceeded` while the organization stores as much as its plan allows. */
+  grows?: true | ((body: Body) => boolean)
   /** The response has the version as ETag. */
   etag?: true
   /** The handler honours If-Match: 412 if the version is not current. */
@@ -76,6 +81,13 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
     request: Pick<RouteRequest<Params>, 'caller' | 'deps' | 'params' | 'tenant'>,
     sent: Sent,
   ) => Promise<Issue[]>
+}
+
+/** Further scopes, which depend on the row that the path names. `of` throws not_found. */
+export interface RowScopes<Params = unknown> {
+  /** For the reference, after the other scopes: `that to read its records`. */
+  description: string
+  of: (tx: Tenant, params: Params) => Promise<readonly Scope[]>
 }
 
 /** A query whose parameters depend on the path. `of` returns its schema; `documented` is the schema for OpenAPI. */

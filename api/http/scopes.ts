@@ -18,6 +18,8 @@ export interface Caller {
     currency: string
     timezone: string
   }
+  /** Whether the organization stores as much as its plan allows. */
+  storageFull: boolean
   scopes: ReadonlySet<Scope>
 }
 

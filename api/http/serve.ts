@@ -4,6 +4,8 @@ import { AppError } from '../../db/model/errors.ts'
 import type { Traces } from '../../db/model/spans.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
+import { clientIp } from './client-ip.ts'
+import type { CountedSocket, RequestsByAddress } from './connections.ts'
 import { answerError } from './errors.ts'
 import { requireHost } from './malformed.ts'
 import { requestId } from './request-id.ts'
@@ -21,7 +23,11 @@ export function serve(
   log: Logger,
   dispatch: Dispatch,
   metrics?: Pick<Metrics, 'httpRequests'>,
-  { https = false, traces }: { https?: boolean; traces?: Traces | undefined } = {},
+  {
+    https = false,
+    traces,
+    perAddress,
+  }: { https?: boolean; traces?: Traces | undefined; perAddress?: AddressLimit | undefined } = {},
 ): Koa {
   const headers = Object.entries({ ...SECURITY_HEADERS, ...(https && HSTS) })
   const app = new Koa()
@@ -36,6 +42,7 @@ export function serve(
     const url = ctx.req.url ?? '/'
     const mark = url.indexOf('?')
     try {
+      beginRequest(ctx, perAddress)
       requireHost(ctx.req)
       refuseRepeated(ctx.req)
       await (mark < 0 ? dispatch(ctx, url, '') : dispatch(ctx, url.slice(0, mark), url.slice(mark + 1)))
@@ -50,6 +57,26 @@ export function serve(
     metrics?.httpRequests.observe({ method, route: ctx.state.route ?? 'none', status }, milliseconds / 1_000)
   })
   return app
+}
+
+/** For a service behind proxies: how many requests of one client may be in progress. */
+export interface AddressLimit {
+  requests: RequestsByAddress
+  trustedProxies: number
+}
+
+const RETRY_AFTER = 5
+
+/** Throws unavailable for a client with too many connections, or behind proxies with too many requests in progress. */
+function beginRequest(ctx: Koa.Context, limit: AddressLimit | undefined): void {
+  const end = limit?.requests.begin(clientIp(ctx.req, limit.trustedProxies))
+  if (end) ctx.res.once('close', end)
+  if (limit ? end : !(ctx.req.socket as CountedSocket).isAboveLimit) return
+  ctx.res.setHeader('Connection', 'close')
+  throw new AppError('unavailable', 'too many connections from this address', {
+    hint: 'use fewer connections, and each for several requests',
+    retry_after: RETRY_AFTER,
+  })
 }
 
 /**

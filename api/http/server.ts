@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { ApiConfig } from '../config.ts'
+import { limitByAddress } from './connections.ts'
 import { answerExpectation, answerMalformed } from './malformed.ts'
 
 /** Time limit for request headers. Headers are small: a slower client holds a connection without need. */
@@ -9,13 +10,22 @@ const HEADERS_MS = 10_000
  */
 const CHECK_MS = 1_000
 
-type ServerConfig = Pick<ApiConfig, 'REQUEST_TIMEOUT' | 'MAX_CONNECTIONS'>
+type ServerConfig = Pick<
+  ApiConfig,
+  'REQUEST_TIMEOUT' | 'MAX_CONNECTIONS' | 'MAX_CONNECTIONS_PER_ADDRESS' | 'TRUSTED_PROXIES'
+>
 
 /**
  * The HTTP server with its limits: time for the headers and for the whole request (408, then the connection is closed),
- * and connections. Connections above the limit are closed at once.
+ * and connections, in all and of one address. Connections above the limit are closed at once, those of an address above
+ * its own get 503.
  */
-export function createHttpServer({ REQUEST_TIMEOUT, MAX_CONNECTIONS }: ServerConfig): Server {
+export function createHttpServer({
+  REQUEST_TIMEOUT,
+  MAX_CONNECTIONS,
+  MAX_CONNECTIONS_PER_ADDRESS,
+  TRUSTED_PROXIES,
+}: ServerConfig): Server {
   const requestTimeout = REQUEST_TIMEOUT * 1_000
   const server = createServer({
     requestTimeout,
@@ -25,5 +35,6 @@ export function createHttpServer({ REQUEST_TIMEOUT, MAX_CONNECTIONS }: ServerCon
     requireHostHeader: false,
   })
   server.maxConnections = MAX_CONNECTIONS
+  if (TRUSTED_PROXIES === 0) limitByAddress(server, MAX_CONNECTIONS_PER_ADDRESS)
   return server.on('clientError', answerMalformed).on('checkExpectation', answerExpectation)
 }

@@ -26,5 +26,7 @@ export interface Call {
   contentType?: string
   delivery?: Delivery
   verified: boolean
+  /** Whether the log row keeps only the beginning of the payload. */
+  isLogBrief?: boolean
   mapped?: Mapped
 }

@@ -19,6 +19,19 @@ const HEADERS = [
 ]
 
 /**
+ * Senders that sign the body alone, with an id or a time in each body. Anybody who has read such a request could repeat
+ * it with another id, so the body is the id. A generic `hmac` signs the body alone too, but its bodies may be equal.
+ */
+const SIGN_BODY_ALONE: Verification['type'][] = [
+  'github',
+  'meta',
+  'shopify',
+  'intercom',
+  'linear',
+  'typeform',
+]
+
+/**
  * @param payload if the body was parsed.
  * @param known the id that a known sender has in its body.
  */
@@ -29,6 +42,8 @@ export function deliveryOf(
   payload?: unknown,
   known?: string,
 ): Delivery {
+  const ofBody = () => sha256('\n').update(bytes).digest()
+  if (SIGN_BODY_ALONE.includes(verification.type)) return { fingerprint: ofBody(), has_delivery_id: true }
   const header = HEADERS.find((name) => headers[name])
   if (header)
     return {
@@ -39,7 +54,7 @@ export function deliveryOf(
   const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
   if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
   if (known) return ofKnown(known, bytes)
-  return { fingerprint: sha256('\n').update(bytes).digest(), has_delivery_id: false }
+  return { fingerprint: ofBody(), has_delivery_id: false }
 }
 
 /** The delivery of a record of a batch: by the id that its sender gives it, else by that of the batch and its position. */

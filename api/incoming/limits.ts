@@ -1,6 +1,7 @@
 import { usedOfWindow, windowAt } from '../../db/access/limits.ts'
 import { limitOf } from '../../db/access/plans.ts'
 import { countAgainst, incomingMinute, type Receiver } from '../../db/incoming/receiving.ts'
+import { exceededBy, getStorage } from '../../db/storage/usage.ts'
 import { subnetOf } from '../http/client-ip.ts'
 import { Refusal, secondsUntil } from './answer.ts'
 import type { Call } from './call.ts'
@@ -43,6 +44,20 @@ export async function takeQuota({ deps, webhook }: Call): Promise<void> {
   throw new Refusal('quota_exceeded', `the monthly quota of ${limit} requests is exceeded`, {
     retryAfter,
   })
+}
+
+/** The part of the storage limit up to which the log keeps whole payloads: then it would grow without end. */
+const MOST_WITH_PAYLOADS = 1.25
+
+/** Throws quota_exceeded if the organization stores as much as its plan allows: the log keeps the request for a replay. */
+export async function requireStorage(call: Call): Promise<void> {
+  const { deps, webhook } = call
+  if (!webhook.storage_full) return
+  const actor = { type: 'webhook', id: webhook.id } as const
+  const usage = await deps.db.tenant(webhook.organization_id, actor, getStorage)
+  const { message, details } = exceededBy(usage)
+  if (usage.used > MOST_WITH_PAYLOADS * (usage.limit ?? Infinity)) call.isLogBrief = true
+  throw new Refusal('quota_exceeded', message, { retryAfter: details.retry_after! })
 }
 
 /** The limit of this minute: the rate limit, plus the part of the burst that the previous minute did not use. */

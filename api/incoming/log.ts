@@ -16,7 +16,7 @@ import { deliveryOf } from './delivery-id.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
-const MAX_UNVERIFIED = 2_048
+const MAX_BRIEF = 2_048
 /** Stored headers, and the characters of a name and a value: anybody can send 16 KiB of them. */
 const MAX_HEADERS = 50
 const MAX_NAME = 100
@@ -84,14 +84,14 @@ function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery
 
 /** The columns of a log row that describe the request, without its delivery. */
 export function describeRequest(
-  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, contentType }: Call,
+  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, contentType, isLogBrief = false }: Call,
   { keepsRest = false } = {},
 ): Omit<RequestLog, keyof Delivery> {
   const { headers } = ctx.req
   const type = contentType ?? headers['content-type']
   const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
   const text = whole === undefined ? null : mask.text(whole)
-  const kept = text && firstCharacters(text, verified ? MAX_PAYLOAD : MAX_UNVERIFIED)
+  const kept = text && firstCharacters(text, verified && !isLogBrief ? MAX_PAYLOAD : MAX_BRIEF)
   return {
     webhook_id: webhook.id,
     source_ip: sourceIp,
@@ -99,7 +99,7 @@ export function describeRequest(
     content_type: type === undefined ? null : firstCharacters(mask.text(type), MAX_VALUE),
     payload: kept,
     payload_truncated: kept !== text,
-    payload_rest: keepsRest && verified && kept !== text ? text!.slice(kept!.length) : null,
+    payload_rest: keepsRest && verified && !isLogBrief && kept !== text ? text!.slice(kept!.length) : null,
     verified,
     payload_size: bytes?.length ?? declaredSize(headers['content-length']),
   }

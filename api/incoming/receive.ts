@@ -16,7 +16,7 @@ import { Refusal, secondsUntil, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
 import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
-import { countFailure, showRate, takeQuota, takeRate } from './limits.ts'
+import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { logRefusal, logSetUp, rowOf } from './log.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
@@ -66,6 +66,7 @@ async function receive(call: Call): Promise<object> {
   const verdict = verifySender(call, bytes)
   if (verdict !== 'verified') return refuseSender(call, bytes, verdict)
   await takeRate(call)
+  await requireStorage(call)
   await takeQuota(call)
   const { isBatch, records } = await parseAndMap(call, bytes)
   const first = records[0]!

@@ -5,8 +5,9 @@ import { link, listRelated, unlink } from '../../db/records/associations.ts'
 import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { associationContent } from './association-shape.ts'
 import { customQueryIssues, relatedParameters, relatedQuery } from './record-query.ts'
-import { associationContent, kindParams, listItem, recordParams, selectFields } from './record-shapes.ts'
+import { kindParams, listItem, recordParams, selectFields } from './record-shapes.ts'
 
 const relatedParams = recordParams.extend({
   ...kindParams.shape,

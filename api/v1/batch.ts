@@ -30,6 +30,7 @@ export const batchRoutes: Route[] = kindNames.map((kind) => {
     path: `/objects/${kind}/batch`,
     scope: `${kind}:write`,
     id: `batch${title(kind)}`,
+    grows: ({ operations }) => operations.some(({ op }) => op !== 'delete'),
     tag: title(kind),
     summary: `Run a batch on ${kind}`,
     description: `${DESCRIPTION} ${linkScopesNote(kind)}`.trim(),

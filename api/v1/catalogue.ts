@@ -4,9 +4,23 @@ import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts
 import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
 import { type Kind, referencesOf } from '../../db/model/records/kind.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
-import { createSchema, updateSchema } from '../../db/model/records/schemas.ts'
+import { createSchema, recordSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { upsertKeys } from '../../db/model/records/upsert-keys.ts'
+import { typeOfSchema, withoutReferences } from '../../workflows/language/value-types.ts'
 import type { Catalogue, FilterIssue } from '../../workflows/nodes/catalogue.ts'
+import { EVENTS } from '../../workflows/shared/events.ts'
+import { associationContent } from './association-shape.ts'
+import { eventSchema } from './event-examples.ts'
+
+const ASSOCIATION = typeOfSchema(associationContent)
+
+/** The types of the data of all events that the service raises. */
+const EVENT_DATA = new Map(
+  EVENTS.filter(({ subject }) => subject !== 'any').map((event) => [
+    event.name,
+    withoutReferences(eventSchema(event)),
+  ]),
+)
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))
 
@@ -17,13 +31,17 @@ export const catalogue: Catalogue = {
     queryProblems(query, { now: new Date(), timezone: 'UTC' }, isUnknown).map(
       ({ path, message, type, hint }) => ({ path, message, hint, isName: type !== 'invalid_value' }),
     ),
+  eventData: (name) => EVENT_DATA.get(name),
   entities: Object.fromEntries(
     Object.entries(kinds).map(([name, kind]) => {
+      const record = typeOfSchema(recordSchema(kind.entity))
       const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)
       return [
         name,
         {
           object: kind.object,
+          record,
+          related: { ...record, properties: { ...record.properties, association: ASSOCIATION } },
           readable: [...READ_ONLY, ...SET_BY_CLIENTS, ...Object.keys(kind.fields)],
           writable: [...SET_BY_CLIENTS, 'associations', ...settable.map(([field]) => field)],
           schemas: { create: createSchema(kind.entity), update: updateSchema(kind.entity) },

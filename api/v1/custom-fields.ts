@@ -64,6 +64,7 @@ export const customFieldRoutes: Route[] = [
     path,
     scope: writes,
     id: 'createCustomField',
+    grows: true,
     tag,
     summary: 'Create a custom field',
     description: `Defines a custom field of a kind; a kind has at most ${MAX_DEFINITIONS}. A key without a definition accepts text, numbers, booleans and lists of them, unless the organization has strict mode on. If records already have values under the name, all values must fit the type. Values in another form (\`"5"\` for a number) are rewritten, and the version of each such record increases. Otherwise the response is 409 with examples, and nothing changes.`,

@@ -132,6 +132,7 @@ export const exportRoutes: Route[] = [
     path: '/exports',
     scope: { ofRecords: 'read' },
     id: 'createExport',
+    grows: true,
     tag,
     summary: 'Create an export',
     description:

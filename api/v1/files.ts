@@ -65,6 +65,7 @@ export const fileRoutes: Route[] = [
     path: '/objects/{entity}/{entity_id}/files',
     scope: ({ entity }) => [`${entity}:write`],
     id: 'uploadFile',
+    grows: true,
     tag,
     summary: 'Attach a file to a record',
     description:

@@ -63,8 +63,8 @@ const NAMES: Partial<Record<Filtered, string>> = {
   datetime: 'DateTime',
   enum: 'Enum',
   id: 'Id',
-  reference: 'Id',
-  user: 'Id',
+  reference: 'Reference',
+  user: 'Reference',
   tags: 'Tags',
   address: 'Address',
 }

@@ -46,6 +46,7 @@ export const importRoutes: Route[] = [
     path: '/imports',
     scope: { ofRecords: 'write' },
     id: 'createImport',
+    grows: true,
     tag,
     summary: 'Create an import',
     description:
@@ -78,6 +79,7 @@ export const importRoutes: Route[] = [
     path: '/imports/{import_id}/file',
     scope: { ofRecords: 'write' },
     id: 'uploadImportFile',
+    grows: true,
     tag,
     summary: 'Upload the file of an import',
     description:
@@ -97,6 +99,7 @@ export const importRoutes: Route[] = [
     path: '/imports/{import_id}/start',
     scope: { ofRecords: 'write' },
     id: 'startImport',
+    grows: true,
     tag,
     summary: 'Start an import',
     description:

@@ -54,6 +54,7 @@ export const knowledgeCollectionRoutes: Route[] = [
     path,
     scope: 'knowledge:write',
     id: 'createKnowledgeCollection',
+    grows: true,
     tag,
     summary: 'Create a collection',
     description: `A collection holds documents of one language. An organization has at most ${KNOWLEDGE.collections}.`,

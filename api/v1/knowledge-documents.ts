@@ -6,14 +6,13 @@ import {
   deleteDocument,
   getDocument,
   listDocuments,
-  type Split,
   updateDocument,
 } from '../../db/knowledge/documents.ts'
 import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
-import { type Route, type RouteRequest, route } from '../http/route.ts'
+import { type Route, route } from '../http/route.ts'
 import { collectionParams } from './knowledge-collections.ts'
 import {
   documentCreate,
@@ -40,12 +39,6 @@ const present = <T extends Document | DocumentSummary>(document: T) => ({
   object: 'knowledge_document' as const,
   ...document,
 })
-
-/** Divides a text into passages; a long text in a thread. */
-const splitIn =
-  ({ deps, caller }: Pick<RouteRequest, 'deps' | 'caller'>): Split =>
-  (body, format) =>
-    deps.compute.passages(caller.organization.id, body, format)
 
 export const knowledgeDocumentRoutes: Route[] = [
   route({
@@ -75,6 +68,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     method: 'POST',
     scope: 'knowledge:write',
     id: 'createKnowledgeDocument',
+    grows: true,
     summary: 'Add a document to a collection',
     description: `It is immediately searchable. It is divided at its headings and paragraphs into passages of at most ${KNOWLEDGE.passage} characters. To keep a copy of another system up to date, send its id as \`external_id\` and \`"replace_existing": true\`. An organization has at most ${KNOWLEDGE.documents} documents and ${KNOWLEDGE.passages} passages.`,
     body: documentCreate,
@@ -90,9 +84,9 @@ export const knowledgeDocumentRoutes: Route[] = [
     etag: true,
     handler: async (request) => {
       const { replace_existing: replaceExisting, ...values } = request.body
-      const split = splitIn(request)
-      const { document } = await request.tenant((tx) =>
-        addDocument(tx, request.params.collection_id, values, { split, replaceExisting }),
+      const { caller, deps, params, tenant } = request
+      const { document } = await deps.compute.withPassages(caller.organization.id, (split) =>
+        tenant((tx) => addDocument(tx, params.collection_id, values, { split, replaceExisting })),
       )
       return withETag(request.setHeader, present(document))
     },
@@ -113,6 +107,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     method: 'PATCH',
     scope: 'knowledge:write',
     id: 'updateKnowledgeDocument',
+    grows: true,
     summary: 'Update a document',
     description:
       'Absent members are unchanged, `null` clears. Equal values change nothing, not even the version.',
@@ -123,9 +118,9 @@ export const knowledgeDocumentRoutes: Route[] = [
     ifMatch: true,
     handler: async (request) => {
       const accepted = ifMatch(request.headers)
-      const split = splitIn(request)
-      const updated = await request.tenant((tx) =>
-        updateDocument(tx, request.params.document_id, request.body, { split, accepted }),
+      const { caller, deps, params, body, tenant } = request
+      const updated = await deps.compute.withPassages(caller.organization.id, (split) =>
+        tenant((tx) => updateDocument(tx, params.document_id, body, { split, accepted })),
       )
       return withETag(request.setHeader, present(updated))
     },

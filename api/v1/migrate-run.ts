@@ -14,6 +14,7 @@ export const migrateRunRoutes: Route[] = [
     // The version was saved by an author; the caller may already start it, and retry the run with it.
     scope: 'workflows:run',
     id: 'migrateRun',
+    hidesLinks: true,
     tag: 'Runs',
     summary: 'Migrate a run to another version',
     description: `Moves an open run to another version of its workflow. What is open goes on untouched: waits, timers,

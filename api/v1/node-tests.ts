@@ -83,10 +83,11 @@ export const nodeTestRoutes: Route[] = [
     path: '/workflows/nodes/test',
     scope: 'workflows:run',
     id: 'testNode',
+    grows: true,
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits for a time or an answer only evaluates its config and describes the wait in `log`; `output` is that of its start, and no approval is requested. A node that starts a run waits for its end, as far as the minute of the test allows. A loop has a body only in a workflow (`testNodeOfWorkflow`). Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}`, or a `pool`, needs `workflows:author`.',
+      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits for a time or an answer only evaluates its config and describes the wait in `log`; `output` is that of its start, and no approval is requested. A node that starts a run waits for its end, as far as the minute of the test allows. A loop has a body only in a workflow (`testNodeOfWorkflow`). Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}`, or a `pool`, needs `workflows:author`. Each API process waits for 20 tests of an organization at once; further ones are answered with 429.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -198,35 +199,44 @@ export async function testNode(
   // A pool that the organization may not use is refused by the worker, as in a run.
   if (pool !== undefined && (await tenant(getPools)).includes(pool))
     await requirePoolWorker(deps.db.system, pool)
-  const started = performance.now()
-  const id = await tenant(async (tx) => {
-    await deps.queuedRuns.takePlace(tx)
-    return createNodeTest(tx, deps.secretsKey, {
-      node_type,
-      title: type.title,
-      config,
-      inputs,
-      ...(pool !== undefined && { pool }),
-      ...(body ? { program: body } : {}),
+  const release = deps.nodeTests.take(caller.id, caller.organization.id)
+  try {
+    return await runTest()
+  } finally {
+    release()
+  }
+
+  async function runTest() {
+    const started = performance.now()
+    const id = await tenant(async (tx) => {
+      await deps.queuedRuns.takePlace(tx)
+      return createNodeTest(tx, deps.secretsKey, {
+        node_type,
+        title: type.title,
+        config,
+        inputs,
+        ...(pool !== undefined && { pool }),
+        ...(body ? { program: body } : {}),
+      })
     })
-  })
-  await commit({ object: 'node_test', status: 'running', node_type })
-  const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
-    tenant((tx) => getNodeTest(tx, id)),
-  )
-  if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
-  const { node, error, log } = ended
-  return {
-    object: 'node_test',
-    status: node?.status === 'completed' ? 'completed' : 'failed',
-    node_type,
-    output: node?.output ?? null,
-    handle: node?.handle ?? null,
-    rendered_config: node?.input ?? null,
-    duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
-    ...(findings.length > 0 ? { warnings: findings } : {}),
-    log,
-    ...(error ? { error } : {}),
+    await commit({ object: 'node_test', status: 'running', node_type })
+    const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
+      tenant((tx) => getNodeTest(tx, id)),
+    )
+    if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
+    const { node, error, log } = ended
+    return {
+      object: 'node_test',
+      status: node?.status === 'completed' ? 'completed' : 'failed',
+      node_type,
+      output: node?.output ?? null,
+      handle: node?.handle ?? null,
+      rendered_config: node?.input ?? null,
+      duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
+      ...(findings.length > 0 ? { warnings: findings } : {}),
+      log,
+      ...(error ? { error } : {}),
+    }
   }
 }
 

@@ -74,6 +74,7 @@ function routesOf(kind: KindName): Route[] {
       path,
       scope: `${kind}:write`,
       id: `create${title(object)}`,
+      grows: true,
       tag: title(kind),
       summary: `Create ${withArticle(object)}`,
       description:
@@ -109,6 +110,7 @@ function routesOf(kind: KindName): Route[] {
       path: byId,
       scope: `${kind}:write`,
       id: `update${title(object)}`,
+      grows: true,
       summary: `Update ${withArticle(object)}`,
       description: [PATCH, primaryNote(kind), linkScopesNote(kind)].filter(Boolean).join(' '),
       body: updateSchema(kind),

@@ -7,7 +7,6 @@ import type { Definition, Finding } from '../../workflows/language/definition.ts
 import { pointer } from '../../workflows/language/problems.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
 import type { ApiConfig } from '../config.ts'
-import { neededSettings } from './effect-warnings.ts'
 import { missingReferences } from './unknown-names.ts'
 
 /**
@@ -16,25 +15,9 @@ import { missingReferences } from './unknown-names.ts'
  */
 export async function missingFor(tx: Tenant, definition: Definition, config: ApiConfig): Promise<Finding[]> {
   return [
-    ...(await missingReferences(tx, referencesIn(definition))),
-    ...missingSettings(definition, config),
+    ...(await missingReferences(tx, referencesIn(definition), { ...config })),
     ...(await missingCustomFields(tx, definition)),
   ]
-}
-
-function missingSettings({ nodes }: Definition, config: ApiConfig): Finding[] {
-  const values: Readonly<Record<string, unknown>> = config
-  return nodes.flatMap(({ id, type }, index) =>
-    neededSettings(type)
-      .filter((setting) => values[setting] === undefined)
-      .map((setting) => ({
-        code: 'service_not_configured' as const,
-        message: `the service has no ${setting}: ${id} fails until it is set`,
-        path: `/nodes/${index}`,
-        node_id: id,
-        hint: `the operator of the service sets the environment variable ${setting}`,
-      })),
-  )
 }
 
 async function missingCustomFields(tx: Tenant, { nodes }: Definition): Promise<Finding[]> {

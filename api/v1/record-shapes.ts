@@ -5,6 +5,7 @@ import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { type AgxRecord, listedSchema } from '../../db/model/records/schemas.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import type { RouteRequest } from '../http/route.ts'
+import { associationContent } from './association-shape.ts'
 import type { RecordQuery } from './record-query.ts'
 
 /** Shared parameters, shapes and presenters of the operations on records. */
@@ -14,14 +15,6 @@ export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describ
 
 /** The name of a kind in tags and operation ids. */
 export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
-
-export const associationContent = z
-  .object({
-    label: z.string().nullable().describe('The role of the other record.'),
-    properties: z.record(z.string(), z.unknown()),
-    created_at: z.iso.datetime(),
-  })
-  .meta({ id: 'AssociationContent' })
 
 /** A record in a list, such as `ContactListItem`. All fields are optional, because `fields` selects them. */
 export const listItem = (kind: KindName) => listItems[kind]

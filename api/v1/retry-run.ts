@@ -48,6 +48,8 @@ export const retryRunRoutes: Route[] = [
     path: '/runs/{run_id}/retry',
     scope: 'workflows:run',
     id: 'retryRun',
+    hidesLinks: true,
+    grows: true,
     tag: 'Runs',
     summary: 'Retry a run',
     description: `Starts a new run with the trigger and the inputs of a run that has ended. Nodes that have settled and do

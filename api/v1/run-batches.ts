@@ -118,6 +118,7 @@ export const runBatchRoutes: Route[] = [
     path: '/run-batches',
     scope: 'workflows:run',
     id: 'createRunBatch',
+    grows: ({ action }) => action === 'retry',
     tag: 'Runs',
     summary: 'Retry, cancel or migrate many runs',
     description: `Retries, cancels or migrates all runs that match the filter. Without \`confirm: true\` nothing

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AppError } from '../../db/model/errors.ts'
 import { isOpenRun } from '../../db/model/runs/statuses.ts'
+import { hideApprovalLinks } from '../../db/process/approval-links.ts'
 import {
   BEFORE_ALL,
   type ChangedNode,
@@ -92,7 +93,7 @@ async function* follow(
       yield* nodeEvents(progress.nodes)
       after = progress.nodes.at(-1)?.segment ?? after
       if (progress.nodes.length === 0 && !isOpenRun(progress.run.status)) {
-        yield event('end', JSON.stringify(presentRun(progress, true)))
+        yield event('end', hideApprovalLinks(JSON.stringify(presentRun(progress, true))))
         return
       }
     }

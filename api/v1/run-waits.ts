@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AppError, type Issue, invalid } from '../../db/model/errors.ts'
-import { approvalLink } from '../../db/process/approval-links.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { approvalLink, type ShownTo } from '../../db/process/approval-links.ts'
 import { answerApproval } from '../../db/runs/approvals.ts'
 import { type OpenWait, WAIT_TYPES } from '../../db/runs/open-waits.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
@@ -40,7 +41,10 @@ export const runWait = z
         title: z.string(),
         message: z.string().nullable(),
         assignees: z.array(z.string()),
-        link: z.string().meta({ description: 'The link to decide the approval. Whoever has the link can.' }),
+        link: z.string().meta({
+          description:
+            'The link to decide the approval. Whoever has the link can; the decision shows that you got it (`answered_by.shown_to`).',
+        }),
         mails: z
           .array(
             z.object({
@@ -77,7 +81,7 @@ export function presentWait(
     ...times
   }: OpenWait,
   runId: string,
-  organizationId: string,
+  { organizationId, actor }: Pick<Tenant, 'organizationId' | 'actor'>,
   deps: AppDeps,
 ) {
   const { created_at, expires_at } = times
@@ -100,7 +104,7 @@ export function presentWait(
             title: settings.title,
             message: settings.message,
             assignees: settings.assignees,
-            link: approvalLink(deps.secretsKey, deps.config.PUBLIC_URL, key),
+            link: approvalLink(deps.secretsKey, deps.config.PUBLIC_URL, key, actor as ShownTo),
             mails: mails.map(({ approval_id: _, ...mail }) => mail),
           }
         : null,

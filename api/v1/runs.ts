@@ -192,6 +192,7 @@ const change = (verb: string, description: string, move: (tx: Tenant, id: string
     path: `/runs/{run_id}/${verb}`,
     scope: 'workflows:run',
     id: `${verb}Run`,
+    hidesLinks: true,
     tag: 'Runs',
     summary: `${verb[0]!.toUpperCase()}${verb.slice(1)} a run`,
     description,
@@ -227,6 +228,7 @@ export const runRoutes: Route[] = [
     path: '/runs/{run_id}',
     scope: 'workflows:run',
     id: 'getRun',
+    hidesLinks: true,
     tag: 'Runs',
     summary: 'Retrieve a run',
     params: byId,
@@ -246,6 +248,7 @@ export const runRoutes: Route[] = [
     path: '/runs/{run_id}/iterations',
     scope: 'workflows:run',
     id: 'listIterations',
+    hidesLinks: true,
     tag: 'Runs',
     summary: 'List the items of a loop',
     description: 'Lists the items that the run has started, in the order of the list.',
@@ -300,7 +303,7 @@ export async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: stri
     ...present(run, deps.config),
     trigger: run.trigger,
     nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
-    waits: waits.map((wait) => presentWait(wait, id, tx.organizationId, deps)),
+    waits: waits.map((wait) => presentWait(wait, id, tx, deps)),
   }
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { notFound } from '../../db/model/errors.ts'
+import { requireVersion } from '../../db/model/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { deleteSample, listSamples, outputInRun, saveSample } from '../../db/workflows/samples.ts'
 import { getProgram, getWorkflow, lockWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
@@ -9,6 +10,7 @@ import { findNodeType } from '../../workflows/nodes/index.ts'
 import { SAMPLE } from '../../workflows/shared/limits.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import { deletion } from '../http/deletion.ts'
+import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
 import { scopeNamed } from '../http/scopes.ts'
 import { nodeTestResult, rootsOf, testNode } from './node-tests.ts'
@@ -38,6 +40,7 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/samples',
     scope: 'workflows:run',
     id: 'listSamples',
+    hidesLinks: true,
     tag: 'Workflows',
     summary: 'List the sample outputs',
     description:
@@ -60,6 +63,8 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/samples/{node_id}',
     scope: 'workflows:author',
     id: 'putSample',
+    hidesLinks: true,
+    grows: true,
     tag: 'Workflows',
     summary: 'Pin a sample output',
     description: `Keeps the sample output of a node of the newest version: \`output\`, or with \`run_id\` its output in a run of the workflow (needs \`workflows:run\`). Values with secret names, and texts that look like credentials, are masked. At most ${SAMPLE.bytes / 1024} KiB each, and ${SAMPLE.count} for a workflow.`,
@@ -121,9 +126,12 @@ export const sampleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/nodes/{node_id}/test',
     scope: 'workflows:run',
     id: 'testNodeOfWorkflow',
+    etag: true,
+    ifMatch: true,
+    grows: true,
     tag: 'Workflows',
     summary: 'Test a node of a workflow',
-    description: `Like \`POST /v1/workflows/nodes/test\`, with the config of the node in the newest version. Outputs that are absent from \`inputs.nodes\` are the samples of the workflow; a node in a loop needs \`inputs.item\`, and \`inputs.index\` if it reads it. A loop runs its body for its first ${TRIAL_ITEMS} items, which needs the scopes of all its nodes; in it, delays are over at once, each call has one attempt, and a wait for an answer fails its item.`,
+    description: `Like \`POST /v1/workflows/nodes/test\`, with the config of the node in the newest version. Outputs that are absent from \`inputs.nodes\` are the samples of the workflow; a node in a loop needs \`inputs.item\`, and \`inputs.index\` if it reads it. A loop runs its body for its first ${TRIAL_ITEMS} items, which needs the scopes of all its nodes; in it, delays are over at once, each call has one attempt, and a wait for an answer fails its item. The response has the version of the workflow as ETag; send that of a preview as \`If-Match\` with the confirmed request to test exactly this version.`,
     params: ofNode,
     body: z
       .strictObject({
@@ -135,7 +143,9 @@ export const sampleRoutes: Route[] = [
     example: { inputs: { inputs: { email: 'ada@example.com' } }, confirm: true },
     handler: async (request) => {
       const { params, body, tenant } = request
-      const { node, pool, samples, body: inLoop } = await tenant(async (tx) => sampled(tx, params))
+      const { node, pool, samples, version, body: inLoop } = await tenant(async (tx) => sampled(tx, params))
+      requireVersion('workflow', version, ifMatch(request.headers))
+      request.setHeader('ETag', `"${version}"`)
       const inputs = rootsOf(body.inputs)
       const outputs = inputs.nodes ?? {}
       const isObject = typeof outputs === 'object' && !Array.isArray(outputs)
@@ -163,6 +173,7 @@ async function sampled(tx: Tenant, { workflow_id, node_id }: z.output<typeof ofN
     .map(({ node_id, output }) => [node_id, { output, status: 'completed', error: null }])
   return {
     node,
+    version: workflow.version,
     pool: node.pool ?? workflow.definition.settings.pool,
     body: await bodyOf(tx, workflow, node),
     samples: Object.fromEntries(samples) as Record<string, unknown>,

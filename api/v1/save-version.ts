@@ -1,4 +1,5 @@
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { getWorkflow, lockWorkflow, updateWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/language/definition.ts'
 import type { Source } from '../compute/tasks.ts'
@@ -54,7 +55,12 @@ async function savedAfter(
   const compiledSource =
     source.spec === undefined && source.definition === undefined
       ? undefined
-      : await compiled(deps.compute, caller.organization.id, source, base?.current.spec)
+      : await compiled(
+          deps.compute,
+          caller.organization.id,
+          { ...source, customFields: await tenant(listCustomFields) },
+          base?.current.spec,
+        )
   return tenant(async (tx: Tenant) => {
     const before = await lockWorkflow(tx, workflowId, accepted)
     if (base && base.current.version !== before.version) return undefined
@@ -68,7 +74,9 @@ async function savedAfter(
         : {}),
       ...(restored_from === undefined ? {} : { restored_from }),
     })
-    const unknown = compiledSource ? await unknownNames(tx, compiledSource.references) : []
+    const unknown = compiledSource
+      ? await unknownNames(tx, compiledSource.references, { ...deps.config })
+      : []
     return { row, warnings: [...(compiledSource?.warnings ?? []), ...unknown] }
   })
 }

@@ -172,6 +172,7 @@ export const scheduleRoutes: Route[] = [
     path: '/workflows/{workflow_id}/backfill',
     scope: 'workflows:run',
     id: 'backfillWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Run the past times of a schedule',
     description: `Starts a run of the active version for each time of its schedule from \`from\` to \`to\`, both inclusive, in the last ten

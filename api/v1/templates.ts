@@ -122,6 +122,7 @@ export const templateRoutes: Route[] = [
     path: '/workflows/import',
     scope: 'workflows:author',
     id: 'importTemplate',
+    grows: true,
     tag: 'Templates',
     summary: 'Import a template',
     description:
@@ -147,7 +148,7 @@ export const templateRoutes: Route[] = [
       const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, { spec })
       const { row, missing } = await tenant(async (tx) => ({
         missing: [
-          ...(await unknownNames(tx, references)),
+          ...(await unknownNames(tx, { ...references, services: [] }, { ...deps.config })),
           ...(await unmetRequirements(tx, template, deps.config)),
         ],
         row: await createWorkflow(tx, { ...content, name: body.name ?? name, description }),

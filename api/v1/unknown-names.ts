@@ -3,30 +3,35 @@ import { getSubscription, limitOf } from '../../db/access/plans.ts'
 import { getPools } from '../../db/access/pools.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { countWorkflows } from '../../db/workflows/list.ts'
+import { findWorkflows } from '../../db/workflows/list.ts'
 import type {
   CallTimeout,
   Finding,
+  InputReference,
+  InputSpec,
   OutsideReferences,
   PoolReference,
+  ServiceReference,
   SettingReference,
   ValidationResult,
   WorkflowReference,
 } from '../../workflows/language/definition.ts'
+import { fits } from '../../workflows/language/inputs.ts'
 import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
-import { didYouMean } from '../../workflows/language/problems.ts'
+import { didYouMean, meantBy, REMOVE } from '../../workflows/language/problems.ts'
 
 /** A validation with the findings about what the organization does not have: names in the definition, its plan. */
 export async function withUnknownNames(
   tx: Tenant,
   result: ValidationResult,
   references: OutsideReferences,
+  config: ServiceSettings,
 ): Promise<ValidationResult> {
   const refused = await notAllowed(tx, references)
   return {
     valid: result.valid && refused.length === 0,
     errors: [...result.errors, ...refused],
-    warnings: [...result.warnings, ...(await missingNames(tx, references))],
+    warnings: [...result.warnings, ...(await missingNames(tx, references, config))],
   }
 }
 
@@ -34,9 +39,13 @@ export async function withUnknownNames(
  * Warnings about names in a definition that the organization does not have yet. Throws workflow_invalid for a worker
  * pool that it may not use, and a timeout that its plan does not allow.
  */
-export async function unknownNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
+export async function unknownNames(
+  tx: Tenant,
+  references: OutsideReferences,
+  config: ServiceSettings,
+): Promise<Finding[]> {
   const errors = await notAllowed(tx, references)
-  const warnings = await missingNames(tx, references)
+  const warnings = await missingNames(tx, references, config)
   if (errors.length > 0)
     throw new AppError('workflow_invalid', `the workflow has an error: ${errors[0]!.message}`, {
       validation: { valid: false, errors, warnings },
@@ -45,38 +54,67 @@ export async function unknownNames(tx: Tenant, references: OutsideReferences): P
 }
 
 /** Whether a definition names anything that is looked up in the database. */
-export const namesOthers = ({ workflows, settings, pools, timeouts }: OutsideReferences): boolean =>
-  workflows.length + settings.length + pools.length + timeouts.length > 0
+export const namesOthers = ({ workflows, settings, pools, timeouts, services }: OutsideReferences): boolean =>
+  workflows.length + settings.length + pools.length + timeouts.length + services.length > 0
 
 const notAllowed = async (tx: Tenant, { pools, timeouts }: OutsideReferences): Promise<Finding[]> => [
   ...(await unknownPools(tx, pools)),
   ...(await longTimeouts(tx, timeouts)),
 ]
 
+/** Findings about workflows that are there. */
+const IS_THERE = ['draft_workflow', 'workflow_inputs']
+
 /** Everything that a saved definition names and that the organization does not have, as findings. */
-export async function missingReferences(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
-  const names = await missingNames(tx, references)
-  // A draft is there.
-  const missing = names.filter(({ code }) => code !== 'draft_workflow')
+export async function missingReferences(
+  tx: Tenant,
+  references: OutsideReferences,
+  config: ServiceSettings,
+): Promise<Finding[]> {
+  const names = await missingNames(tx, references, config)
+  const missing = names.filter(({ code }) => !IS_THERE.includes(code))
   return [...(await unknownPools(tx, references.pools)), ...missing]
 }
 
-async function missingNames(tx: Tenant, references: OutsideReferences): Promise<Finding[]> {
+/** The settings of the service by name; those that are not set are absent or undefined. */
+type ServiceSettings = Readonly<Record<string, unknown>>
+
+async function missingNames(
+  tx: Tenant,
+  references: OutsideReferences,
+  config: ServiceSettings,
+): Promise<Finding[]> {
   return [
+    ...missingServices(references.services, config),
     ...(await unknownWorkflows(tx, references.workflows)),
     ...(await unknownSettings(tx, references.settings)),
   ]
 }
 
-/** Workflows that do not exist, ambiguous workflow names, and drafts. */
+/** The nodes that fail because the service lacks a setting. */
+const missingServices = (references: ServiceReference[], config: ServiceSettings): Finding[] =>
+  references
+    .filter(({ setting }) => config[setting] === undefined)
+    .map(({ setting, ...place }) => ({
+      code: 'service_not_configured',
+      message: `the service has no ${setting}: the node fails until it is set`,
+      hint: `ask the operator to set the environment variable ${setting} of the service`,
+      ...place,
+    }))
+
+/** Workflows that do not exist, ambiguous workflow names, drafts, and inputs that a workflow refuses. */
 async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
-  const counts = await countWorkflows(tx, names)
-  return references.flatMap(({ workflow, ...place }): Finding[] => {
-    const { count, draft } = counts.get(workflow) ?? { count: 0, draft: false }
+  const found = await findWorkflows(tx, names)
+  return references.flatMap(({ workflow, inputs, ...place }): Finding[] => {
+    const { count = 0, draft = false, inputs: specs = null } = found.get(workflow) ?? {}
     const shown = JSON.stringify(workflow)
-    if (count === 1) return draft ? [{ ...draftWorkflow(shown), ...place }] : []
+    if (count === 1)
+      return [
+        ...(draft ? [{ ...draftWorkflow(shown), ...place }] : []),
+        ...(specs && inputs ? wrongInputs(workflow, specs, inputs, place) : []),
+      ]
     return [
       {
         code: 'unknown_workflow',
@@ -97,6 +135,53 @@ const draftWorkflow = (shown: string) => ({
   message: `the workflow ${shown} is a draft: it runs, but may be unfinished`,
   hint: 'activate it once it is finished',
 })
+
+type Place = Pick<Finding, 'path' | 'line' | 'column' | 'node_id'>
+
+/** The inputs that a run of the named workflow would refuse. */
+function wrongInputs(
+  workflow: string,
+  specs: Record<string, InputSpec>,
+  given: InputReference[],
+  place: Place,
+): Finding[] {
+  const code = 'workflow_inputs' as const
+  const name = JSON.stringify(workflow)
+  const unknown = given.filter((input) => !Object.hasOwn(specs, input.name))
+  const missing = Object.entries(specs).filter(
+    ([input, { required, default: value }]) =>
+      required && value === undefined && !given.some((one) => one.name === input),
+  )
+  const mistyped = given.filter(
+    ({ name: input, value }) =>
+      value !== undefined &&
+      value !== null &&
+      Object.hasOwn(specs, input) &&
+      !fits(specs[input]!.type, value),
+  )
+  const names = Object.keys(specs)
+  return [
+    ...unknown.map(({ name: input, value: _, ...at }) => ({
+      code,
+      message: `the workflow ${name} has no input ${input.slice(0, 100)}`,
+      hint: didYouMean(input, names).hint ?? (names.length > 0 ? `one of ${names.join(', ')}` : REMOVE),
+      ...at,
+    })),
+    ...missing
+      .filter(([input]) => !unknown.some((one) => meantBy(one.name, names) === input))
+      .map(([input, { type }]) => ({
+        code,
+        message: `the workflow ${name} requires the input ${input}`,
+        hint: `add \`${input}: …\` (${type}) to inputs`,
+        ...place,
+      })),
+    ...mistyped.map(({ name: input, value: _, ...at }) => ({
+      code,
+      message: `the input ${input} of the workflow ${name} must be of type ${specs[input]!.type}`,
+      ...at,
+    })),
+  ]
+}
 
 async function unknownSettings(tx: Tenant, references: SettingReference[]): Promise<Finding[]> {
   if (references.length === 0) return []

@@ -13,12 +13,12 @@ import type { Source } from '../compute/tasks.ts'
 export async function compiled(
   compute: Compute,
   organizationId: string,
-  { spec, definition }: Source,
+  { spec, definition, customFields }: Source,
   base?: string | null,
 ): Promise<{ content: VersionContent; warnings: Finding[]; references: OutsideReferences }> {
   if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
     throw new AppError('payload_too_large', `a spec may have at most ${SPEC.bytes / 1024} KiB`)
-  const validated = await compute.validate(organizationId, { spec, definition })
+  const validated = await compute.validate(organizationId, { spec, definition, customFields })
   if (!validated.definition || !validated.program) {
     const { errors } = validated.result
     throw new AppError(

@@ -1,9 +1,5 @@
 import { leastRole } from '../../db/model/access/roles.ts'
-import { deliveryRoutes } from '../app/deliveries.ts'
-import { deliveryActionRoutes } from '../app/delivery-actions.ts'
-import { incomingWebhookRoutes } from '../app/incoming-webhooks.ts'
-import { outgoingReplayRoutes } from '../app/outgoing-replays.ts'
-import { outgoingWebhookRoutes } from '../app/outgoing-webhooks.ts'
+import { webhookRoutes as operations } from '../app/webhooks.ts'
 import { type AppRoute, type Route, route } from '../http/route.ts'
 import type { Scope } from '../http/scopes.ts'
 
@@ -11,13 +7,7 @@ import type { Scope } from '../http/scopes.ts'
  * The webhook settings for keys: the operations of /app with the same handlers, so that scripts and platforms such as
  * Zapier and n8n can subscribe to events (REST hooks).
  */
-export const webhookRoutes: Route[] = [
-  ...incomingWebhookRoutes,
-  ...outgoingWebhookRoutes,
-  ...deliveryRoutes,
-  ...deliveryActionRoutes,
-  ...outgoingReplayRoutes,
-].map(forKeys)
+export const webhookRoutes: Route[] = operations.map(forKeys)
 
 /**
  * Reading needs `webhooks:read`, every other operation `webhooks:write`. Throws if the session role of the operation

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { actor } from '../../db/model/records/schemas.ts'
+import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { getVersion, listVersions, type Version, type VersionSummary } from '../../db/workflows/versions.ts'
 import { createWorkflow, getWorkflow } from '../../db/workflows/workflows.ts'
 import { CHANGE_KINDS, compareDefinitions, summaryOf } from '../../workflows/authoring/compare-definitions.ts'
@@ -172,6 +173,7 @@ export const workflowVersionRoutes: Route[] = [
     path: '/workflows/{workflow_id}/versions/{version}/restore',
     scope: 'workflows:author',
     id: 'restoreWorkflowVersion',
+    grows: true,
     tag: 'Workflows',
     summary: 'Restore a version of a workflow',
     description:
@@ -196,6 +198,7 @@ export const workflowVersionRoutes: Route[] = [
     path: '/workflows/{workflow_id}/duplicate',
     scope: 'workflows:author',
     id: 'duplicateWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Duplicate a workflow',
     description:
@@ -223,11 +226,11 @@ export const workflowVersionRoutes: Route[] = [
       const { content, warnings, references } = await compiled(
         deps.compute,
         caller.organization.id,
-        { definition },
+        { definition, customFields: await tenant(listCustomFields) },
         version.spec,
       )
       const { row, unknown } = await tenant(async (tx) => ({
-        unknown: await unknownNames(tx, references),
+        unknown: await unknownNames(tx, references, { ...deps.config }),
         row: await createWorkflow(tx, {
           ...withName(content, name),
           name,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { conflict } from '../../db/model/errors.ts'
+import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { type BatchRequest, createBatch } from '../../db/runs/batches.ts'
 import { listWorkflows } from '../../db/workflows/list.ts'
 import {
@@ -60,12 +61,16 @@ export const workflowRoutes: Route[] = [
       .meta({ id: 'ValidationRequest' }),
     response: { status: 200, schema: validation },
     example: { spec: EXAMPLE_SPEC },
-    handler: async ({ body: { spec, definition }, caller, deps: { compute }, tenant }) => {
+    handler: async ({ body: { spec, definition }, caller, deps, tenant }) => {
       const both = spec !== undefined && definition !== undefined
+      const customFields = await tenant(listCustomFields)
       const validate = async (source: Source): Promise<ValidationResult> => {
-        const { result, references } = await compute.validate(caller.organization.id, source)
+        const { result, references } = await deps.compute.validate(caller.organization.id, {
+          ...source,
+          customFields,
+        })
         if (!namesOthers(references)) return result
-        return tenant((tx) => withUnknownNames(tx, result, references))
+        return tenant((tx) => withUnknownNames(tx, result, references, { ...deps.config }))
       }
       const results = [
         ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),
@@ -84,6 +89,7 @@ export const workflowRoutes: Route[] = [
     path: '/workflows',
     scope: 'workflows:author',
     id: 'createWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Create a workflow',
     description:
@@ -96,10 +102,13 @@ export const workflowRoutes: Route[] = [
     etag: true,
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const { spec } = body
-      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, { spec })
+      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, {
+        spec,
+        customFields: await tenant(listCustomFields),
+      })
       const { definition } = content
       const { row, unknown } = await tenant(async (tx) => ({
-        unknown: await unknownNames(tx, references),
+        unknown: await unknownNames(tx, references, { ...deps.config }),
         row: await createWorkflow(tx, {
           ...content,
           name: body.name ?? definition.name,
@@ -153,6 +162,7 @@ export const workflowRoutes: Route[] = [
     path: '/workflows/{workflow_id}',
     scope: 'workflows:author',
     id: 'updateWorkflow',
+    grows: true,
     tag: 'Workflows',
     summary: 'Update a workflow',
     description:
@@ -265,12 +275,14 @@ export const workflowRoutes: Route[] = [
       .default({ cancel_queued: false }),
     response: {
       status: 200,
-      schema: workflowShape.extend({
-        run_batch_id: z
-          .uuid()
-          .optional()
-          .meta({ description: 'With `cancel_queued`: the batch that cancels the queued runs.' }),
-      }),
+      schema: workflowShape.and(
+        z.object({
+          run_batch_id: z
+            .uuid()
+            .optional()
+            .meta({ description: 'With `cancel_queued`: the batch that cancels the queued runs.' }),
+        }),
+      ),
     },
     etag: true,
     example: { cancel_queued: true },

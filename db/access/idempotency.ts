@@ -1,5 +1,6 @@
 import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { open, type SecretsKey, seal } from '../process/seal.ts'
 
 /** The scope of an Idempotency-Key within its organization. */
 export interface IdempotentRequest {
@@ -10,6 +11,8 @@ export interface IdempotentRequest {
   key: string
   /** SHA-256 of the raw body. */
   hash: Buffer
+  /** Seals the stored response, because it has a secret. */
+  sealedWith?: SecretsKey | undefined
 }
 
 export interface StoredAnswer {
@@ -36,7 +39,6 @@ export async function claimIdempotencyKey(
     "select pg_try_advisory_xact_lock(hashtextextended(concat_ws(' ', ?::text, ?::text, ?::text, ?::text, ?::text), 0)) as locked",
     [tx.organizationId, request.callerId, request.method, request.path, request.key],
   )
-  if (!locks[0]!.locked) throw inProgress()
   const row: Row | undefined = await tx
     .trx('idempotency_keys')
     .where(identity(tx, request))
@@ -46,15 +48,50 @@ export async function claimIdempotencyKey(
       'request_hash',
       'status',
       'body',
+      'body_sealed',
       'headers',
       'scopes',
       tx.trx.raw('locked_until > now() as locked'),
     )
+  // Without the lock too: others that read a stored response hold it as well.
+  if (!row && !locks[0]!.locked) throw inProgress()
   if (!row) return undefined
-  if (!request.hash.equals(row.request_hash))
+  const { body, hash } = contentOf(tx, request, row)
+  if (!request.hash.equals(hash))
     throw new AppError('idempotency_conflict', 'this key was used with another body')
   if (row.locked) throw inProgress()
-  return { status: row.status, body: row.body, headers: row.headers, scopes: row.scopes }
+  return { status: row.status, body, headers: row.headers, scopes: row.scopes }
+}
+
+/** The owner that the stored response is sealed for. */
+export const ownerOfAnswer = (organizationId: string, key: string) => `${organizationId}.${key}`
+
+/** SQL: what identifies a stored response within its organization. */
+export const ANSWER_KEY = "concat_ws(' ', caller_id::text, method, path, key)"
+
+const ownerOf = ({ organizationId }: Tenant, { callerId, method, path, key }: IdempotentRequest) =>
+  ownerOfAnswer(organizationId, [callerId, method, path, key].join(' '))
+
+/** The stored body and the hash of its request. Throws conflict for one that was sealed with an unknown key. */
+function contentOf(tx: Tenant, request: IdempotentRequest, row: Row): { body: string; hash: Buffer } {
+  if (row.body_sealed === null || !request.sealedWith) return { body: row.body, hash: row.request_hash }
+  try {
+    const [hash, body] = JSON.parse(open(request.sealedWith, row.body_sealed, ownerOf(tx, request)))
+    return { body, hash: Buffer.from(hash, 'base64') }
+  } catch {
+    throw new AppError('conflict', 'the stored response can no longer be opened: SECRETS_KEY has changed', {
+      hint: 'the operation was done; rotate the secret with another Idempotency-Key to get a new one',
+    })
+  }
+}
+
+/** The columns with the response and the hash of its request. */
+function columnsOf(tx: Tenant, request: IdempotentRequest, { body, ...answer }: StoredAnswer) {
+  const { hash, sealedWith } = request
+  if (!sealedWith) return { ...answer, body, body_sealed: null, request_hash: hash }
+  const content = JSON.stringify([hash.toString('base64'), body])
+  const body_sealed = seal(sealedWith, content, ownerOf(tx, request))
+  return { ...answer, body: null, body_sealed, request_hash: Buffer.alloc(0) }
 }
 
 /**
@@ -72,8 +109,7 @@ export async function storeAnswer(
     .trx('idempotency_keys')
     .insert({
       ...identity(tx, request),
-      request_hash: request.hash,
-      ...answer,
+      ...columnsOf(tx, request, answer),
       created_at: tx.trx.fn.now(),
       locked_until: provisional ? leaseEnd(tx) : null,
     })
@@ -95,6 +131,7 @@ const LEASE_SECONDS = 3
 const leaseEnd = (tx: Tenant) => tx.trx.raw('now() + make_interval(secs => ?)', [LEASE_SECONDS])
 
 interface Row extends StoredAnswer {
+  body_sealed: string | null
   request_hash: Buffer
   /** Whether the lease is still valid. Null if the response is final. */
   locked: boolean | null

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { MemberRole } from '../model/access/roles.ts'
-import { AppError, conflict, invalid, notFound } from '../model/errors.ts'
+import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Page } from '../model/lists/page.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -57,7 +57,12 @@ export async function createInvitation(
   await lockMembers(tx)
   await requireMayManage(tx, role)
   if (await memberWithEmail(tx, email)) throw conflict(`${email} is already a member`, { param: 'email' })
-  await invitations(tx).whereRaw('lower(email) = lower(?)', [email]).delete()
+  const replaced = await invitations(tx)
+    .whereRaw('lower(email) = lower(?)', [email])
+    .delete()
+    .returning<Pick<Invitation, 'role'>[]>(['role'])
+  // Else an admin could withdraw the invitation of an owner in this way.
+  await requireMayManage(tx, ...replaced.map((earlier) => earlier.role))
   const [open] = await invitations(tx).count<{ count: string }[]>()
   if (Number(open?.count) >= MAX_INVITATIONS)
     throw conflict(`the organization has ${MAX_INVITATIONS} open invitations`, { hint: 'withdraw some' })
@@ -123,8 +128,7 @@ export async function invitedEmail(system: Knex, token: string): Promise<string>
 
 /**
  * Accepts an invitation, and opens a session in its organization. Creates an account with `name` and `password` if the
- * address has none; otherwise `password` must be that of the account. Throws not_found, unauthorized, validation_error
- * without a name.
+ * address has none; otherwise `password` must be that of the account. Throws not_found, unauthorized.
  */
 export async function acceptInvitation(
   system: Knex,
@@ -135,10 +139,13 @@ export async function acceptInvitation(
 ): Promise<SignedIn> {
   const email = await invitedEmail(system, token)
   const isKnown = (await findUser(system, email)) !== undefined
-  const user = isKnown ? await authenticate(system, email, password) : await newUser(name, password)
+  // Without a name there is no new account, and the answer is the same as to a wrong password: a link that was not
+  // mailed must not tell whether the address has an account.
+  const isNew = !isKnown && name !== undefined
+  const user = isNew ? await newUser(password) : await authenticate(system, email, password)
   if (!user)
     throw new AppError('unauthorized', 'wrong password', {
-      hint: 'the invited address has an account: send its password',
+      hint: 'send the password of the account of the invited address; if it has none, a name and a new password',
     })
 
   const accept = async (trx: Knex) => {
@@ -163,11 +170,10 @@ export async function acceptInvitation(
   }
 }
 
-async function newUser(name: string | undefined, password: string): Promise<User> {
-  const issue = { loc: ['body', 'name'], msg: 'required for a new account', type: 'missing' }
-  if (name === undefined) throw invalid([issue])
-  return { id: uuidv7(), password_hash: await hashPassword(password) }
-}
+const newUser = async (password: string): Promise<User> => ({
+  id: uuidv7(),
+  password_hash: await hashPassword(password),
+})
 
 const unusable = () =>
   notFound('invitation', 'it has expired, or was accepted, withdrawn or replaced: ask for a new one')

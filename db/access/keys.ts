@@ -153,6 +153,7 @@ export interface KeyHolder extends Subscription {
   note_use: boolean
   organization_id: string
   organization_name: string
+  storage_full: boolean
   settings: { currency?: string; timezone?: string }
   /** Changes with each change of the key's or the organization's row. */
   stamp: string
@@ -191,7 +192,7 @@ const FIND_HOLDERS = `
   select k.hash as current, case when k.previous_expires_at > now() then k.previous_hash end as previous,
     k.id, k.name, k.scopes, k.ip_allowlist, k.organization_id,
     k.last_used_at is null or k.last_used_at < now() - interval '1 minute' as note_use,
-    o.name as organization_name, o.plan, o.settings, o.limits, ${STAMP} as stamp
+    o.name as organization_name, o.plan, o.settings, o.limits, o.storage_full, ${STAMP} as stamp
   from api_keys k join organizations o on o.id = k.organization_id
   where (k.hash = any($1::bytea[]) or k.previous_hash = any($1::bytea[]))
     and ${IS_VALID}`

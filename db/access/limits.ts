@@ -109,18 +109,19 @@ export async function takeUpToLimit(
   options: TakeOptions = {},
   now = Date.now(),
 ): Promise<number> {
-  if (await takeAll(db, rule, amount, options, now)) return amount
+  if (await takeWhole(db, rule, amount, options, now)) return amount
   let granted = 0
-  while (granted < amount - 1 && (await takeAll(db, rule, 1, options, now))) granted++
+  while (granted < amount - 1 && (await takeWhole(db, rule, 1, options, now))) granted++
   return granted
 }
 
-async function takeAll(
+/** Takes all of `amount` from a window, or nothing. @returns whether it was taken. */
+export async function takeWhole(
   db: Knex,
   rule: WindowRule,
   amount: number,
-  { isFlushedLater = false }: TakeOptions,
-  now: number,
+  { isFlushedLater = false }: TakeOptions = {},
+  now = Date.now(),
 ): Promise<boolean> {
   const { start, end } = windowAt(rule.period, now)
   const limit = Math.min(rule.limit, MAX_INTEGER)

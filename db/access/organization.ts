@@ -1,8 +1,8 @@
 import { ENV } from '../../workflows/shared/limits.ts'
-import { conflict } from '../model/errors.ts'
+import { AppError, conflict } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { fieldsOf, recordChange } from './audit-log.ts'
-import type { Plan } from './plans.ts'
+import { limitOf, type Plan, planLimitSql, type Subscription } from './plans.ts'
 
 /** The settings of an organization. */
 export interface OrganizationSettings {
@@ -37,9 +37,10 @@ export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   strict_custom_fields: false,
 }
 
-/** SQL interval: a retention of the organization `o`. */
+/** SQL interval: a retention of the organization `o`, within the limit of its plan. */
 export const retentionOf = (setting: 'log_retention_days' | 'run_retention_days'): string =>
-  `make_interval(days => coalesce((o.settings ->> '${setting}')::integer, ${ORGANIZATION_DEFAULTS[setting]}))`
+  `make_interval(days => least(coalesce((o.settings ->> '${setting}')::integer, ${ORGANIZATION_DEFAULTS[setting]}),
+    cast(${planLimitSql('retention_days')} as integer)))`
 
 export async function getOrganization(tx: Tenant): Promise<Organization> {
   const { settings, ...organization } = await tx
@@ -56,11 +57,15 @@ type Changes = {
   env?: Record<string, Env[string] | null> | undefined
 }
 
-/** Updates only the given settings, and only the given names of `env`. Throws `conflict` above `ENV.count` names. */
+/**
+ * Updates only the given settings, and only the given names of `env`. Throws `conflict` above `ENV.count` names,
+ * `plan_limit` for a longer retention than the plan allows.
+ */
 export async function updateOrganization(
   tx: Tenant,
   { name, env, ...settings }: Changes,
 ): Promise<Organization> {
+  await requireRetention(tx, settings)
   const changed = env && (await changedEnv(tx, env))
   await tx.trx.raw(
     `update organizations set name = coalesce(?, name), settings = settings || cast(? as jsonb),
@@ -77,6 +82,25 @@ export async function updateOrganization(
       details: { fields },
     })
   return organization
+}
+
+/** Throws plan_limit for a retention that is longer than the plan allows. */
+async function requireRetention(
+  tx: Tenant,
+  { log_retention_days = 0, run_retention_days = 0 }: Changes,
+): Promise<void> {
+  if (log_retention_days === 0 && run_retention_days === 0) return
+  const subscription = await tx
+    .trx('organizations')
+    .where({ id: tx.organizationId })
+    .first<Subscription>('plan', 'limits')
+  const limit = limitOf(subscription, 'retention_days')
+  for (const [param, days] of Object.entries({ log_retention_days, run_retention_days }))
+    if (days > limit)
+      throw new AppError('plan_limit', `${param}: the plan keeps data for at most ${limit} days`, {
+        param,
+        hint: 'set fewer days, or change the plan',
+      })
 }
 
 /** Locks the organization, so that concurrent changes of different names are not lost. */

@@ -93,8 +93,13 @@ export async function isMemberElsewhere(
 /**
  * Records in the audit log of each organization of the user that the user requested a reset. With `mailKey`
  * (SECRETS_KEY), the link is mailed to the user. Does nothing for an unknown address.
+ * @param options.replaces whether an earlier link is replaced; otherwise nothing is mailed while that one works.
  */
-export async function requestPasswordReset(system: Knex, email: string, mailKey?: SecretsKey): Promise<void> {
+export async function requestPasswordReset(
+  system: Knex,
+  email: string,
+  { mailKey, replaces }: { mailKey: SecretsKey | undefined; replaces: boolean },
+): Promise<void> {
   await system.transaction(async (trx) => {
     const memberships = await trx('memberships as m')
       .join('users as u', 'u.id', 'm.user_id')
@@ -105,9 +110,17 @@ export async function requestPasswordReset(system: Knex, email: string, mailKey?
       await recordChange(tx, 'password_reset.requested', { id, name })
     }
     const [user] = memberships
-    if (user && mailKey) await insertReset({ trx, organizationId: NO_ORGANIZATION }, user, null, mailKey)
+    if (!user || !mailKey || (!replaces && (await hasOwnLink(trx, user.id)))) return
+    await insertReset({ trx, organizationId: NO_ORGANIZATION }, user, null, mailKey)
   })
 }
+
+/** Whether a link that the user asked for works now. */
+const hasOwnLink = async (trx: Knex, userId: string): Promise<boolean> =>
+  (await trx('password_resets')
+    .where({ organization_id: NO_ORGANIZATION, user_id: userId })
+    .whereRaw('expires_at > now()')
+    .first('user_id')) !== undefined
 
 /** Throws not_found unless the token works now. */
 export async function requireResetToken(system: Knex, token: string): Promise<void> {

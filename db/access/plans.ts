@@ -21,6 +21,15 @@ export interface PlanLimits {
   requests_per_minute_per_key: number
   /** Concurrent runs and node tests. */
   max_running: number
+  /** Recipients of mails of workflows, approvals and invitations; see `db/mails/allowance.ts`. */
+  mail_recipients_per_day: number
+  mail_recipients_per_minute: number
+  /** Bytes that the organization stores (`db/storage/tables.ts`). */
+  storage_bytes: number
+  /** Bytes of the inputs, outputs and results of one run together, with those of all items of its loops. */
+  run_bytes: number
+  /** The longest retention of logs and of runs, in days. */
+  retention_days: number
   /** Bytes of all files. */
   file_bytes: number
   /** Bytes of one file. */
@@ -46,6 +55,11 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 240,
     requests_per_minute_per_key: 120,
     max_running: 1_000,
+    mail_recipients_per_day: 200,
+    mail_recipients_per_minute: 20,
+    storage_bytes: 512 * MEBIBYTE,
+    run_bytes: 32 * MEBIBYTE,
+    retention_days: 90,
     file_bytes: 100 * MEBIBYTE,
     largest_file: 10 * MEBIBYTE,
     max_call_seconds: 300,
@@ -61,6 +75,11 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 1_200,
     requests_per_minute_per_key: 600,
     max_running: 1_000,
+    mail_recipients_per_day: 5_000,
+    mail_recipients_per_minute: 200,
+    storage_bytes: 20_480 * MEBIBYTE,
+    run_bytes: 128 * MEBIBYTE,
+    retention_days: 730,
     file_bytes: 10_240 * MEBIBYTE,
     largest_file: 50 * MEBIBYTE,
     max_call_seconds: 3_600,
@@ -76,6 +95,11 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     requests_per_minute: 12_000,
     requests_per_minute_per_key: 6_000,
     max_running: 1_000,
+    mail_recipients_per_day: 100_000,
+    mail_recipients_per_minute: 2_000,
+    storage_bytes: UNLIMITED,
+    run_bytes: 512 * MEBIBYTE,
+    retention_days: 3_650,
     file_bytes: UNLIMITED,
     largest_file: FILES.bytes,
     max_call_seconds: 86_400,
@@ -94,6 +118,15 @@ export interface Subscription {
 
 export const limitOf = ({ plan, limits }: Subscription, name: keyof PlanLimits): number =>
   limits[name] ?? PLAN_LIMITS[plan][name]
+
+/** SQL: a limit of the organization `o`; null without one. */
+export const planLimitSql = (name: keyof PlanLimits): string => {
+  const ofPlan = (plan: Plan) => {
+    const limit = PLAN_LIMITS[plan][name]
+    return `when '${plan}' then cast(${Number.isFinite(limit) ? limit : 'null'} as bigint)`
+  }
+  return `coalesce(cast(o.limits ->> '${name}' as bigint), case o.plan ${PLANS.map(ofPlan).join(' ')} end)`
+}
 
 /** SQL: a finite limit of the organization `o`, by its plan and its own limits. */
 export const limitSql = (name: keyof PlanLimits): string => {

@@ -2,6 +2,7 @@ import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
 import { ownerOfFile } from '../stored-files/store.ts'
 import { ownerOfMail } from './account-mails.ts'
+import { ANSWER_KEY, ownerOfAnswer } from './idempotency.ts'
 import { ownerOfSecret } from './secrets.ts'
 
 /** A column or JSON value that is sealed. */
@@ -9,7 +10,7 @@ export interface SealedPlace {
   table: string
   column: string
   /** The column that identifies a row within its organization. */
-  key: 'id' | 'name'
+  key: 'id' | 'name' | typeof ANSWER_KEY
   /** SQL: the sealed value inside of the column. Default: the column itself. */
   value?: string
   /** SQL: the column with the sealed value replaced by `fresh`. Default: `fresh`. */
@@ -28,6 +29,14 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'outgoing_webhooks', column: 'secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'previous_secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'headers_sealed', key: 'id' },
+  // Responses of the last day.
+  {
+    table: 'idempotency_keys',
+    column: 'body_sealed',
+    key: ANSWER_KEY,
+    where: 'body_sealed is not null',
+    ownerOf: ownerOfAnswer,
+  },
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // The keys of contents, which stay as they are.
   { table: 'files', column: 'key_sealed', key: 'id', ownerOf: ownerOfFile },
@@ -103,7 +112,7 @@ async function readBatch(
 ): Promise<Row[]> {
   const { table, column, key, value = column, where = 'true' } = place
   const { rows } = await system.raw<{ rows: Row[] }>(
-    `select organization_id, ${key}::text as key, ${value} as sealed from ${table}
+    `select organization_id, (${key})::text as key, ${value} as sealed from ${table}
      where ${where} and ${value} is not null and not starts_with(${value}, ?)
        ${after ? `and (organization_id, ${key}) > (?, ?)` : ''}
      order by organization_id, ${key} limit ?`,
@@ -121,9 +130,19 @@ async function writeBatch(
   if (rows.length === 0) return 0
   const { rowCount } = await system.raw<{ rowCount: number }>(
     `update ${table} t set ${column} = ${changed}
-     from jsonb_to_recordset(?::jsonb) as given (organization_id uuid, key text, sealed text, fresh text)
-     where t.organization_id = given.organization_id and t.${key} = ${key === 'id' ? 'given.key::uuid' : 'given.key'} and t.${value} = given.sealed`,
-    [JSON.stringify(rows)],
+     from jsonb_to_recordset(?::jsonb) as given (of_organization uuid, row_key text, was text, fresh text)
+     where organization_id = of_organization and ${key} = ${key === 'id' ? 'row_key::uuid' : 'row_key'}
+       and ${value} = was`,
+    [
+      JSON.stringify(
+        rows.map(({ organization_id, key, sealed, fresh }) => ({
+          of_organization: organization_id,
+          row_key: key,
+          was: sealed,
+          fresh,
+        })),
+      ),
+    ],
   )
   return rowCount
 }

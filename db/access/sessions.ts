@@ -72,6 +72,7 @@ export interface Session extends Subscription {
   role: MemberRole
   organization_id: string
   organization_name: string
+  storage_full: boolean
   settings: { currency?: string; timezone?: string }
 }
 
@@ -79,7 +80,7 @@ export interface Session extends Subscription {
 export async function findSession(system: Knex, token: string): Promise<Session | undefined> {
   const { rows } = await system.raw<{ rows: Omit<Session, 'csrf_token'>[] }>(
     `select s.id, s.expires_at, s.user_id, u.name as user_name, u.email, m.role,
-       s.organization_id, o.name as organization_name, o.plan, o.settings, o.limits
+       s.organization_id, o.name as organization_name, o.plan, o.settings, o.limits, o.storage_full
      from sessions s
        join users u on u.id = s.user_id
        join memberships m on m.organization_id = s.organization_id and m.user_id = s.user_id

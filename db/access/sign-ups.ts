@@ -151,6 +151,7 @@ async function createOwned(
     name: organization_name,
     plan,
     is_operators: isFirst,
+    signed_up: !isFirst,
   })
   if (!user) await trx('users').insert({ id: userId, email, name, password_hash })
   await trx('memberships').insert({ organization_id: organizationId, user_id: userId, role: 'owner' })

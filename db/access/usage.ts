@@ -1,6 +1,7 @@
 import { incomingMonth } from '../incoming/quota.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ACTIVE_RUNS } from '../runs/admission.ts'
+import { getStorage, type StorageUsage } from '../storage/usage.ts'
 import { fileBytes } from '../stored-files/files.ts'
 import { usedOfWindow, windowAt } from './limits.ts'
 import { getSubscription, limitOf, type Plan, type PlanLimits } from './plans.ts'
@@ -26,6 +27,7 @@ export interface Usage {
   limits: Record<CountedLimit, { used: number | null; limit: number | null }>
   /** Number of deliveries that are held until the month or the plan changes. */
   held_for_quota: number
+  storage: StorageUsage
 }
 
 /** The organization's usage of its plan. */
@@ -70,5 +72,6 @@ export async function getUsage(tx: Tenant): Promise<Usage> {
     month: { from: new Date(start), to: new Date(end) },
     limits: Object.fromEntries(limits),
     held_for_quota: counts.held,
+    storage: await getStorage(tx),
   }
 }

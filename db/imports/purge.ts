@@ -3,6 +3,8 @@ import { type Batch, byRange, type Purge } from '../retention/purge.ts'
 
 /** Days for which an import's file and failed rows are kept after its last change. */
 const IMPORT_DAYS = 30
+/** The same for an import that was never started. */
+const ABANDONED_DAYS = 1
 
 /** Days for which the entry of an import or export is kept in its list. */
 export const JOB_DAYS = 365
@@ -13,7 +15,7 @@ const PARTS = ['import_errors', 'import_keys']
 const files: Purge = {
   name: 'files of imports',
   tables: PARTS,
-  keeps: `${IMPORT_DAYS} days after the import's last change`,
+  keeps: `${IMPORT_DAYS} days after the import's last change; ${ABANDONED_DAYS} day, if it was never started`,
   index: 'imports_files',
   rows: 1_000,
   everyMinutes: 1,
@@ -25,11 +27,10 @@ const files: Purge = {
     const found = await trx.raw<{ rows: { organization_id: string; id: string }[] }>(
       `select organization_id, id from imports
        where upload_id is not null and status not in ('queued', 'running')
-         and updated_at < now() - make_interval(days => ?)
+         and updated_at < now() - make_interval(days => case when starts = 0 then ${ABANDONED_DAYS} else ${IMPORT_DAYS} end)
        order by updated_at limit 1
        -- skips imports that are being started
        for update skip locked`,
-      [IMPORT_DAYS],
     )
     const row = found.rows[0]
     if (!row) return { deleted: 0, more: false }

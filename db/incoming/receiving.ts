@@ -8,6 +8,8 @@ import type { IncomingWebhook } from '../model/incoming/types.ts'
 /** The webhook of a request: its settings, its sealed secrets, and the block state of the sender's address. */
 export interface Receiver extends IncomingWebhook, Subscription {
   organization_id: string
+  /** Whether the organization stores as much as its plan allows. */
+  storage_full: boolean
   secret_sealed: string
   /** The secret before the last rotation, while it is still valid. */
   previous_secret_sealed: string | null
@@ -41,7 +43,7 @@ export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId
  */
 export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
   const { rows } = await system.raw<{ rows: Row[] }>(
-    `select w.*, o.plan, o.limits, c.source, coalesce(m.used, 0) as used_of_minute,
+    `select w.*, o.plan, o.limits, o.storage_full, c.source, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
      from unnest(?::uuid[], ?::text[]) as c (webhook_id, source)

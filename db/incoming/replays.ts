@@ -9,6 +9,7 @@ import type { Database } from '../postgres/connect.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { JobKey } from '../queue/paged-jobs.ts'
 import { replaysIn } from '../queue/replays.ts'
+import { storageExceeded } from '../storage/usage.ts'
 import {
   countEntries,
   getEntry,
@@ -147,7 +148,9 @@ export async function replayOne(
   await lockActive(tx, webhook.id)
   const entry = await getEntry(tx, webhook.id, logId)
   const id = uuidv7()
-  const outcome = await replayEntry(tx, webhook, await subscriptionOf(tx), entry, parsed, id)
+  const subscription = await subscriptionOf(tx)
+  if (subscription.storage_full) throw await storageExceeded(tx)
+  const outcome = await replayEntry(tx, webhook, subscription, entry, parsed, id)
   if (outcome === QUOTA_EXCEEDED) throw new AppError('quota_exceeded', QUOTA)
   if (!outcome) throw notFound('log entry')
   await insertReplay(tx, id, webhook.id, {
@@ -164,8 +167,8 @@ export async function replayOne(
 
 const QUOTA = 'the monthly quota of requests is exceeded'
 
-const subscriptionOf = (tx: Tenant): Promise<Subscription> =>
-  tx.trx('organizations').where({ id: tx.organizationId }).first('plan', 'limits')
+const subscriptionOf = (tx: Tenant): Promise<Subscription & { storage_full: boolean }> =>
+  tx.trx('organizations').where({ id: tx.organizationId }).first('plan', 'limits', 'storage_full')
 
 /** The most entries of a page. */
 const PAGE = 100
@@ -218,6 +221,13 @@ async function advanceBy(
   })
   if (!read) return false
   const { webhook, entry, subscription, organizationId } = read
+  if (subscription.storage_full)
+    return tenant(async (tx) => {
+      const { message } = await storageExceeded(tx)
+      if ((await lockRunning(tx, id))?.position === position)
+        await recordPage(tx, id, { status: 'paused', problem: message })
+      return false
+    })
   const parsed = entry && (await parsedBy(mapBody, organizationId, bodyOf(entry), webhook))
   return tenant(async (tx) => {
     if ((await lockRunning(tx, id))?.position !== position) return false

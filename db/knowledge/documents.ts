@@ -38,8 +38,8 @@ export type DocumentValues = Pick<
 >
 export type DocumentPatch = { [K in keyof DocumentValues]?: DocumentValues[K] | undefined }
 
-/** Divides a text into passages: in the event loop, or in a thread. */
-export type Split = (body: string, format: DocumentFormat) => Passage[] | Promise<Passage[]>
+/** Divides a text into passages. Throws `NeedsComputation` for a long text that must be divided in a thread first. */
+export type Split = (body: string, format: DocumentFormat) => Passage[]
 
 const SUMMARY = [
   'id',
@@ -74,7 +74,7 @@ export async function addDocument(
   { split, replaceExisting }: { split: Split; replaceExisting: boolean },
 ): Promise<{ document: Document; created: boolean }> {
   const language = await lockLanguage(tx, collectionId)
-  const passages = await split(values.body, values.format)
+  const passages = split(values.body, values.format)
   const id = uuidv7()
   const actor = JSON.stringify(tx.actor)
   const [row] = await tx
@@ -151,7 +151,7 @@ export async function updateDocument(
   if (members.length === 0) return before
   const changed = Object.fromEntries(members) as DocumentPatch
   const next = { ...before, ...changed } as Document
-  const passages = SEARCHED.some((name) => name in changed) ? await split(next.body, next.format) : undefined
+  const passages = SEARCHED.some((name) => name in changed) ? split(next.body, next.format) : undefined
   const row = await savepoint(tx, (inner) =>
     update(inner, id, {
       ...changed,

@@ -38,7 +38,35 @@ export async function up(knex: Knex): Promise<void> {
       pools text[] not null default '{}',
       -- the first one, made by the first start or the first sign-up
       is_operators boolean not null default false,
+      -- made by a sign-up: it may mail less in its first days
+      signed_up boolean not null default false,
+      -- whether it stores as much as its plan allows; see db/storage/usage.ts
+      storage_full boolean not null default false,
       created_at timestamptz(3) not null default now()
+    );
+
+    -- Addresses that get no mails of workflows.
+    create table mail_suppressions (
+      -- nil: for all organizations; hence without a foreign key
+      organization_id uuid not null,
+      -- in lower case
+      address text not null,
+      reason text not null check (reason in ('unsubscribed', 'bounced', 'complained')),
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, address)
+    );
+
+    -- The bytes that an organization stores; a row is made by its first write.
+    create table organization_storage (
+      organization_id uuid primary key references organizations on delete cascade,
+      -- bytes by kind, and their sum, of the last measurement
+      measured jsonb not null default '{}',
+      total bigint not null default 0,
+      measured_at timestamptz(3),
+      -- when it may be measured again
+      due_at timestamptz(3) not null default now(),
+      -- bytes that were sent since the last measurement
+      written bigint not null default 0
     );
 
     create table users (
@@ -233,10 +261,13 @@ export async function up(knex: Knex): Promise<void> {
       method text not null,
       path text not null,
       key text not null,
+      -- empty if the body is sealed, together with the hash: it could confirm a guessed secret
       request_hash bytea not null,
       -- of the stored response; null while the first request is in flight
       status integer,
       body text,
+      -- instead of the body, if the response has a secret
+      body_sealed text,
       headers jsonb not null default '{}',
       -- that the handler required, and that a replay requires again
       scopes text[] not null default '{}',
@@ -254,6 +285,8 @@ export async function up(knex: Knex): Promise<void> {
     'secrets',
     'limit_windows',
     'limit_months',
+    'organization_storage',
+    'mail_suppressions',
     'idempotency_keys',
   ])
     await protect(knex, table)

@@ -47,6 +47,8 @@ export async function up(knex: Knex): Promise<void> {
       record_id uuid,
       outputs jsonb,
       error jsonb,
+      -- characters of the data that its segments have written; the plan limits it
+      data_bytes bigint not null default 0,
       -- the key of admission by concurrency; node tests share one lane per organization
       lane uuid not null generated always as (coalesce(workflow_id, organization_id)) stored,
       -- the workflow's own limit, from the settings of the version

@@ -135,6 +135,13 @@ export function listDeliveries(
   return pageById(tx, rows, page, { of: ['deliveries', webhookId, filter] })
 }
 
+/** The name of the event of a delivery, and whether it is a test. Throws not_found. */
+export async function eventOfDelivery(tx: Tenant, id: string): Promise<Pick<Delivery, 'event' | 'test'>> {
+  const row = await withEvents(tx).where('d.id', id).first('e.name as event', 'd.test')
+  if (!row) throw notFound('delivery')
+  return row
+}
+
 /** Throws not_found. */
 export async function getDelivery(tx: Tenant, id: string): Promise<DeliveryDetails> {
   const row = await withEvents(tx)

@@ -8,6 +8,8 @@ import type { TraceContext } from '../model/trace-context.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
+import { SentBytes } from './sent-bytes.ts'
+import { Shares } from './shares.ts'
 import { sqlState } from './sql-state.ts'
 import { type System, type Tenant, tenantOf, Wakes } from './tenancy.ts'
 import { type TransactionOptions, transaction } from './transaction.ts'
@@ -29,7 +31,7 @@ const PIPELINE: Pick<pg.ClientConfig, 'pipeline'> = { pipeline: true }
 /**
  * One process's access to PostgreSQL: two pools, one for each role, and the notifier.
  * - `tenant()` is the default: a transaction in which row-level security shows one organization. It retries on
- *   deadlock (40P01), so `work` can run more than once.
+ *   deadlock (40P01), so `work` can run more than once. One organization holds at most a share of the connections.
  * - `system` sees every organization. It serves the lookups that find the caller (a key, a session, a webhook id), the
  *   relay and the sweep. Its queries still name the organization wherever they can.
  */
@@ -38,6 +40,8 @@ export interface Database {
   readonly notifier: Notifier
   readonly url: string
   poolUse(): { tenant: PoolUse; system: PoolUse }
+  /** The bytes that transactions of organizations have sent; see `db/storage/usage.ts`. */
+  readonly sent: SentBytes
   /** Calls `listener` for each run that this process has ended, after the commit. */
   onRunEnd(listener: (status: EndStatus) => void): void
   tenant<T>(
@@ -79,27 +83,36 @@ export function connect(options: ConnectOptions): Database {
   const isBusy = () => Object.values(poolUse()).some(({ used, waiting }) => used + waiting > 0)
   const watchdog = options.maxWaitMs === undefined ? undefined : new Watchdog(options.url, isBusy)
   const app = pool(options, 'agx_app', size, watchdog)
+  const shares = new Shares(size, options.maxWaitMs ?? MAX_WAIT_MS)
   const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), watchdog)
   const notifier = new Notifier(system)
+  const sent = new SentBytes()
   const runEndListeners: ((status: EndStatus) => void)[] = []
-  const poolUse = () => ({ tenant: useOf(app), system: useOf(system) })
+  const poolUse = () => {
+    const tenant = useOf(app)
+    return { tenant: { ...tenant, waiting: tenant.waiting + shares.waiting }, system: useOf(system) }
+  }
   return {
     system,
     notifier,
     url: options.url,
     poolUse,
+    sent,
     onRunEnd: (listener) => void runEndListeners.push(listener),
     async tenant(organizationId, actor, work, trace, tenantOptions) {
+      const onSent = (bytes: number) => sent.add(organizationId, bytes)
       const { result, wakes, runEnds, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const spans = options.traces && new PendingSpans(trace && parentIn(trace))
         const traced = spans && { spans }
         const runEnds: EndStatus[] = []
-        const result = await transaction(
-          app,
-          organizationId,
-          (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), runEnds, ...traced }),
-          { traceId: trace?.traceId, ...tenantOptions },
+        const result = await shares.run(organizationId, () =>
+          transaction(
+            app,
+            organizationId,
+            (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), runEnds, ...traced }),
+            { traceId: trace?.traceId, ...tenantOptions, ...(!tenantOptions?.readOnly && { onSent }) },
+          ),
         )
         return { result, wakes, runEnds, spans }
       })
@@ -109,6 +122,7 @@ export function connect(options: ConnectOptions): Database {
       return result
     },
     async close() {
+      await sent.flush()
       await notifier.close()
       await watchdog?.close()
       await Promise.all([app.destroy(), system.destroy()])
@@ -120,6 +134,9 @@ export function connect(options: ConnectOptions): Database {
 export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
 }
+
+/** Default of `maxWaitMs` for a connection. */
+const MAX_WAIT_MS = 10_000
 
 /** SQLSTATE. */
 const DEADLOCK = '40P01'
@@ -176,7 +193,7 @@ function pool(
         connection.query(settings, (error) => done(error, connection))
       },
     },
-    acquireConnectionTimeout: maxWaitMs ?? 10_000,
+    acquireConnectionTimeout: maxWaitMs ?? MAX_WAIT_MS,
     // Knex would print what it also throws, past our own log.
     log: { error() {}, warn() {}, deprecate() {}, debug() {} },
   })

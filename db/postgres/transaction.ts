@@ -30,6 +30,8 @@ export interface TransactionOptions {
   oneStatement?: boolean | undefined
   /** SQL that is sent with BEGIN, without parameters. */
   first?: string | undefined
+  /** Called once it has committed, with the bytes of the parameters of its statements that write. */
+  onSent?: ((bytes: number) => void) | undefined
   /** Called when BEGIN is sent: may send a statement with it, before those of `work`. */
   afterBegin?: ((send: Send) => void) | undefined
 }
@@ -43,10 +45,11 @@ export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  { traceId, readOnly, oneStatement, first, afterBegin }: TransactionOptions = {},
+  { traceId, readOnly, oneStatement, first, afterBegin, onSent }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
+  let sent = 0
   let begun: Promise<unknown> | undefined
   let ended: Promise<pg.QueryResult> | undefined
   /** No statement may come: the connection is, or soon will be, that of another transaction. */
@@ -63,6 +66,7 @@ export async function transaction<T>(
       begun = begin(connection, organizationId, { traceId, readOnly, first })
       afterBegin?.((statement) => connection.query(statement))
     }
+    if (onSent) sent += bytesSent(statement[0] as unknown as Statement)
     return connection.query(...statement)
   }
   const gather = new Gather(send as unknown as pg.Client['query'])
@@ -90,6 +94,7 @@ export async function transaction<T>(
     const { command } = await committed
     // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
+    if (sent > 0) onSent?.(sent)
     return result
   } catch (error) {
     if (begun) await end('ROLLBACK').catch(() => {})
@@ -99,6 +104,21 @@ export async function transaction<T>(
     pool.client.releaseConnection(connection)
   }
 }
+
+type Statement = string | { text: string; values?: unknown[] }
+
+/** The bytes of the parameters of a statement that writes, at least: texts count by their characters. */
+function bytesSent(statement: Statement): number {
+  if (typeof statement === 'string' || !statement.values || READS.test(statement.text)) return 0
+  let bytes = 0
+  for (const value of statement.values)
+    if (typeof value === 'string' || Buffer.isBuffer(value)) bytes += value.length
+    else if (Array.isArray(value))
+      for (const one of value) bytes += typeof one === 'string' || Buffer.isBuffer(one) ? one.length : 8
+  return bytes
+}
+
+const READS = /^\s*select/i
 
 /** The caller does not await it: if it fails, the connection is lost, and every later statement fails. */
 function begin(

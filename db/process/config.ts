@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { DEFAULT_POOL, POOL_NAME, POOL_RULE } from '../../workflows/language/pool.ts'
@@ -9,7 +10,7 @@ import { PLAN_CHANGE_RULES } from '../model/access/plan-change-rule.ts'
 import { SIGN_UP_RULES } from '../model/access/sign-up-rule.ts'
 import { ConfigError } from '../model/config-error.ts'
 import type { DatabaseUrls } from '../postgres/roles.ts'
-import { isCidr } from './egress.ts'
+import { isCidr, isHostPattern } from './egress.ts'
 import type { SecretsKey } from './seal.ts'
 import { temporalProfile } from './temporal-profile.ts'
 
@@ -147,6 +148,28 @@ export const sharedVariables = z.object({
   ALLOW_INSECURE_WEBHOOKS: flag
     .default(false)
     .meta(about('deliver to plain `http` too; refused in production')),
+  EGRESS_ONLY: z
+    .string()
+    .default('')
+    .transform((list) =>
+      list
+        .split(/[\s,]+/)
+        .filter(Boolean)
+        // An address is a range of one.
+        .map((one) => (isIP(one) === 0 ? one : `${one}/${isIP(one) === 4 ? 32 : 128}`)),
+    )
+    .superRefine((list, ctx) => {
+      for (const one of list)
+        if (!isCidr(one) && !isHostPattern(one))
+          ctx.addIssue(`${one} is neither a host such as api.example.com or *.example.com nor a CIDR range`)
+    })
+    .meta(
+      about(
+        'if set, nodes and deliveries reach only these (comma-separated): hosts (`api.example.com`; `*.example.com` for ' +
+          'the names below it), and CIDRs for URLs with an address. Other names are not even looked up. Private addresses need ' +
+          '`EGRESS_ALLOW` too',
+      ),
+    ),
   EGRESS_ALLOW: z
     .string()
     .default('')
@@ -259,6 +282,16 @@ export const sharedVariables = z.object({
     .min(16, 'must have at least 16 characters')
     .optional()
     .meta(about('bearer token of `/metrics`', 'only direct requests from this machine are answered')),
+  MAIL_EVENTS_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .optional()
+    .meta(
+      about(
+        'bearer token of `POST /mails/events`, to which the mail server reports bounces and complaints',
+        'only direct requests from this machine are accepted',
+      ),
+    ),
   SHUTDOWN_GRACE: whole(1, 300)
     .default(10)
     .meta(
@@ -310,6 +343,13 @@ export const apiVariables = z.object({
   REQUEST_TIMEOUT: whole(1, 3_600)
     .default(120)
     .meta(about('seconds for receiving a whole request, uploads included; headers have 10, a JSON body 30')),
+  MAX_CONNECTIONS_PER_ADDRESS: whole(1, 100_000)
+    .default(500)
+    .meta(
+      about(
+        'connections of one address (of an IPv6 /64), behind proxies its requests in progress: those above are answered with 503 and `Retry-After`',
+      ),
+    ),
   MAX_CONNECTIONS: whole(1, 100_000)
     .default(2_000)
     .meta(about('open connections of an api process; those above are closed at once')),

@@ -58,29 +58,55 @@ const METADATA = ranges([
 
 export const isCidr = (range: string): boolean => ipaddr.isValidCIDR(range)
 
+/** `api.example.com`, or `*.example.com` for every name below it. */
+export const isHostPattern = (text: string): boolean =>
+  /^(?:\*\.)?(?!\d+(?:\.|$))[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/i.test(text) && text.length <= 253
+
 /**
  * Decides which addresses may be called: public ones. `allow`: additional CIDR ranges; throws for an invalid range. A
- * metadata service is allowed only by a range that is its single address.
+ * metadata service is allowed only by a range that is its single address. `only`: hosts and CIDR ranges; if there are
+ * any, nothing else may be called.
  */
 export class EgressPolicy {
   private readonly allowed: Range[]
+  private readonly onlyRanges: Range[]
+  private readonly onlyHosts: string[]
 
-  constructor(allow: readonly string[]) {
+  constructor(allow: readonly string[], only: readonly string[] = []) {
     this.allowed = ranges([...allow])
+    this.onlyRanges = ranges(only.filter(isCidr))
+    this.onlyHosts = only.filter((one) => !isCidr(one)).map((one) => one.toLowerCase())
+  }
+
+  /**
+   * Whether the host of a URL is listed, if there is a list. A range lists the URLs with an address in it; a name must be
+   * listed itself, so that no other name is even looked up.
+   */
+  lists(host: string): boolean {
+    if (this.onlyRanges.length + this.onlyHosts.length === 0) return true
+    const bare = host
+      .replace(/^\[|\]$/g, '')
+      .replace(/\.$/, '')
+      .toLowerCase()
+    if (isIP(bare) !== 0) return within(realAddress(bare), this.onlyRanges)
+    return this.onlyHosts.some((one) => (one.startsWith('*.') ? bare.endsWith(one.slice(1)) : bare === one))
   }
 
   /** @param address an IPv4 or IPv6 address in standard notation; any other text is refused. */
   allows(address: string): boolean {
     const bare = address.replace(/%.*$/, '')
     if (isIP(bare) === 0) return false
-    const parsed = ipaddr.parse(bare)
-    // ::ffff:a.b.c.d connects to a.b.c.d.
-    const real =
-      parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed
+    const real = realAddress(bare)
     const allowed = this.allowed.filter((range) => within(real, [range]))
     if (within(real, METADATA)) return allowed.some(([range, bits]) => bits === lengthOf(range))
     return allowed.length > 0 || isPublic(real)
   }
+}
+
+/** ::ffff:a.b.c.d connects to a.b.c.d. */
+function realAddress(address: string): Address {
+  const parsed = ipaddr.parse(address)
+  return parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address() : parsed
 }
 
 const within = (address: Address, ranges: Range[]) =>

@@ -82,6 +82,12 @@ export function createMetrics(deps: {
       help: 'Losses of Temporal that were noticed: it was restored to an earlier moment, or emptied.',
       registers,
     }),
+    threadTasks: new Counter({
+      name: 'agx_thread_tasks_total',
+      help: 'Computations of tenants that a thread was given, by task.',
+      registers,
+      labelNames: ['task'] as const,
+    }),
     activities: new Histogram({
       name: 'agx_activity_duration_seconds',
       help: 'Activities, by type and outcome.',

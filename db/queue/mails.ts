@@ -45,9 +45,10 @@ export async function renewLeases(
   )
 }
 
-/** How an attempt ended; `needless`: what the mail is about had ended. */
+/** How an attempt ended; `needless`: what the mail is about had ended; `waits`: it was not made, and is due later. */
 export type MailOutcome =
   | { status: 'sent' | 'needless' }
+  | { status: 'waits'; problem: string; until: Date }
   | { status: 'failed'; problem: string; retryable: boolean }
 
 /**
@@ -61,11 +62,13 @@ export async function recordAttempt(
   outcome: MailOutcome,
   cleared?: string,
 ): Promise<void> {
-  const problem = outcome.status === 'failed' ? outcome.problem : null
-  const again = outcome.status === 'failed' && outcome.retryable && mail.attempts < MAX_ATTEMPTS
+  const waits = outcome.status === 'waits'
+  const problem = 'problem' in outcome ? outcome.problem : null
+  const again = waits || (outcome.status === 'failed' && outcome.retryable && mail.attempts < MAX_ATTEMPTS)
   await tx.trx.raw(
     `update ${table} set problem = :problem,
        due_at = now() + make_interval(secs => :delay),
+       attempts = attempts - :uncounted,
        sent_at = case when :sent then now() end,
        ended_at = case when not :again then now() end
        ${cleared ? `, ${cleared} = case when :again then ${cleared} end` : ''}
@@ -76,7 +79,10 @@ export async function recordAttempt(
       problem,
       again,
       sent: outcome.status === 'sent',
-      delay: Math.min(5 * 4 ** (mail.attempts - 1), 3_600),
+      delay: waits ? secondsUntil(outcome.until) : Math.min(5 * 4 ** (mail.attempts - 1), 3_600),
+      uncounted: waits ? 1 : 0,
     },
   )
 }
+
+const secondsUntil = (time: Date): number => Math.max(0, (time.getTime() - Date.now()) / 1_000)

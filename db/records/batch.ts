@@ -6,7 +6,7 @@ import { createMany } from './create.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { type Deleted, deleteRecord } from './delete.ts'
 import { finderBy } from './find-by-key.ts'
-import { lockRecords } from './lock.ts'
+import { lockLives, lockRecords, lockReferencesTo } from './lock.ts'
 import { type Outcome, settle } from './sets.ts'
 import { updateMany } from './update.ts'
 import { type Upsert, upsertMany } from './upsert.ts'
@@ -93,6 +93,7 @@ const accepted = (version: number | undefined) => (version === undefined ? undef
 /** Locks all records of a batch of several runs before the first run, in the order of lock.ts. */
 async function lockAll(tx: Tenant, kind: KindName, steps: Operation[]): Promise<void> {
   if (runsOf(steps).length === 1 && !allAre(steps, 'delete')) return
+  if (steps.some((step) => step.op === 'delete')) await lockLives(tx)
   const ids = steps.flatMap((step) => ('id' in step ? step.id : []))
   const upserts = steps.filter((step) => step.op === 'upsert')
   for (const by of [...new Set(upserts.map((step) => step.by))].sort()) {
@@ -104,8 +105,12 @@ async function lockAll(tx: Tenant, kind: KindName, steps: Operation[]): Promise<
     for (const matches of found.values()) ids.push(...matches)
   }
   await lockFieldRules(tx, kind)
-  const deletes = steps.some((step) => step.op === 'delete')
-  await lockRecords(tx, kind, ids, deletes ? 'for update' : 'for no key update')
+  const deleted = steps.flatMap((step) => (step.op === 'delete' ? step.id : []))
+  if (deleted.length === 0) await lockRecords(tx, kind, ids)
+  else {
+    await lockReferencesTo(tx, kind, deleted, ids)
+    await lockRecords(tx, kind, deleted, 'for update')
+  }
 }
 
 /** Moves the issues of a record into its operation: `["body", "email"]` becomes `["body", "data", "email"]`. */

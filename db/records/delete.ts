@@ -4,7 +4,7 @@ import { kinds } from '../model/records/kinds/index.ts'
 import { nextVersion } from '../model/records/prepare.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { freeUnique } from './custom-fields/unique.ts'
-import { lockRecord, lockReferencesTo } from './lock.ts'
+import { lockLives, lockRecord, lockReferencesTo } from './lock.ts'
 import { clearReferencesTo } from './primaries.ts'
 import type { Update } from './update.ts'
 import { writeRecords } from './write.ts'
@@ -27,7 +27,8 @@ export async function deleteRecord(
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<Deleted> {
   const definition = kinds[kind]
-  await lockReferencesTo(tx, kind, id)
+  // Sent together.
+  await Promise.all([lockLives(tx), lockReferencesTo(tx, kind, [id])])
   const before = await lockRecord(tx, kind, id, 'for update')
   requireVersion(definition.object, before.version, ifVersion)
   await clearReferencesTo(tx, kind, id)

@@ -9,11 +9,13 @@ import { recordNotFound } from './merged.ts'
 /**
  * Row locks of records. Every write takes its locks in this order, to avoid deadlocks:
  *
+ * 0. The lives of records (`lockLives`): deletes and merges together, each restore alone. They change records that refer
+ *    to theirs, and which these are changes while they wait: no order of rows would do.
  * 1. The lookup keys of upserts (`Finder.find`), all keys of one field at once.
  * 2. The rules of custom fields (`lockFieldRules`), if the write has custom fields. An upsert by a unique custom field
  *    takes them before 1.
  * 3. The changing records: referring kinds before the kinds that they refer to (`referringFirst`), the records of one
- *    kind by id. A delete or merge also changes the records that refer to its record.
+ *    kind by id. A delete, restore or merge also changes the records that refer to its record.
  * 4. The targets of references and links, against deletion: by id.
  * 5. For a new reference within a kind, the lock of that field (`reachableFrom`).
  * 6. The locks of the writes themselves: external_ids, then unique values by field and value, then links by id.
@@ -95,27 +97,59 @@ const byKind = (ends: End[]): [KindName, string[]][] =>
     return ids.length > 0 ? [[kind, ids]] : []
   })
 
+/** Waits until no restore of the organization is in progress; for a restore, until no delete or merge is either. */
+export async function lockLives(tx: Tenant, forRestore = false): Promise<void> {
+  await tx.trx.raw(
+    `select pg_advisory_xact_lock${forRestore ? '' : '_shared'}(hashtextextended('record lives ' || ?::text, 0))`,
+    [tx.organizationId],
+  )
+}
+
 /**
- * Locks the records that refer to a record before its delete locks the record itself: the lock order of updates.
- * Referring records of the same kind are locked by id together with `own`, the records of the delete or merge.
+ * Locks the records that refer to records before their deletes lock the records themselves: the lock order of updates.
+ * Referring records of the same kind are locked by id together with `own`, the records of the deletes or the merge,
+ * also deleted ones: a restore may end before the delete reads them.
  */
 export async function lockReferencesTo(
   tx: Tenant,
   kind: KindName,
-  id: string,
-  own: string[] = [id],
+  ids: string[],
+  own: string[] = ids,
 ): Promise<void> {
   for (const other of referringFirst) {
     const fields = referencesOf(kinds[other], kind).map(([field]) => field)
-    if (fields.length === 0) continue
+    const isOwn = other === kind && (fields.length > 0 || own.length > 1)
+    if (fields.length === 0 && !isOwn) continue
     await tx
       .trx(other)
       .where({ organization_id: tx.organizationId })
-      .whereNull('deleted_at')
       .where((any) => {
-        for (const field of fields) any.orWhere(field, id)
-        if (other === kind) any.orWhereIn('id', own)
+        for (const field of fields) any.orWhere((one) => one.whereIn(field, ids).whereNull('deleted_at'))
+        if (isOwn) any.orWhereIn('id', own)
       })
+      .orderBy('id')
+      .forNoKeyUpdate()
+      .select('id')
+  }
+}
+
+/**
+ * Locks the records that a restore changes, before it locks the record itself: `holders` by kind, and those of the same
+ * kind by id together with `own`, the record and the records of its kind that it refers to.
+ */
+export async function lockForRestore(
+  tx: Tenant,
+  kind: KindName,
+  holders: ReadonlyMap<KindName, string[]>,
+  own: string[],
+): Promise<void> {
+  for (const other of referringFirst) {
+    const ids = [...(holders.get(other) ?? []), ...(other === kind ? own : [])]
+    if (ids.length === 0) continue
+    await tx
+      .trx(other)
+      .where({ organization_id: tx.organizationId })
+      .whereIn('id', ids)
       .orderBy('id')
       .forNoKeyUpdate()
       .select('id')

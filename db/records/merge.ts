@@ -11,7 +11,7 @@ import { moveFiles } from '../stored-files/files.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { freeUnique } from './custom-fields/unique.ts'
 import { moveLinks } from './links.ts'
-import { lockExisting, lockRecords, lockReferencesTo } from './lock.ts'
+import { lockExisting, lockLives, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
 import { moveReferences } from './primaries.ts'
 import { reachableFrom } from './references.ts'
@@ -42,8 +42,8 @@ export async function mergeRecords(
         type: 'self_reference',
       },
     ])
-  const rules = await lockFieldRules(tx, kind)
-  await lockReferencesTo(tx, kind, loserId, [winnerId, loserId])
+  const [, rules] = await Promise.all([lockLives(tx), lockFieldRules(tx, kind)])
+  await lockReferencesTo(tx, kind, [loserId], [winnerId, loserId])
   const found = await lockRecords(tx, kind, [winnerId, loserId], 'for update')
   const winner = found.get(winnerId)
   const loser = found.get(loserId)

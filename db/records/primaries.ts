@@ -47,6 +47,18 @@ export async function clearReferencesTo(tx: Tenant, kind: KindName, id: string):
   }
 }
 
+/** The records that `refillReferencesTo` would change, by kind. */
+export async function holdersToRefill(
+  tx: Tenant,
+  kind: KindName,
+  id: string,
+): Promise<Map<KindName, string[]>> {
+  const holders = new Map<KindName, string[]>()
+  for (const { other, field } of referencesTo(kind))
+    holders.set(other, [...(holders.get(other) ?? []), ...(await clearedByDelete(tx, other, field, id))])
+  return holders
+}
+
 /** Fills the reference fields that the delete of a restored record has cleared, if they are still null. */
 export async function refillReferencesTo(tx: Tenant, kind: KindName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(kind)) {

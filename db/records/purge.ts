@@ -1,5 +1,6 @@
 import type { KindName } from '../model/records/kind.ts'
 import { kindNames } from '../model/records/kinds/index.ts'
+import type { System } from '../postgres/tenancy.ts'
 import type { Purge } from '../retention/purge.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
@@ -22,11 +23,39 @@ export const recordPurges: Purge[] = kindNames.map((kind) => ({
   },
 }))
 
-const purgeOf = (kind: KindName): string => `
+/** The time for which a deleted record of an organization that is full can be restored. */
+const FULL_HOURS = 1
+
+/**
+ * Purges deleted records of an organization that is full: otherwise its deletions would make room only after
+ * RESTORABLE_DAYS. @returns the number of purged records.
+ */
+export async function purgeDeletedOf(system: System, organizationId: string): Promise<number> {
+  let purged = 0
+  for (const kind of kindNames)
+    for (let deleted = BATCH; deleted === BATCH; purged += deleted) {
+      const sql = purgeOf(kind, `organization_id = ? and deleted_at < now() - interval '${FULL_HOURS} hours'`)
+      const found = await system.raw<{ rows: { deleted: number }[] }>(sql, [
+        organizationId,
+        BATCH,
+        kind,
+        kind,
+        kind,
+      ])
+      deleted = found.rows[0]!.deleted
+    }
+  return purged
+}
+
+const BATCH = 200
+
+const OLD = `deleted_at < now() - interval '${RESTORABLE_DAYS} days'`
+
+const purgeOf = (kind: KindName, which = OLD): string => `
   with gone as (
     delete from ${kind} where ctid = any(array(
       select ctid from ${kind}
-      where deleted_at < now() - interval '${RESTORABLE_DAYS} days' order by deleted_at limit ?
+      where ${which} order by deleted_at limit ?
       for update skip locked
     )) returning organization_id, id
   ), pointers as (

@@ -7,9 +7,9 @@ import { nextVersion } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
-import { lockExisting } from './lock.ts'
+import { lockExisting, lockForRestore, lockLives } from './lock.ts'
 import { mergedInto, recordNotFound } from './merged.ts'
-import { clearedReference, refillReferencesTo } from './primaries.ts'
+import { clearedReference, holdersToRefill, refillReferencesTo } from './primaries.ts'
 import { closesCycle } from './references.ts'
 import type { Update } from './update.ts'
 import { writeDrafts } from './write-set.ts'
@@ -29,7 +29,12 @@ export async function restoreRecord(
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
 ): Promise<AgxRecord> {
   const definition = kinds[kind]
+  await lockLives(tx, true)
   const rules = await lockFieldRules(tx, kind)
+  await lockForRestore(tx, kind, await holdersToRefill(tx, kind, id), [
+    id,
+    ...(await ownTargets(tx, definition, id)),
+  ])
   const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
     `select ${shownColumns(definition).join(', ')} from ${kind}
      where organization_id = ? and id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' for update`,
@@ -45,6 +50,18 @@ export async function restoreRecord(
   await writeDrafts(tx, definition, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, kind, id)
   return record
+}
+
+/** The records of the same kind that the record refers to, or referred to until a delete cleared the reference. */
+async function ownTargets(tx: Tenant, kind: Kind, id: string): Promise<string[]> {
+  const targets: string[] = []
+  for (const [name, { to }] of referencesOf(kind)) {
+    if (to !== kind.entity) continue
+    const row = await tx.trx(kind.entity).where({ organization_id: tx.organizationId, id }).first(name)
+    const target = row?.[name] ?? (await clearedReference(tx, { entity: kind.entity, id }, name, to))
+    if (typeof target === 'string') targets.push(target)
+  }
+  return targets
 }
 
 /**

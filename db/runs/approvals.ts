@@ -3,7 +3,7 @@ import { insertEvents } from '../events/outbox.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { NewEvent } from '../model/events/event.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { ApprovalKey } from '../process/approval-links.ts'
+import type { ApprovalKey, ShownTo } from '../process/approval-links.ts'
 import type { ApprovalEventName } from './approval-mails.ts'
 import { insertMails } from './approval-mails.ts'
 import type { WaitKey } from './waits.ts'
@@ -28,6 +28,8 @@ export interface Approval extends Omit<ApprovalRequest, 'escalate_to'> {
 export interface Answerer {
   type: 'key' | 'user' | 'link'
   id: string | null
+  /** The caller to whom the API showed the link. Absent if it came by mail or event. */
+  shown_to?: ShownTo
 }
 
 interface Row {

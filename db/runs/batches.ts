@@ -63,7 +63,8 @@ export interface BatchPreview {
  */
 export async function previewBatch(tx: Tenant, request: BatchRequest): Promise<BatchPreview> {
   await requireVersion(tx, request)
-  const { total } = await totalOfRows(tx.trx, await matchingRuns(tx, request), 'exact')
+  const { query } = await matchingRuns(tx, request)
+  const { total } = await totalOfRows(tx.trx, query, 'exact')
   const limit = request.action === 'migrate' ? MAX_CHECKED : 10
   const ids = await listMatching(tx, request, { limit })
   const preview = { count: total ?? 0, run_ids: ids.slice(0, 10) }
@@ -89,7 +90,10 @@ async function requireVersion(tx: Tenant, { action, filter, options }: BatchRequ
 type Listing = BatchWork & { filter: RunFilter }
 
 /** Of a migration: the runs that do not have the version yet, by default the newest of their workflow. */
-async function matchingRuns(tx: Tenant, { action, filter, options }: Listing): Promise<Knex.QueryBuilder> {
+async function matchingRuns(
+  tx: Tenant,
+  { action, filter, options }: Listing,
+): Promise<{ query: Knex.QueryBuilder }> {
   const { query } = await filteredRuns(tx, filter)
   if (action === 'migrate')
     query.whereRaw(
@@ -97,7 +101,8 @@ async function matchingRuns(tx: Tenant, { action, filter, options }: Listing): P
          where w.organization_id = runs.organization_id and w.id = runs.workflow_id))`,
       [typeof options.version === 'number' ? options.version : null],
     )
-  return query
+  // A promise of the query itself would execute it.
+  return { query }
 }
 
 /** The newest first, of those older than `before`. */
@@ -106,7 +111,7 @@ async function listMatching(
   listing: Listing,
   { before, limit }: { before?: string; limit: number },
 ): Promise<string[]> {
-  const query = await matchingRuns(tx, listing)
+  const { query } = await matchingRuns(tx, listing)
   if (before !== undefined) query.andWhere('id', '<', before)
   const rows: { id: string }[] = await query.orderBy('id', 'desc').limit(limit).select('id')
   return rows.map(({ id }) => id)

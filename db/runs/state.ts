@@ -1,7 +1,7 @@
 import type { NodeAt } from '../../workflows/bundle/protocol.ts'
 import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
-import { limitSql } from '../access/plans.ts'
+import { limitSql, planLimitSql } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { refreshPausing } from './commands.ts'
 import { rewindLoops } from './loops.ts'
@@ -55,7 +55,8 @@ export async function lockRun(
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run, ${LAST_OF('r.temporal_run_id')} as owner_last,
        case when r.ended_at is not null then r.error end as error,
-       ${ORGANIZATION_FACTS} as organization, o.env, o.pools,
+       ${ORGANIZATION_FACTS} as organization, o.env, o.pools, o.storage_full,
+       ${planLimitSql('run_bytes')} as most_bytes,
        ${limitSql('max_call_seconds')} as max_call_seconds,
        ${OPEN_ITERATIONS} as iterations,
        ${OPEN_LOOPS} as loops,

@@ -1,4 +1,5 @@
 import { validate as isUuid } from 'uuid'
+import type { InputSpec } from '../../workflows/language/definition.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../model/lists/page.ts'
 import { escapeLike } from '../model/records/like.ts'
@@ -24,17 +25,27 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The number of workflows with each of these names or ids, and whether any of them is a draft. */
-export async function countWorkflows(
-  tx: Tenant,
-  references: string[],
-): Promise<Map<string, { count: number; draft: boolean }>> {
-  const { rows } = await tx.trx.raw<{ rows: { reference: string; count: number; draft: boolean }[] }>(
-    `select wanted.reference, count(w.id) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft
+/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs of a run of one of them. */
+export interface NamedWorkflows {
+  count: number
+  /** Whether any of them is a draft. */
+  draft: boolean
+  inputs: Record<string, InputSpec> | null
+}
+
+/** The workflows with each of these names or ids. */
+export async function findWorkflows(tx: Tenant, references: string[]): Promise<Map<string, NamedWorkflows>> {
+  const { rows } = await tx.trx.raw<{ rows: (NamedWorkflows & { reference: string })[] }>(
+    `select wanted.reference, found.count, found.draft, v.program -> 'inputs' as inputs
      from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)
-     left join workflows w on w.organization_id = :organizationId and w.deleted_at is null
-       and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))
-     group by wanted.reference`,
+     cross join lateral (
+       select count(*) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft, (array_agg(w.id order by w.created_at))[1] as id from workflows w
+       where w.organization_id = :organizationId and w.deleted_at is null
+         and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))
+     ) found
+     left join workflows w on w.organization_id = :organizationId and w.id = found.id
+     left join workflow_versions v on v.organization_id = w.organization_id and v.workflow_id = w.id
+       and v.version = coalesce(w.active_version, w.version)`,
     {
       organizationId: tx.organizationId,
       wanted: JSON.stringify(

@@ -5,98 +5,24 @@ import { openApi } from '../../api/http/openapi.ts'
 import type { AppRoute, Route } from '../../api/http/route.ts'
 import { SCOPES, type Scope } from '../../api/http/scopes.ts'
 import { routes } from '../../api/v1/route-table.ts'
-import { MEMBER_ROLES, type MemberRole } from '../../db/model/access/roles.ts'
-import { kindNames } from '../../db/model/records/kinds/index.ts'
+import { MEMBER_ROLES } from '../../db/model/access/roles.ts'
 import type { Answer } from '../support/answer.ts'
 import { createKey } from '../support/api.ts'
 import { fillEveryTable } from '../support/every-table.ts'
+import {
+  bodyOf,
+  covers,
+  filled,
+  ID_PARAMETERS,
+  mayNot,
+  pathsOf,
+  promisedFor,
+  QUERIES,
+  tablesOf,
+} from '../support/route-paths.ts'
 import { sessionHeaders } from '../support/session.ts'
 import { recordStatements } from '../support/statements.ts'
 import { withApi } from '../support/with-api.ts'
-
-const KINDS = kindNames.join('|')
-const of = (kind: string, level: string) => `${kind}:${level}` as Scope
-
-/**
- * The promised scopes by path, independent of the route table: the first matching pattern. A route without one fails
- * the test.
- */
-const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
-  [/^\/(?:me|scopes|users|objects|events)$/, () => []],
-  [/^\/objects\/(\w+)\/[^/]+\/associations\/(\w+)\//, (_, a, b) => [of(a!, 'write'), of(b!, 'write')]],
-  [new RegExp(`^/objects/(\\w+)/[^/]+/(${KINDS})$`), (_, a, b) => [of(a!, 'read'), of(b!, 'read')]],
-  [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
-  // Lists show the kinds that the key can read. The other operations use contacts, as do the examples and rows of this
-  // test.
-  [/^\/(?:imports|exports)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
-  [/^\/files\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
-  [/^\/exports\//, () => ['contacts:read']],
-  [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
-  [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
-  [/^\/workflows\/(?:.+\/(?:run|test|backfill)|run-by-name)$/, () => ['workflows:run']],
-  [/^\/workflows\/validate$|^\/runs$/, () => ['workflows:read']],
-  [/^\/(?:runs|run-batches)/, () => ['workflows:run']],
-  [/^\/analytics\//, () => ['analytics:read']],
-  [/^\/workflows/, (isRead) => [isRead ? 'workflows:read' : 'workflows:author']],
-  [/^\/knowledge/, (isRead) => [isRead ? 'knowledge:read' : 'knowledge:write']],
-  [/^\/(?:webhooks|deliveries)/, (isRead) => [isRead ? 'webhooks:read' : 'webhooks:write']],
-]
-
-function promisedFor(method: string, path: string): Scope[] {
-  if (method === 'POST' && path === '/exports') return ['contacts:read']
-  for (const [pattern, scopes] of PROMISED) {
-    const match = pattern.exec(path)
-    if (match) return [...new Set(scopes(method === 'GET', ...match.slice(1)))]
-  }
-  return assert.fail(`${method} ${path}: no scope is promised`)
-}
-
-/** As documented: write, author and run imply read on the same resource. */
-const covers = (held: Scope, needed: Scope) =>
-  held === needed || (needed.endsWith(':read') && held.split(':')[0] === needed.split(':')[0])
-
-/** As documented: the scopes that members lack. Owners and admins have all. */
-const mayNot = (role: MemberRole, scope: Scope) =>
-  role === 'member' && ['workflows:author', 'webhooks:write'].includes(scope)
-
-/** The table with the rows that a path parameter names. */
-const TABLES: [path: RegExp, parameter: string, table: string][] = [
-  ...kindNames.map((kind) => [new RegExp(`/${kind}/\\{`), 'entity_id', kind] as [RegExp, string, string]),
-  [/\{entity\}/, 'entity_id', 'contacts'],
-  [/./, 'target_id', 'companies'],
-  [/./, 'workflow_id', 'workflows'],
-  [/./, 'run_id', 'runs'],
-  [/./, 'batch_id', 'run_batches'],
-  [/./, 'import_id', 'imports'],
-  [/./, 'export_id', 'exports'],
-  [/./, 'file_id', 'files'],
-  [/\/incoming\//, 'webhook_id', 'incoming_webhooks'],
-  [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
-  [/./, 'log_id', 'incoming_logs'],
-  [/./, 'delivery_id', 'deliveries'],
-  [/./, 'collection_id', 'knowledge_collections'],
-  [/./, 'document_id', 'knowledge_documents'],
-  [/\/incoming\//, 'replay_id', 'incoming_replays'],
-  [/\/outgoing\//, 'replay_id', 'outgoing_replays'],
-  [/./, 'key_id', 'api_keys'],
-  [/./, 'session_id', 'sessions'],
-  [/./, 'user_id', 'memberships'],
-  [/./, 'invitation_id', 'invitations'],
-]
-/** Parameters that are names within another resource, each with a value. */
-const NAMES: Record<string, string> = {
-  entity: 'contacts',
-  target: 'companies',
-  name: 'tier',
-  node_type: 'delay',
-  node_id: 'pause',
-  template_id: 'deal-won-onboarding',
-  token: 'none',
-  version: '1',
-}
-
-/** Required query strings by operation. */
-const QUERIES: Record<string, string> = { listIterations: '?loop=each', uploadFile: '?name=x.csv' }
 
 /**
  * Statements that are independent of the request, some of them occasional: the look-up of the key or its confirmation,
@@ -105,10 +31,6 @@ const QUERIES: Record<string, string> = { listIterations: '?loop=each', uploadFi
  */
 const ASIDE =
   /from api_keys k|limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
-
-const parametersOf = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
-const filled = (path: string, values: Record<string, string>) =>
-  path.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? NAMES[name] ?? assert.fail(`{${name}} of ${path}`))
 
 describe('every route', function () {
   this.timeout(60_000)
@@ -143,7 +65,7 @@ describe('every route', function () {
       return made
     }
     const ids: Record<string, string> = {}
-    for (const [, parameter] of TABLES) ids[parameter] = randomUUID()
+    for (const parameter of ID_PARAMETERS) ids[parameter] = randomUUID()
     // Their scope depends on the row, so it must exist.
     const create = (path: string) => suite.api.request('POST', path, { body: { entity: 'contacts' } })
     ids.import_id = (await create('/v1/imports')).body.id
@@ -184,7 +106,7 @@ describe('every route', function () {
 
   it('of /v1 is under /app/v1 for sessions: of a role with the scopes, with a CSRF token, never for keys', async () => {
     const ids: Record<string, string> = {}
-    for (const [, parameter] of TABLES) ids[parameter] = randomUUID()
+    for (const parameter of ID_PARAMETERS) ids[parameter] = randomUUID()
     const create = (path: string) => suite.api.request('POST', path, { body: { entity: 'contacts' } })
     ids.import_id = (await create('/v1/imports')).body.id
     ids.export_id = (await create('/v1/exports')).body.id
@@ -320,30 +242,5 @@ describe('every route', function () {
   /** Whether an allowed request deletes the file, which the next one needs. */
   function isOfFile(method: string, path: string): boolean {
     return method === 'DELETE' && path.startsWith('/files/')
-  }
-
-  /** Paths for every kind of record and every pair of kinds; one value for each other parameter. */
-  function pathsOf({ path }: Route, ids: Record<string, string>): string[] {
-    const names = parametersOf(path)
-    if (!names.includes('entity')) return [filled(path, ids)]
-    return kindNames.flatMap((kind, i) => {
-      const targets = names.includes('target') ? [kind, kindNames[(i + 1) % kindNames.length]!] : ['']
-      return targets.map((target) => filled(path, { ...ids, entity: kind, target }))
-    })
-  }
-
-  /** The parameters that are ids, in order, each with its table. */
-  function tablesOf(path: string): [parameter: string, table: string][] {
-    return parametersOf(path).flatMap((name) => {
-      if (name in NAMES) return []
-      const found = TABLES.find(([pattern, parameter]) => parameter === name && pattern.test(path))
-      return [[name, found?.[2] ?? assert.fail(`{${name}} of ${path} has no table here`)]]
-    })
-  }
-
-  function bodyOf({ accepts, example }: Route | AppRoute, { headers = {} }: { headers?: object } = {}) {
-    if (accepts)
-      return { body: 'Email\r\nada@example.com\r\n', headers: { ...headers, 'Content-Type': accepts } }
-    return example === undefined ? {} : { body: example }
   }
 })

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { quietPort } from '../support/quiet-port.ts'
-import { type ProcessName, startStack, type TestStack } from '../support/stack.ts'
+import { LOCAL_ONLY, type ProcessName, startStack, type TestStack } from '../support/stack.ts'
 
 /** The parts that a fault can affect. */
 export type Victim = Exclude<ProcessName, 'supervisor'>
@@ -15,7 +15,7 @@ export type Victim = Exclude<ProcessName, 'supervisor'>
 export const VICTIMS: Victim[] = ['worker', 'api', 'temporal', 'postgres']
 
 const ENV = {
-  EGRESS_ALLOW: '127.0.0.0/8',
+  ...LOCAL_ONLY,
   ALLOW_INSECURE_WEBHOOKS: 'true',
   LOG_LEVEL: 'warn',
   SECRETS_KEY: randomBytes(32).toString('base64'),

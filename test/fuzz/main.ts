@@ -7,7 +7,7 @@ import { liftLimits } from '../bench/setup.ts'
 import { startOutside } from '../load/outside.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { pythonWith } from '../support/python.ts'
-import { startStack } from '../support/stack.ts'
+import { LOCAL_ONLY, startStack } from '../support/stack.ts'
 import { answered } from './answered.ts'
 import { writeConfig, writeDocument } from './config.ts'
 import { prepareRows, type Rows } from './rows.ts'
@@ -34,7 +34,7 @@ const python = await pythonWith(SCHEMATHESIS).catch((error: Error) => {
   return process.exit(2)
 })
 say('starting a stack …')
-const stack = await startStack({ env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true' } })
+const stack = await startStack({ env: { ...LOCAL_ONLY, ALLOW_INSECURE_WEBHOOKS: 'true' } })
 const db = connect({ url: stack.databaseUrl })
 const outside = await startOutside()
 let status = 1

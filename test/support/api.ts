@@ -8,7 +8,7 @@ import { KnownWorkflows } from '../../api/http/known-workflows.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
-import { StreamSlots } from '../../api/http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { Listener } from '../../db/postgres/notify.ts'
 import { secretsKey as secretsKeyOf } from '../../db/process/config.ts'
@@ -88,7 +88,8 @@ export async function startApi(
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),
     compute,
-    streams: new StreamSlots(),
+    streams: streamSlots(),
+    nodeTests: nodeTestSlots(),
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { WorkName } from './computation.ts'
 import type { Client } from './stack-client.ts'
 
 /** A few requests whose cost of computation the tenant controls. Throws for an unexpected response. */
 export interface Attack {
   name: string
+  kind: WorkName
+  /** False if it is refused before it is handed to a thread, although others of its kind are. */
+  inThread?: false
   run(client: Client): Promise<void>
 }
 
@@ -31,6 +36,7 @@ const PATTERN =
 export const ATTACKS: Attack[] = [
   {
     name: 'validation of a switch with 400 cases',
+    kind: 'specs',
     async run({ v1 }) {
       const { status, body } = await v1('POST', '/workflows/validate', { spec: wideSwitch(400) })
       assert.equal(status, 200)
@@ -39,6 +45,8 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a large pattern on a large text, in a mapping rule',
+    kind: 'mapping',
+    inThread: false,
     async run({ hook }) {
       const rules = [
         { from: 'email', to: 'email' },
@@ -60,6 +68,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'patterns at their limit on a large text, in mapping rules',
+    kind: 'mapping',
     async run({ hook }) {
       const pattern = '[^z]{1,200}w|[a-m]{1,200}q'
       const rules = Array.from({ length: 5 }, () => ({ from: 'text', to: 'last_name', skip_if: pattern }))
@@ -74,6 +83,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a date format of 900 KB, in a node test',
+    kind: 'placeholders',
     async run({ v1 }) {
       const { status, body } = await v1('POST', '/workflows/nodes/test', {
         node_type: 'set_fields',
@@ -87,6 +97,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a CSV row of 30 MiB of commas',
+    kind: 'csv',
     async run({ v1 }) {
       const made = await v1('POST', '/imports', { entity: 'contacts' })
       assert.equal(made.status, 201)
@@ -100,6 +111,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'creation of a workflow of 240 KB',
+    kind: 'specs',
     async run({ v1 }) {
       const { status } = await v1('POST', '/workflows', { spec: manyPlaceholders() })
       assert.equal(status, 201)
@@ -107,6 +119,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'validation of a raw definition of 1 MB',
+    kind: 'specs',
     async run({ v1 }) {
       const fields = Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [`f${n}`, '{{ inputs.a }}']))
       const { status, body } = await v1('POST', '/workflows/validate', {
@@ -121,6 +134,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a run of many nodes with costly expressions',
+    kind: 'placeholders',
     async run({ v1 }) {
       const made = await v1('POST', '/workflows', { spec: costlyNodes(30) })
       assert.equal(made.status, 201, JSON.stringify(made.body).slice(0, 300))
@@ -136,6 +150,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a node test that sorts and compares large lists',
+    kind: 'lists',
     async run({ v1 }) {
       const items = Array.from({ length: 10_000 }, (_, n) => ({ a: `k${(n * 7919) % 10_007}`, b: n % 7 }))
       const { status, body } = await v1('POST', '/workflows/nodes/test', {
@@ -149,6 +164,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'the preview of a node with costly expressions',
+    kind: 'placeholders',
     async run({ v1 }) {
       const { status } = await v1('POST', '/workflows/nodes/test', {
         node_type: 'set_fields',
@@ -187,6 +203,7 @@ export const ATTACKS: Attack[] = [
   ]),
   {
     name: 'an import of rows and cells at their limits',
+    kind: 'csv',
     async run({ v1 }) {
       const made = await v1('POST', '/imports', { entity: 'contacts' })
       const header = ['email', ...Array.from({ length: 999 }, (_, n) => `Column ${n}`)].join(',')
@@ -209,6 +226,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'an upload of a million short rows',
+    kind: 'csv',
     async run({ v1 }) {
       const made = await v1('POST', '/imports', { entity: 'contacts' })
       const { status } = await v1(
@@ -222,6 +240,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'filters and a search of 14 KB',
+    kind: 'searches',
     async run({ v1 }) {
       for (const query of [
         `q=${'ab '.repeat(60)}`,
@@ -235,6 +254,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a batch of 1 MB with unknown fields',
+    kind: 'records',
     async run({ v1 }) {
       const data = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`first_nam${n}`, 'x']))
       const operations = Array.from({ length: 200 }, () => ({ op: 'create', data }))
@@ -244,6 +264,7 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'a record with 40,000 unknown fields, and one of long texts',
+    kind: 'records',
     async run({ v1 }) {
       const wrong = Object.fromEntries(Array.from({ length: 40_000 }, (_, n) => [`frist_name_${n}`, 1]))
       assert.equal((await v1('POST', '/objects/contacts', wrong)).status, 422)
@@ -255,18 +276,102 @@ export const ATTACKS: Attack[] = [
   },
   {
     name: 'JSON that breaks at its end',
+    kind: 'records',
     async run({ v1 }) {
       const text = `{"first_name": "${'a'.repeat(99_000)}", "x": [${'1,'.repeat(400)}`
       assert.equal((await v1('POST', '/objects/contacts', text)).status, 400)
       assert.equal((await v1('POST', '/objects/contacts', `[${'['.repeat(500_000)}`)).status, 400)
     },
   },
+  {
+    name: 'a document of 900 KB of HTML, uploaded',
+    kind: 'documents',
+    async run({ v1 }) {
+      const { body: made } = await v1('POST', '/knowledge/collections', { name: `Uploads ${randomUUID()}` })
+      const path = `/knowledge/collections/${made.id}/documents`
+      const { status } = await v1('POST', path, { title: 'Large', format: 'html', body: LARGE_HTML })
+      assert.equal(status, 201)
+    },
+  },
+  {
+    name: 'a document of 900 KB of HTML, added by a node',
+    kind: 'documents',
+    async run(client) {
+      const collection = `Nodes ${randomUUID()}`
+      await client.v1('POST', '/knowledge/collections', { name: collection })
+      const config = { collection, title: 'Large', format: 'html', body: '{{ inputs.html }}' }
+      await tested(client, 'knowledge_add', config, { html: LARGE_HTML })
+    },
+  },
+  {
+    name: 'JSON of 900 KB that breaks at its end, and such with long numbers, in nodes',
+    kind: 'json',
+    async run(client) {
+      const parse = (json: string, status: string) =>
+        tested(client, 'parse_json', { text: '{{ inputs.json }}' }, { json }, status)
+      await parse(`[${'1,'.repeat(450_000)}`, 'failed')
+      await parse(`[${'1234567890123456789,'.repeat(40_000)}1]`, 'completed')
+    },
+  },
+  {
+    name: 'code that never ends',
+    kind: 'code',
+    run: (client) => tested(client, 'code', { code: 'for (;;) {}' }, {}, 'failed'),
+  },
+  {
+    name: 'CSV of 900 KB in a node',
+    kind: 'csv',
+    run: (client) =>
+      tested(client, 'parse_csv', { text: '{{ inputs.csv }}' }, { csv: `a,b\n${'1,2\n'.repeat(9_000)}` }),
+  },
+  {
+    name: 'a text with many parts, and a filter with many conditions',
+    kind: 'lists',
+    async run(client) {
+      const config = { text: '{{ inputs.text }}', separator: 'a,b', max_parts: 10_000 }
+      await tested(client, 'split_text', config, { text: 'a,b '.repeat(220_000) })
+      const items = Array.from({ length: 10_000 }, (_, n) => ({ a: `k${n} `.repeat(5) }))
+      const conditions = Array.from({ length: 20 }, () => ({
+        field: 'a',
+        operator: 'contains',
+        right: 'z',
+      }))
+      await tested(client, 'filter_items', { items: '{{ inputs.items }}', conditions }, { items })
+    },
+  },
+  {
+    name: 'a query of analytics with all its dimensions',
+    kind: 'analytics',
+    async run({ v1 }) {
+      const body = { metric: 'deals.won_value', group_by: ['owner_id'], interval: 'day', last: '365d' }
+      assert.equal((await v1('POST', '/analytics/query', body)).status, 200)
+    },
+  },
 ]
+
+const LARGE_HTML = '<p>a</p> word <b>bold</b> '.repeat(34_000)
+
+async function tested(
+  { v1 }: Client,
+  node_type: string,
+  config: object,
+  inputs: object,
+  expected = 'completed',
+): Promise<void> {
+  const { status, body } = await v1('POST', '/workflows/nodes/test', {
+    node_type,
+    config,
+    inputs,
+    confirm: true,
+  })
+  assert.deepEqual([status, body.status], [200, expected], JSON.stringify(body).slice(0, 300))
+}
 
 /** A body for a webhook that maps automatically. */
 function hooked(name: string, body: () => [text: string, contentType: string]): Attack {
   return {
     name,
+    kind: 'mapping',
     async run({ hook }) {
       const { status } = await hook({ field_mapping: { mode: 'automatic' } }, ...body())
       assert.ok([200, 400, 422].includes(status), String(status))
@@ -311,6 +416,7 @@ function costlyNodes(count: number): string {
 export const WARM_UP: Attack[] = [
   {
     name: 'a small request of each kind',
+    kind: 'records',
     async run({ v1, hook }) {
       await v1('POST', '/workflows/validate', { spec: wideSwitch(3) })
       await hook({ field_mapping: { mode: 'automatic' } }, JSON.stringify({ email: 'ada@example.com' }))

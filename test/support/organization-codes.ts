@@ -3,6 +3,7 @@ export const ORGANIZATION_CODES = [
   'unknown_pool',
   'unknown_workflow',
   'draft_workflow',
+  'workflow_inputs',
   'unknown_secret',
   'unknown_env',
   'unknown_custom_field',

@@ -9,6 +9,9 @@ import { searchFolder } from './planted.ts'
 import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 
+/** Settings of a stack: no URL that a test makes up leaves the machine. */
+export const LOCAL_ONLY = { EGRESS_ALLOW: '127.0.0.0/8', EGRESS_ONLY: '127.0.0.0/8' }
+
 /** The processes of a running stack. */
 export type ProcessName = 'supervisor' | 'api' | 'worker' | 'temporal' | 'postgres'
 

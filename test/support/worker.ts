@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
 import { DefaultLogger, NativeConnection, Runtime, type Worker } from '@temporalio/worker'
+import { LightWork } from '../../activities/compute/light-work.ts'
 import { createDeliver } from '../../activities/deliver.ts'
 import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
@@ -16,6 +17,7 @@ import type { PayloadKeys } from '../../db/process/config.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
+import { unsubscribeLink } from '../../db/process/unsubscribe-links.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { FileStore } from '../../db/stored-files/store.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
@@ -61,6 +63,8 @@ export async function startWorker(
     http?: HttpClient['call']
     mailer?: Mailer | undefined
     ratesUrl?: string
+    /** The seconds of a minute of the limits of mails. */
+    mailMinute?: number
     advance?: (advance: Advance) => Advance
     /** The key of the API, which sealed the secrets of endpoints and the values of node tests. */
     secretsKey?: Buffer
@@ -95,6 +99,7 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
+  const lightWork = new LightWork()
   const storage = effects.storage ?? diskStorage(filesOf(db))
   const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
@@ -105,12 +110,16 @@ export async function startWorker(
     secretsKey,
     publicUrl: PUBLIC_URL,
     nodeTestMs: effects.nodeTestMs,
+    lightWork,
     slots: effects.slots,
     effects: createEffects({
       db,
       http: effects.http ?? unused,
       mailer: effects.mailer,
       code,
+      mailMinute: effects.mailMinute,
+      unsubscribeLink: (organization_id, address) =>
+        unsubscribeLink(secretsKey, PUBLIC_URL, { organization_id, address }),
       files,
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
@@ -163,6 +172,7 @@ export async function startWorker(
     await receivers.close()
     await connection.close()
     await code.close()
+    await lightWork.close()
   }
   let closed: Promise<void> | undefined
   return {
@@ -259,6 +269,7 @@ export async function startPoolWorker(
   const code = new CodeRunner()
   const files = new FileStore({ storage: diskStorage(filesOf(db)), keys: secretsKey, log: testLog })
   const effects = createEffects({ db, http, code, files })
+  const lightWork = new LightWork()
   const namespace = 'default'
   const worker = await createPoolWorker({
     connection,
@@ -267,7 +278,15 @@ export async function startPoolWorker(
     pool,
     shutdownGraceMs: 10_000,
     interceptors: {},
-    activities: createPoolActivities({ db, log: testLog, effects, secretsKey, publicUrl: PUBLIC_URL, pool }),
+    activities: createPoolActivities({
+      db,
+      log: testLog,
+      effects,
+      lightWork,
+      secretsKey,
+      publicUrl: PUBLIC_URL,
+      pool,
+    }),
   })
   const presence = new PoolPresence({ db, log: testLog, pool, connection, namespace, worker })
   const running = worker.run()
@@ -278,6 +297,7 @@ export async function startPoolWorker(
     await running
     await connection.close()
     await code.close()
+    await lightWork.close()
   }
   let closed: Promise<void> | undefined
   return {

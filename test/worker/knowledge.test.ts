@@ -159,6 +159,37 @@ describe('the knowledge base in workflows', () => {
     deepEqual((await documentsIn(id)).map(({ title }) => title).sort(), ['Item a', 'Item b', 'Item c'])
   })
 
+  it('divides long documents, each before the transaction that adds it', async () => {
+    const id = await collection('Long')
+    const body = '<p>word <b>bold</b></p>'.repeat(20_000)
+    const nodes: NodeSpec[] = [
+      { id: 'each', type: 'for_each', config: { items: ['a', 'b', 'c'], concurrency: 3 } },
+      add({
+        collection: 'Long',
+        title: 'Item {{ item }}',
+        body: '{{ item }}{{ inputs.body }}',
+        format: 'html',
+      }),
+      FAIL,
+    ]
+    const edges = [
+      { from: 'each', handle: 'item', to: 'add' },
+      { from: 'each', handle: 'done', to: 'fail' },
+    ]
+    const run = await queueRun(suite.db, suite.api.organizationId, { nodes, edges }, { body })
+    const { rows: before } = await suite.db.system.raw('select now() as at')
+    await untilRun(suite.db, run)
+    const added = await documentsIn(id)
+    deepEqual(added.map(({ title, passages }) => [title, passages > 20]).sort(), [
+      ['Item a', true],
+      ['Item b', true],
+      ['Item c', true],
+    ])
+    // Each document is the first that its segment adds: the transactions that write them differ.
+    equal(new Set(added.map(({ created_at }) => created_at.getTime())).size, 3)
+    ok(added.every(({ created_at }) => created_at > before[0].at))
+  })
+
   it('fails a node that names an unknown collection', async () => {
     const errorOf = async (node: NodeSpec) => (await untilRun(suite.db, await queue([node]))).error
     const unknown = await errorOf(add({ collection: 'Nowhere' }))

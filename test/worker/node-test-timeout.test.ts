@@ -1,4 +1,5 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
+import { CallSlots } from '../../activities/slots/call-slots.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
@@ -13,11 +14,12 @@ describe('the test of a node whose service does not answer', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker
+  const slots = new CallSlots({ all: 2, firsts: 0, waiting: 0 })
   before(async function () {
     this.timeout(60_000)
     db = await createTestDatabase()
     api = await startApi(db)
-    worker = await startWorker(db, { http: hang, nodeTestMs: 300, secretsKey: api.secretsKey })
+    worker = await startWorker(db, { http: hang, nodeTestMs: 300, slots, secretsKey: api.secretsKey })
   })
   after(async function () {
     this.timeout(30_000)
@@ -37,5 +39,15 @@ describe('the test of a node whose service does not answer', () => {
     deepEqual(tested.error, { code: 'timeout', message: 'The node exceeded its timeout of 300 ms.' })
     equal(tested.rendered_config.model, 'm')
     match(tested.log.at(-1).message, /^failed: timeout: /)
+  })
+
+  it('fails without a call if the organization has no slot for it, and holds none after it', async () => {
+    const held = await slots.take({ organizationId: api.organizationId }, new AbortController().signal)
+    const body = { node_type: 'api_request', config: { url: 'https://hangs.example.com' }, confirm: true }
+    const { body: tested } = await api.request('POST', '/v1/workflows/nodes/test', { body })
+    equal(tested.error.code, 'no_slot')
+    held.release()
+    equal((await api.request('POST', '/v1/workflows/nodes/test', { body })).body.error.code, 'timeout')
+    deepEqual(slots.use, { held: 0, waiting: 0, refused: 1 })
   })
 })

@@ -244,6 +244,39 @@ describe('a secret of the organization', () => {
     await assertNowhere(...tests.map((id: string) => `node-test:${id}`))
   })
 
+  it('is in no part, whatever a filter or the check of the config says about it', async () => {
+    const long =
+      'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkFkYSJ9.dozjgNryP4J3jVmNHl0w5NaXgL0n3I9PlFUP0THsR8U'
+    await put('jwt', long)
+    const configs = [
+      { url: `${url}/ok?a={{ nodes | where: secrets.jwt }}` },
+      { url: `${url}/ok`, headers: { A: '{{ inputs[secrets.jwt] }}' } },
+      { url, method: '{{ secrets.jwt }}' },
+      { url, headers: '{{ secrets.jwt }}' },
+      { url: 'http://{{ secrets.jwt }}/' },
+      { url, headers: { '{{ secrets.jwt }}': 'x', B: '{{ secrets.jwt | append: "\n" }}' } },
+      { url: `${url}/ok`, query: '{{ secrets.jwt }}' },
+    ]
+    const ids = await Promise.all(configs.map((config) => run([call('ok', { config })])))
+    for (const id of ids) assert.equal((await untilRun(db, id)).status, 'failed')
+    const places = await everyRow(db, ['secrets.sealed'])
+    for (const id of ids) {
+      await worker.client.workflow
+        .getHandle(`run:${id}`)
+        .result()
+        .catch(() => {})
+      places.set(id, await historyText(worker.client, `run:${id}`))
+    }
+    places.set('log', log)
+    for (const [place, text] of places)
+      for (let start = 0; start + 8 <= long.length; start++)
+        assert.ok(
+          !text.includes(long.slice(start, start + 8)),
+          `${place} has ${long.slice(start, start + 8)}`,
+        )
+    await admin('DELETE', '/secrets/jwt')
+  })
+
   it('is masked also where a node that does not read it receives it', async () => {
     const id = await run([{ id: 'call', type: 'api_request', config: { url: `${url}/ok` } }])
     assert.equal((await untilRun(db, id)).status, 'completed')

@@ -34,6 +34,8 @@ export const accountMailsQueue = ({
       }
     },
     record: recordAccountMail,
+    // The others are asked for by the person at the address, or go to the owners.
+    isCounted: ({ kind }) => kind === 'invitation',
   })
 
 /** The token, empty for a mail without one. A key that is missing may be configured later. */

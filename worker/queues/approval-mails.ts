@@ -1,6 +1,8 @@
 import { mailApproval } from '../../activities/mail/approval.ts'
+import { findSuppressed } from '../../db/mails/suppressions.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { ApprovalKey } from '../../db/process/approval-links.ts'
+import type { MailOutcome } from '../../db/queue/mails.ts'
 import {
   approvalMails,
   type ClaimedMail,
@@ -9,6 +11,12 @@ import {
 } from '../../db/runs/approval-mails.ts'
 import type { Queue } from '../relay.ts'
 import { type MailDeps, mailsQueue } from './mails.ts'
+
+const NOT_WANTED: MailOutcome = {
+  status: 'failed',
+  problem: 'The address gets no mails: it has unsubscribed, bounced, or complained.',
+  retryable: false,
+}
 
 /** Mails that ask for a decision. */
 export const approvalMailsQueue = ({
@@ -23,6 +31,8 @@ export const approvalMailsQueue = ({
       const { organization_id, run_id, approval_id: id } = mail
       const approval = await deps.db.tenant(organization_id, SYSTEM, (tx) => findMailedApproval(tx, mail))
       if (!approval) return { status: 'needless' }
+      const suppressed = await findSuppressed(deps.db.system, organization_id, [mail.address])
+      if (suppressed.size > 0) return NOT_WANTED
       const link = approvalLink({ organization_id, run_id, id })
       return (mailer, _publicUrl, signal) => mailApproval(mailer, mail, { ...approval, link }, signal)
     },

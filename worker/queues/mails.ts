@@ -1,4 +1,5 @@
 import type { Mailer } from '../../activities/mail/mailer.ts'
+import { describeLimit, takeRecipients } from '../../db/mails/allowance.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -32,6 +33,7 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     queue,
     prepare,
     record,
+    isCounted = () => true,
   }: {
     name: string
     table: MailTable
@@ -39,6 +41,8 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
     prepare(mail: Mail): Promise<Send | MailOutcome>
     record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<void>
+    /** Whether it counts among the recipients that the plan of its organization allows. Default: it does. */
+    isCounted?(mail: Mail): boolean
   },
 ): Queue<Mail> {
   const attempt = async (mail: Mail): Promise<MailOutcome> => {
@@ -46,6 +50,9 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     if (typeof send !== 'function') return send
     if (!mailer) return unset('SMTP_URL')
     if (!publicUrl) return unset('PUBLIC_URL')
+    const allowance = isCounted(mail) && (await takeRecipients(db.system, mail.organization_id, 1))
+    if (allowance && !allowance.granted)
+      return { status: 'waits', problem: `It waits: ${describeLimit(allowance)}.`, until: allowance.until }
     return send(mailer, publicUrl, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS))
   }
   const sending = new Set<Mail>()

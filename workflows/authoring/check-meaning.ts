@@ -4,6 +4,7 @@ import { type Problem, pointer, write, writeInstead } from '../language/problems
 import { NODE_MEMBERS } from '../language/reference-hints.ts'
 import { flowText } from '../language/repair.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { testedBy } from './check-references.ts'
 import type { Lowered } from './lower.ts'
 import { renderedTexts } from './rendered-texts.ts'
 import { GIVEN_MEMBERS, TRIGGER_MEMBERS } from './trigger-members.ts'
@@ -87,13 +88,20 @@ function readsOf(lowered: Lowered): Problem[] {
   const { inputs, trigger } = lowered.definition
   const read = new Set<string>()
   const problems: Problem[] = []
+  const testedIn = (node: NodeSpec | undefined) => (node ? testedBy(node, lowered.texts) : NOTHING)
   /** The members of `trigger` that are reported, once each. */
   const absent = new Set<string>()
   for (const { text, path, node, setting } of renderedTexts(lowered)) {
     for (const reference of lowered.texts.readable(text)) {
       const [root, name] = reference.path
       // A comparison is defined for null too.
-      if (root === 'inputs' && typeof name === 'string' && !reference.optional && !isCompared(node, setting))
+      if (
+        root === 'inputs' &&
+        typeof name === 'string' &&
+        !reference.optional &&
+        !isCompared(node, setting) &&
+        !testedIn(node).has(`inputs.${name}`)
+      )
         read.add(name)
       // Also with a default: the result would always be the default.
       const member = String(name)
@@ -127,6 +135,8 @@ function readsOf(lowered: Lowered): Problem[] {
     }),
   ]
 }
+
+const NOTHING: ReadonlySet<string> = new Set()
 
 /** Whether a setting is only compared: a `when`, a condition, or the filter of a wait. */
 function isCompared(node: NodeSpec | undefined, setting: string | undefined): boolean {

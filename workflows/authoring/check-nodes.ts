@@ -1,11 +1,13 @@
 import { type ConfigIssue, checkConfig, describeIssue } from '../language/config.ts'
 import type { Definition, NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
+import { meantBy, nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { flowText, repairHint } from '../language/repair.ts'
+import { keysAt, shapeOf } from '../language/shapes.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
 import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
+import { isObject } from '../shared/is-object.ts'
 import { checkCredentials } from './check-credentials.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
@@ -46,7 +48,7 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       path: `${path}/config${pointer(...problem.path)}`,
       node_id: node.id,
     })
-    const shape = checkConfig(type.config, node.config).flatMap((issue) =>
+    const shape = withoutMisspelt(type, node.config, checkConfig(type.config, node.config)).flatMap((issue) =>
       describeIssue(issue, node.type, [node.id]).map((one, index) =>
         inConfig({ ...one, code: 'invalid_config', hint: () => configHint(type, node.config, issue, index) }),
       ),
@@ -72,6 +74,18 @@ function checkDeprecated({ type, deprecated }: NodeType, { id }: NodeSpec, path:
       hint: deprecated,
     },
   ]
+}
+
+/** The issues without those of missing settings that are there under a misspelt name. */
+function withoutMisspelt(type: NodeType, config: unknown, issues: ConfigIssue[]): ConfigIssue[] {
+  const meant = new Set(
+    issues.flatMap(({ keys = [], path }) =>
+      keys.map((key) => pointer(...path, meantBy(key, keysAt(shapeOf(type.config), config, path)) ?? '')),
+    ),
+  )
+  return issues.filter(
+    ({ keys, path, message }) => keys || message !== 'is missing' || !meant.has(pointer(...path)),
+  )
 }
 
 function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: number): string | undefined {
@@ -180,7 +194,8 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
     const type = findNodeType(node.type)
-    const handled = node.retry || node.on_error || caught.has(node.id)
+    const attempts = node.retry?.max_attempts ?? type?.retry.max_attempts ?? 1
+    const handled = attempts > 1 || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
     if (node.when !== undefined && !hasPlaceholder(node.when) && !['true', 'false'].includes(node.when))
       problems.push({
@@ -193,15 +208,22 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
     if (type?.reachesOutside(node.config) && !handled)
       problems.push({
         code: 'side_effect_without_retry',
-        message: `${node.id} can fail, but has no \`retry\`, no \`on_error\` and no edge from its \`error\` handle`,
-        hint: 'add `retry`, `on_error` or a target for `error` in `next`',
-        ...where,
+        message: `${node.id} can fail, but has one attempt only, no \`on_error\` and no edge from its \`error\` handle`,
+        hint: write('3'),
+        path: `${where.path}/retry/max_attempts`,
+        node_id: node.id,
       })
-    if (type?.outputOnly(node.config) && !read.has(node.id))
+    // A node that leads to several others, or whose failure leads on, is there for its handles.
+    const forks = isEmptyStart(node) || caught.has(node.id)
+    if (type?.outputOnly(node.config) && !read.has(node.id) && !forks)
       problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
     return problems
   })
 }
+
+/** A node without a value, which only starts several others at once. */
+const isEmptyStart = ({ config: { fields } }: NodeSpec) =>
+  isObject(fields) && Object.keys(fields).length === 0
 
 /** A workflow is never its own error workflow. */
 export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' | 'settings'>): Problem[] {

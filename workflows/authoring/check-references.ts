@@ -1,15 +1,17 @@
 import type { NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import { isWarning } from '../language/finding-codes.ts'
 import { type Problem, pointer } from '../language/problems.ts'
 import { syntaxHint, withFilter } from '../language/reference-hints.ts'
-import type { PlacedText } from '../language/texts.ts'
-import type { Catalogue } from '../nodes/catalogue.ts'
+import type { PlacedText, Texts } from '../language/texts.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { EXPRESSION } from '../shared/limits.ts'
 import type { Graph } from './graph.ts'
 import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
+import { describeMistake } from './mistakes.ts'
 import { type Names, namesOf, type Place, referenceProblem } from './reference-problems.ts'
+import type { Types } from './types.ts'
 
 /** Misspelt filters that are corrected in one text, to check its references too: each takes another parse. */
 const MAX_CORRECTIONS = 3
@@ -19,11 +21,12 @@ export function checkReferences(
   lowered: Lowered,
   graph: Graph,
   bodies: Bodies,
-  catalogue: Catalogue,
+  types: Types,
 ): { problems: Problem[]; read: Set<string> } {
-  const checks = new ReferenceChecks(lowered, namesOf(lowered, graph, bodies, catalogue))
+  const checks = new ReferenceChecks(lowered, namesOf(lowered, graph, bodies), types)
   for (const node of lowered.definition.nodes) checks.checkNode(node)
   checks.checkOutputs()
+  checks.checkTrigger()
   return checks
 }
 
@@ -33,20 +36,31 @@ class ReferenceChecks {
   readonly read = new Set<string>()
   private readonly lowered: Lowered
   private readonly names: Names
+  private readonly types: Types
 
-  constructor(lowered: Lowered, names: Names) {
+  constructor(lowered: Lowered, names: Names, types: Types) {
     this.lowered = lowered
     this.names = names
+    this.types = types
+  }
+
+  /** The condition of a trigger reads no nodes. */
+  checkTrigger(): void {
+    const { trigger } = this.lowered.definition
+    if (trigger.type !== 'event' || trigger.when === undefined) return
+    this.checkTypes(trigger.when, {}, () => ({ path: '/trigger/when' }), new Set())
   }
 
   checkNode(node: NodeSpec): void {
     const path = this.lowered.nodePath(node.id)
     const placed = this.withPlaceholders(node.config)
     if (this.exceedsLimit(placed, `${path}/config`, node)) return
+    const tested = testedBy(node, this.lowered.texts)
     const placeOf = placesIn(node)
     for (const { text, path: keys } of placed)
-      this.checkText(text, () => `${path}/config${pointer(...keys)}`, placeOf(String(keys[0])))
-    if (node.when !== undefined) this.checkText(node.when, () => `${path}/when`, { reader: node })
+      this.checkText(text, () => `${path}/config${pointer(...keys)}`, { ...placeOf(String(keys[0])), tested })
+    if (node.when !== undefined)
+      this.checkText(node.when, () => `${path}/when`, { reader: node, isCondition: true })
   }
 
   checkOutputs(): void {
@@ -74,14 +88,19 @@ class ReferenceChecks {
   }
 
   private checkText(text: string, path: () => string, place: Place, corrections = 0): void {
+    /** The starts of the paths that are reported already. */
+    const wrong = new Set<string>()
     const at = () => ({ path: path(), ...(place.reader ? { node_id: place.reader.id } : {}) })
     try {
       for (const reference of this.lowered.texts.references(text)) {
         const [root, name] = reference.path
         if (root === 'nodes' && root !== place.late && typeof name === 'string') this.read.add(name)
         const problem = referenceProblem(this.names, reference, place)
-        if (problem) this.problems.push({ ...problem, ...at() })
+        if (!problem) continue
+        this.problems.push({ ...problem, ...at() })
+        if (!isWarning(problem.code)) wrong.add(startOf(reference.path))
       }
+      this.checkTypes(text, place, at, wrong)
     } catch (error) {
       const { message } = error as Error
       this.problems.push({
@@ -95,7 +114,21 @@ class ReferenceChecks {
       if (corrected !== undefined) this.checkText(corrected, path, place, corrections + 1)
     }
   }
+
+  private checkTypes(text: string, place: Place, at: () => Pick<Problem, 'path'>, wrong: Set<string>): void {
+    this.types.check(text, place, (mistake) => {
+      if (mistake.kind === 'path' && wrong.has(startOf(mistake.path))) return
+      this.problems.push({ ...describeMistake(mistake), ...at() })
+    })
+  }
 }
+
+/** The inputs and nodes that the `when` of a node reads, such as `inputs.email`. */
+export const testedBy = ({ when }: NodeSpec, texts: Texts): ReadonlySet<string> =>
+  new Set(when === undefined ? [] : texts.readable(when).map(({ path }) => startOf(path)))
+
+/** A node, an input, or another root. */
+const startOf = ([root, name]: readonly unknown[]): string => `${root}.${name}`
 
 /** The place of the placeholders in each setting of a node's config, by its name. */
 function placesIn(node: NodeSpec): (setting: string) => Place {

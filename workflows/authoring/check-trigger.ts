@@ -3,11 +3,10 @@ import type { Definition, ScheduleSpec, Trigger } from '../language/definition.t
 import { parseDuration } from '../language/duration.ts'
 import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { nearestName, type Problem, pointer, REMOVE, write, writeInstead } from '../language/problems.ts'
+import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { cronProblems, neverFires } from '../language/schedule.ts'
 import { shortestGap } from '../language/schedule-times.ts'
 import { isTimezone } from '../shared/timezone.ts'
-import { EVENT_MEMBERS } from './trigger-members.ts'
 
 /** Checks the trigger, and that it can start the workflow: runs of events and schedules have no inputs. */
 export function checkTrigger({ trigger, inputs }: Pick<Definition, 'trigger' | 'inputs'>): Problem[] {
@@ -34,7 +33,7 @@ function whenProblems(when: string): Problem[] {
   const path = '/trigger/when'
   if (!hasPlaceholder(when)) return [{ ...alwaysHolds(when), path }]
   try {
-    return references(when).flatMap(({ path: [root, member] }): Problem[] => {
+    return references(when).flatMap(({ path: [root] }): Problem[] => {
       if (typeof root === 'string' && !WHEN_ROOTS.includes(root))
         return [
           {
@@ -44,15 +43,7 @@ function whenProblems(when: string): Problem[] {
             ...nearestName(root, WHEN_ROOTS),
           },
         ]
-      if (root !== 'trigger' || typeof member !== 'string' || EVENT_MEMBERS.includes(member)) return []
-      return [
-        {
-          code: 'unknown_field',
-          message: `the trigger of an event has no ${member.slice(0, 100)}: it has ${EVENT_MEMBERS.join(', ')}`,
-          path,
-          hint: writeInstead(`trigger.record.${member.slice(0, 100)}`, `trigger.${member.slice(0, 100)}`),
-        },
-      ]
+      return []
     })
   } catch (error) {
     return [{ code: 'placeholder_syntax', message: (error as Error).message, path }]

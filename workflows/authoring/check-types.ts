@@ -1,99 +1,219 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { checkConfig } from '../language/config.ts'
-import type { Definition, NodeSpec } from '../language/definition.ts'
-import type { Reference } from '../language/expressions/references.ts'
+import type { NodeSpec } from '../language/definition.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
 import { countValues } from '../language/measure.ts'
-import { type Problem, pointer, write } from '../language/problems.ts'
+import { didYouMean, meantBy, type Problem, pointer, write } from '../language/problems.ts'
 import { flowText, replaced } from '../language/repair.ts'
-import type { NodeType } from '../nodes/define.ts'
+import { shapeOf, shapesAt } from '../language/shapes.ts'
+import type { PlacedText } from '../language/texts.ts'
+import {
+  allowedValues,
+  fieldType,
+  isUnknown,
+  kindsOf,
+  memberType,
+  optionsOf,
+  unionOf,
+  type ValueType,
+} from '../language/value-types.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import type { Comparison, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
 import type { Lowered } from './lower.ts'
+import { listed, oneOfThese, unknownCustomField } from './mistakes.ts'
+import type { Site, Types } from './types.ts'
 
-type Nodes = ReadonlyMap<string, NodeSpec>
-
-/** One sample of each JSON Schema type: a setting that accepts the sample accepts the type. */
+/** One sample of each type: a setting that accepts the sample accepts the type. */
 const SAMPLES: Record<string, unknown> = {
   string: 'x',
   number: 1,
-  integer: 1,
   boolean: true,
   object: {},
   array: [],
 }
 
 /** Types that a filter can convert to text. */
-const TEXTUAL = ['number', 'integer', 'boolean']
+const TEXTUAL = ['number', 'boolean']
 
-/** Checks each setting whose value is one whole placeholder of a known type: the setting must accept the type. */
-export function checkTypes({ definition, texts, nodePath }: Lowered): Problem[] {
-  const nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+/**
+ * Checks what the types of placeholders tell about a config: each setting must accept what it gets, the items must have
+ * the fields that settings name, and a value must be comparable with the values beside it.
+ */
+export function checkTypes(
+  { definition, texts, nodePath }: Lowered,
+  types: Types,
+  catalogue: Catalogue,
+): Problem[] {
   return definition.nodes.flatMap((node): Problem[] => {
     const type = findNodeType(node.type)
     if (!type) return []
-    const typed = texts.of(node.config).flatMap(({ text, path }) => {
-      const valueType = typeOf(texts.readable(text), definition, nodes)
-      return valueType !== undefined && Object.hasOwn(SAMPLES, valueType) ? [{ text, path, valueType }] : []
+    const perItem = type.perItem(node.config)
+    const site = (path: readonly PropertyKey[]): Site => ({
+      reader: node,
+      perItem: perItem.includes(String(path[0])),
     })
-    return typed
-      .slice(0, SPEC.typeChecks / countValues(node.config))
-      .flatMap(({ text, path, valueType }): Problem[] => {
-        const refuses = (sample: unknown) =>
-          checkConfig(type.config, replaced(node.config, path, sample)).some(
-            (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...path),
-          )
-        if (!refuses(SAMPLES[valueType])) return []
-        const setting = path.join('.')
-        return [
-          {
-            code: 'type_mismatch',
-            message: `${text} is of type ${valueType}, which ${setting} of a ${node.type} does not accept`,
-            path: `${nodePath(node.id)}/config${pointer(...path)}`,
-            node_id: node.id,
-            hint() {
-              if (TEXTUAL.includes(valueType) && !refuses(SAMPLES.string))
-                return write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
-              return valueType === 'object' && !refuses(SAMPLES.array) ? write(flowText([text])) : undefined
-            },
-          },
-        ]
-      })
+    const placed = (problem: Omit<Problem, 'path'> & { path: readonly PropertyKey[] }): Problem => ({
+      ...problem,
+      path: `${nodePath(node.id)}/config${pointer(...problem.path)}`,
+      node_id: node.id,
+    })
+    const check = new SettingCheck(node, type, catalogue)
+    const whole = texts
+      .of(node.config)
+      .filter(({ text, path }) => hasPlaceholder(text) && !Object.hasOwn(type.late, String(path[0])))
+    return [
+      ...whole
+        .flatMap((one) => {
+          const given = types.ofText(one.text, site(one.path))
+          return isUnknown(given) || kindsOf(given)?.length === 0 ? [] : [{ ...one, given }]
+        })
+        .slice(0, Math.max(1, SPEC.typeChecks / countValues(node.config)))
+        .flatMap((one) => check.problems(one)),
+      ...fieldProblems(node, type, types),
+      ...type
+        .comparisons(node.config)
+        .flatMap((comparison) => comparisonProblems(comparison, node, types, site([]))),
+    ].map(placed)
   })
 }
 
-/** The type of a text with these references; undefined unless it is one whole placeholder of a known type. */
-function typeOf(read: readonly Reference[], definition: Definition, nodes: Nodes): string | undefined {
-  const [only] = read
-  return only?.whole && !only.dynamic && read.length === 1
-    ? referenceType(only, definition, nodes)
-    : undefined
+type Found = Omit<Problem, 'path'> & { path: readonly PropertyKey[] }
+
+/** Checks the values of the settings of one node. */
+class SettingCheck {
+  private readonly node: NodeSpec
+  private readonly type: NodeType
+  private readonly schemas: { path: PropertyKey[]; schema: z.ZodType; value: unknown }[]
+
+  constructor(node: NodeSpec, type: NodeType, catalogue: Catalogue) {
+    this.node = node
+    this.type = type
+    this.schemas = [
+      ...type
+        .settingSchemas(node.config, catalogue)
+        .map((one) => ({ ...one, value: one.path.reduce<unknown>(memberAt, node.config) })),
+      { path: [], schema: type.config, value: node.config },
+    ]
+  }
+
+  problems({ text, path, given }: PlacedText & { given: ValueType }): Found[] {
+    const {
+      schema,
+      value,
+      path: at,
+    } = this.schemas.find((one) => one.path.every((key, index) => key === path[index]))!
+    const inner = path.slice(at.length)
+    if (inner.length === 0) return []
+    const setting = path.join('.')
+    const kinds = kindsOf(given) ?? []
+    const refuses = (kind: string) =>
+      checkConfig(schema, replaced(value, inner, SAMPLES[kind])).some(
+        (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...inner),
+      )
+    if (kinds.length > 0 && kinds.every((kind) => Object.hasOwn(SAMPLES, kind) && refuses(kind)))
+      return [
+        {
+          code: 'type_mismatch',
+          message: `${text} is of type ${kinds.join(' or ')}, which ${setting} of a ${this.node.type} does not accept`,
+          path,
+          hint() {
+            if (kinds.every((kind) => TEXTUAL.includes(kind)) && !refuses('string'))
+              return write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
+            const isOne = kinds.every((kind) => kind === 'object')
+            return isOne && !refuses('array') ? write(flowText([text])) : undefined
+          },
+        },
+      ]
+    return valueProblems(text, path, given, unionOf(shapesAt(shapeOf(schema), value, inner)))
+  }
 }
 
-function referenceType({ path }: Reference, definition: Definition, nodes: Nodes): string | undefined {
-  const [root, name, member, field] = path.map(String)
-  if (root === 'inputs' && path.length === 2) return name && own(definition.inputs, name)?.type
-  if (root !== 'nodes' || member !== 'output' || field === undefined || path.length !== 4) return undefined
-  const type = findNodeType(nodes.get(String(name))?.type ?? '')
-  return type && own(outputTypes(type), field)
+const memberAt = (value: unknown, key: PropertyKey): unknown =>
+  typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined
+
+/** Checks a value of a list against the values that a setting accepts. */
+function valueProblems(text: string, path: PropertyKey[], given: ValueType, setting: ValueType): Found[] {
+  const [values, accepted] = [allowedValues(given), allowedValues(setting)]
+  if (!values || !accepted) return []
+  const refused = values.filter((value) => !accepted.includes(value))
+  if (refused.length === 0) return []
+  const name = path.join('.')
+  if (refused.length === values.length)
+    return [
+      {
+        code: 'type_mismatch',
+        message: `${text} is one of ${listed(values)}, and ${name} accepts none of them`,
+        path,
+        hint: () => oneOfThese(accepted),
+      },
+    ]
+  return [
+    {
+      code: 'value_may_not_fit',
+      message: `${text} can be ${listed(refused)}, which ${name} does not accept`,
+      path,
+      hint: `convert it to one of ${listed(accepted)}, such as by a switch`,
+    },
+  ]
 }
 
-/**
- * The types of the fields of each node type's output. Kept: schemas never change, and take a millisecond to convert.
- */
-const known = new WeakMap<NodeType, Record<string, string>>()
-
-function outputTypes(type: NodeType): Record<string, string> {
-  const found = known.get(type)
-  if (found) return found
-  const { properties = {} } = z.toJSONSchema(type.output, { unrepresentable: 'any' })
-  const types = Object.fromEntries(
-    Object.entries(properties).flatMap(([name, property]) =>
-      typeof property === 'object' && typeof property.type === 'string' ? [[name, property.type]] : [],
-    ),
-  )
-  known.set(type, types)
-  return types
+/** Checks the settings that name a field of the items. */
+function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
+  const fields = type.itemFields(node.config).filter(({ field }) => !hasPlaceholder(field))
+  if (fields.length === 0) return []
+  const items = types.ofItems(node)
+  return fields.flatMap(({ field, path }): Found[] => {
+    let at = items
+    const keys = field.split('.')
+    for (const [index, key] of keys.entries()) {
+      if (isUnknown(at) || optionsOf(at).length === 0) return []
+      const found = memberType(at, key)
+      if (!('type' in found)) {
+        const meant = meantBy(key, found.names)
+        const better = keys.map((one, place) => (place === index ? meant : one)).join('.')
+        return [
+          {
+            code: 'unknown_field',
+            message: `the items have no ${field.slice(0, 100)}${found.names.length > 0 ? `: they have ${listed(found.names)}` : ''}`,
+            path,
+            hint: () => (meant === undefined ? oneOfThese(found.names) : `did you mean ${better}?`),
+          },
+        ]
+      }
+      if (found.customFieldOf !== undefined)
+        return [
+          {
+            ...unknownCustomField(
+              key,
+              found.customFieldOf,
+              found.names ?? [],
+              (meant) => `did you mean custom_fields.${meant}?`,
+            ),
+            path,
+          },
+        ]
+      at = found.type
+    }
+    return []
+  })
 }
 
-const own = <T>(values: Record<string, T>, name: string): T | undefined =>
-  Object.hasOwn(values, name) ? values[name] : undefined
+/** Checks that a value can be equal to those that it is compared with. Comparisons ignore case. */
+function comparisonProblems(comparison: Comparison, node: NodeSpec, types: Types, site: Site): Found[] {
+  const { of } = comparison
+  const tested = 'field' in of ? fieldType(types.ofItems(node), of.field) : types.ofValue(of.value, site)
+  const allowed = allowedValues(tested)
+  if (!allowed) return []
+  const lower = allowed.map((value) => value.toLowerCase())
+  return comparison.with
+    .filter(({ value }) => typeof value === 'string' && value !== '' && !hasPlaceholder(value))
+    .filter(({ value }) => !lower.includes(String(value).toLowerCase()))
+    .map(({ value, path }) => ({
+      code: 'impossible_comparison',
+      message: `the value is never ${JSON.stringify(String(value).slice(0, 100))}: it is one of ${listed(allowed)}`,
+      path,
+      hint: () => didYouMean(String(value), allowed).hint ?? oneOfThese(allowed),
+    }))
+}

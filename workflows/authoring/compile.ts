@@ -9,9 +9,10 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
+import { needsLaterEngine } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { bodiesOf, readsResults } from './loops.ts'
+import { bodiesOf, readResults, textsOf } from './loops.ts'
 
 /** The values that apply if neither the node nor its type sets them. */
 export const DEFAULT_RETRY = { max_attempts: 1, initial_interval: '1s', backoff: 2 } satisfies RetrySpec
@@ -35,11 +36,11 @@ export function compile(definition: Definition): Program {
     destination.incoming.push(`${from}:${handle}`)
   }
   const bodies = bodiesOf(definition)
-  const collects = readsResults(definition)
+  const results = readResults(definition)
   for (const node of Object.values(nodes)) {
     const [loop] = bodies.around(node.id)
     if (loop !== undefined) node.loop = loop
-    if (findNodeType(node.type)?.body !== undefined) node.collects = collects(node.id)
+    if (findNodeType(node.type)?.body !== undefined) node.collects = results.of(node.id)
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
@@ -49,6 +50,8 @@ export function compile(definition: Definition): Program {
       LANGUAGE_ENGINE,
       ...definition.nodes.map(engineOf),
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
+      ...textsOf(definition).map(({ text }) => (needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0)),
+      results.alone ? LATER_LANGUAGE.results : 0,
     ),
     start: start.id,
     nodes,

@@ -1,7 +1,7 @@
 import type { Definition, Edge, NodeSpec } from '../language/definition.ts'
 import { references } from '../language/expressions/references.ts'
 import type { Problem } from '../language/problems.ts'
-import { textsIn } from '../language/texts.ts'
+import { type PlacedText, textsIn } from '../language/texts.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { LOOP } from '../shared/limits.ts'
 import { add } from './lists.ts'
@@ -127,19 +127,30 @@ export function resultNodes({ nodes, edges }: Graph, bodies: Bodies): string[] {
     .map(({ id }) => id)
 }
 
-/** Whether a placeholder of the definition reads the results of a loop's items. */
-export function readsResults({
-  nodes,
-  outputs,
-}: Pick<Definition, 'nodes' | 'outputs'>): (id: string) => boolean {
-  const rendered = renderedNodes(nodes).flatMap(({ config, when }) => [config, when])
-  const texts = textsIn([...rendered, outputs])
+/** The texts that a run renders. */
+export const textsOf = ({ nodes, outputs }: Pick<Definition, 'nodes' | 'outputs'>): PlacedText[] =>
+  textsIn([...renderedNodes([...nodes]).flatMap(({ config, when }) => [config, when]), outputs])
+
+/** The field of a loop's output that the first engine does not have. */
+const ALONE = 'results'
+
+/** The loops whose results some placeholder reads, and whether one of them reads `results`. */
+export function readResults(definition: Pick<Definition, 'nodes' | 'outputs'>): {
+  of: (id: string) => boolean
+  alone: boolean
+} {
   // A path ends before its first computed segment.
-  const paths = texts.flatMap(({ text }) => references(text).map(({ path }) => path.map(String)))
+  const paths = textsOf(definition).flatMap(({ text }) =>
+    references(text).map(({ path }) => path.map(String)),
+  )
   const read = paths.filter(([root]) => root === 'nodes')
-  return (id) =>
-    read.some(
-      ([, node = id, member = 'output', field = 'items']) =>
-        node === id && member === 'output' && field === 'items',
-    )
+  const loops = new Set(definition.nodes.filter(isLoop).map(({ id }) => id))
+  return {
+    of: (id) =>
+      read.some(
+        ([, node = id, member = 'output', field = 'items']) =>
+          node === id && member === 'output' && (field === 'items' || field === ALONE),
+      ),
+    alone: read.some(([, node, , field]) => field === ALONE && loops.has(String(node))),
+  }
 }

@@ -3,17 +3,15 @@ import type { Reference } from '../language/expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
 import type { Problem } from '../language/problems.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint } from '../language/reference-hints.ts'
-import type { Catalogue } from '../nodes/catalogue.ts'
-import { findNodeType, LOOP_TYPES } from '../nodes/index.ts'
+import { LOOP_TYPES } from '../nodes/index.ts'
 import type { Graph } from './graph.ts'
 import { type Bodies, isLoop } from './loops.ts'
 import type { Lowered } from './lower.ts'
+import type { Site } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
 /** The roots that exist only in the body of a loop. */
 const ITEM_ROOTS = ['item', 'index']
-/** The fields of a loop's output in its own body. */
-const ITEM_FIELDS = ['item', 'index', 'count']
 
 /** The nodes that a hint names. */
 const MAX_NAMED = 5
@@ -24,53 +22,28 @@ export interface Names {
   bodies: Bodies
   inputs: Definition['inputs']
   nodes: ReadonlyMap<string, NodeSpec>
-  /** The fields of a node's output; undefined if it can have any field. */
-  fieldsOf(node: NodeSpec): Fields | undefined
-}
-
-interface Fields {
-  names: readonly string[]
-  known: ReadonlySet<string>
 }
 
 /** Where a placeholder stands. */
-export interface Place {
-  /** The node that reads it; absent for an output of the workflow. */
-  reader?: NodeSpec
+export interface Place extends Site {
   /** It is in the config of a node that calls other services. */
   external?: boolean
-  /** The root that only this setting can read. */
-  late?: string | undefined
-  /** It is rendered for each item of a list. */
-  perItem?: boolean
   /** It would be rendered for each item, if the node had `items`. */
   withoutItems?: boolean
+  /** It is the `when` of a node. */
+  isCondition?: boolean
+  /** The inputs and nodes that the `when` of the node reads, such as `inputs.email`. */
+  tested?: ReadonlySet<string>
 }
 
 type ReferenceProblem = Pick<Problem, 'code' | 'message' | 'hint'>
 
-export function namesOf({ definition }: Lowered, graph: Graph, bodies: Bodies, catalogue: Catalogue): Names {
-  return {
-    graph,
-    bodies,
-    inputs: definition.inputs,
-    nodes: new Map(definition.nodes.map((node) => [node.id, node])),
-    fieldsOf: remembered((node: NodeSpec) => {
-      const names = findNodeType(node.type)?.outputFields(node.config, catalogue)
-      return names && fields(names)
-    }),
-  }
-}
-
-const fields = (names: readonly string[]): Fields => ({ names, known: new Set(names) })
-
-function remembered<K extends object, V>(compute: (key: K) => V): (key: K) => V {
-  const known = new Map<K, V>()
-  return (key) => {
-    if (!known.has(key)) known.set(key, compute(key))
-    return known.get(key)!
-  }
-}
+export const namesOf = ({ definition }: Lowered, graph: Graph, bodies: Bodies): Names => ({
+  graph,
+  bodies,
+  inputs: definition.inputs,
+  nodes: new Map(definition.nodes.map((node) => [node.id, node])),
+})
 
 /** What is wrong with one reference: the first problem of its segments, from left to right, then of its order. */
 export function referenceProblem(
@@ -81,7 +54,7 @@ export function referenceProblem(
   const [root, name] = reference.path.map(String)
   if (root === undefined || root === place.late) return undefined
   if (ITEM_ROOTS.includes(root)) return itemProblem(names, root, place)
-  if (!ROOTS.includes(root)) return rootProblem(names, reference, root)
+  if (!ROOTS.includes(root)) return rootProblem(names, reference, place)
   if (root === SECRETS_ROOT) return secretProblem(reference, place)
   if (name === undefined) return undefined
   if (root === 'inputs') return inputProblem(names, reference, name)
@@ -107,11 +80,14 @@ function itemProblem(names: Names, root: string, place: Place): ReferenceProblem
   }
 }
 
-function rootProblem({ nodes, inputs }: Names, reference: Reference, root: string): ReferenceProblem {
+function rootProblem(names: Names, reference: Reference, place: Place): ReferenceProblem {
+  const { nodes, inputs } = names
+  const inLoop = place.perItem || loopsAround(names, place).length > 0
+  const roots = [...ROOTS, ...(inLoop ? ITEM_ROOTS : [])]
   return {
     code: 'unknown_root',
-    message: `unknown root ${root}: a placeholder starts with one of ${ROOTS.join(', ')}`,
-    hint: () => rootHint(reference, { roots: ROOTS, nodes: [...nodes.keys()], inputs: Object.keys(inputs) }),
+    message: `unknown root ${reference.path[0]}: a placeholder starts with one of ${roots.join(', ')}`,
+    hint: () => rootHint(reference, { roots, nodes: [...nodes.keys()], inputs: Object.keys(inputs) }),
   }
 }
 
@@ -149,10 +125,7 @@ function nodeProblem(
       hint: () => nameHint(reference, 1, [...names.nodes.keys()]),
     }
   return (
-    memberProblem(reference) ??
-    fieldProblem(names, reference, node, place) ??
-    bodyProblem(names, node, place) ??
-    orderProblem(names, reference, node, place)
+    memberProblem(reference) ?? bodyProblem(names, node, place) ?? orderProblem(names, reference, node, place)
   )
 }
 
@@ -163,23 +136,6 @@ function memberProblem(reference: Reference): ReferenceProblem | undefined {
     code: 'unknown_field',
     message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
     hint: memberHint(reference),
-  }
-}
-
-function fieldProblem(
-  names: Names,
-  reference: Reference,
-  node: NodeSpec,
-  place: Place,
-): ReferenceProblem | undefined {
-  const [, , member, field] = reference.path.map(String)
-  if (member !== 'output' || field === undefined || reference.optional) return undefined
-  const known = loopsAround(names, place).includes(node.id) ? fields(ITEM_FIELDS) : names.fieldsOf(node)
-  if (!known || known.known.has(field)) return undefined
-  return {
-    code: 'unknown_field',
-    message: `the output of ${node.id} has no field ${field}`,
-    hint: () => nameHint(reference, 3, known.names),
   }
 }
 
@@ -222,6 +178,10 @@ function orderProblem(
       hint: () => upstreamHint(names, reader.id),
     }
   if (reference.optional || graph.surelyPrecedes(node.id, reader.id)) return undefined
+  // A node that was skipped has the status `skipped` and no output, which a condition can test.
+  const isTested =
+    place.isCondition || reference.path[2] === 'status' || place.tested?.has(`nodes.${node.id}`)
+  if (isTested && reader.join !== 'any') return undefined
   return {
     code: 'maybe_not_upstream',
     message: `${node.id} is not upstream of ${reader.id} on every path`,

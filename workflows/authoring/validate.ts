@@ -6,6 +6,7 @@ import type {
   Finding,
   OutsideReferences,
   PoolReference,
+  ServiceReference,
   ValidationResult,
   WorkflowReference,
 } from '../language/definition.ts'
@@ -15,11 +16,12 @@ import { isWarning } from '../language/finding-codes.ts'
 import { countValues } from '../language/measure.ts'
 import { namedPool } from '../language/pool.ts'
 import { type Problem, pointer } from '../language/problems.ts'
-import { Texts } from '../language/texts.ts'
+import { Texts, textsIn } from '../language/texts.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
 import { checkCases } from './check-cases.ts'
+import { checkChain } from './check-chain.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
   checkErrorWorkflow,
@@ -40,6 +42,7 @@ import { type Position, parseYaml } from './parse.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
+import { Types } from './types.ts'
 import { withoutVerbatim } from './verbatim.ts'
 
 export interface Validated {
@@ -103,9 +106,11 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
   const bodies = bodiesOf(lowered.definition)
   const rendered = withoutVerbatim(lowered)
-  const { problems, read } = checkReferences(rendered, graph, bodies, catalogue)
+  const types = new Types(rendered, bodies, catalogue)
+  const { problems, read } = checkReferences(rendered, graph, bodies, types)
   return [
     ...checkTrigger(lowered.definition),
+    ...checkChain(lowered, catalogue),
     ...checkErrorWorkflow(lowered.definition),
     ...checkExpected(lowered.definition),
     ...checkNodes(lowered, catalogue),
@@ -113,7 +118,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkBodies(lowered, bodies),
     ...lowered.warnings,
     ...problems,
-    ...checkTypes(rendered),
+    ...checkTypes(rendered, types, catalogue),
     ...checkMeaning(rendered),
     ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
@@ -130,10 +135,13 @@ function withoutSequels(found: Problem[]): Problem[] {
   )
   // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
+  // A setting that cannot be a placeholder.
+  const refused = new Set(found.flatMap(({ code, path }) => (code === 'invalid_config' ? [path] : [])))
   return found.filter(({ code, path, message }) => {
     if (code === 'unused_output') return !unread
     if (code === 'loop_body') return !bodiless
     if (code === 'root_not_available' && /^(item|index) /.test(message)) return !bodiless
+    if (code === 'type_mismatch') return !refused.has(path)
     if (code === 'unreachable_node') return !codes.has('missing_target')
     return code.startsWith('yaml_') || !lost.has(path)
   })
@@ -193,10 +201,16 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   }
   const valid = errors.length === 0
   const result = { valid, errors, warnings }
-  const placed = <T extends { path: string }>(at: T) => ({ ...at, ...place(at) })
-  const { workflows, pools, timeouts, settings } = outsideReferences(lowered)
+  const placed = <T extends { path: string; atKey?: boolean }>({ atKey, ...at }: T) => ({
+    ...at,
+    ...place({ path: at.path, ...(atKey && { atKey }) }),
+  })
+  const { workflows, services, pools, timeouts, settings } = outsideReferences(lowered)
   const references = {
-    workflows: workflows.map(placed),
+    workflows: workflows.map(({ inputs, ...one }) =>
+      placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
+    ),
+    services: services.map(placed),
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
     settings: settings.slice(0, SPEC.findings).map(placed),
@@ -210,6 +224,7 @@ export const referencesIn = (definition: Definition): OutsideReferences =>
 
 const outsideReferences = (lowered: Lowered | undefined): OutsideReferences => ({
   workflows: lowered ? workflowReferences(lowered) : [],
+  services: lowered ? serviceReferences(lowered) : [],
   pools: lowered ? poolReferences(lowered) : [],
   timeouts: lowered ? callTimeouts(lowered) : [],
   settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
@@ -220,11 +235,19 @@ function workflowReferences({ definition, nodePath }: Lowered): WorkflowReferenc
   const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
     (findNodeType(type)?.workflows(config) ?? [])
       .filter(({ workflow }) => !hasPlaceholder(workflow))
-      .map(({ workflow, path }) => ({
-        workflow,
-        node_id: id,
-        path: `${nodePath(id)}/config${pointer(...path)}`,
-      })),
+      .map(({ workflow, path, inputs }) => {
+        const at = (keys: PropertyKey[]) => `${nodePath(id)}/config${pointer(...keys)}`
+        const given = inputs && {
+          inputs: Object.entries(inputs.values).map(([name, value]) => ({
+            name,
+            ...(textsIn(value).some(({ text }) => hasPlaceholder(text)) ? {} : { value }),
+            node_id: id,
+            path: at([...inputs.path, name]),
+            atKey: true,
+          })),
+        }
+        return { workflow, node_id: id, path: at(path), ...given }
+      }),
   )
   if (error_workflow === undefined) return inNodes
   return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
@@ -236,6 +259,12 @@ const callTimeouts = ({ definition, nodePath }: Lowered): CallTimeout[] =>
     if (timeout_ms === undefined || findNodeType(type)?.effectClass(config) !== 'external') return []
     return [{ timeout_ms, path: `${nodePath(id)}/timeout`, node_id: id }]
   })
+
+function serviceReferences({ definition, nodePath }: Lowered): ServiceReference[] {
+  return definition.nodes.flatMap(({ id, type }) =>
+    (findNodeType(type)?.settings ?? []).map((setting) => ({ setting, node_id: id, path: nodePath(id) })),
+  )
+}
 
 function poolReferences({ definition, nodePath }: Lowered): PoolReference[] {
   const reference = (path: string, given: string | undefined, node?: Pick<PoolReference, 'node_id'>) => {

@@ -10,7 +10,7 @@ export interface Mail {
 export interface MailMessage {
   /** The source of the Message-ID, the same for each attempt to send this mail. */
   key: string
-  /** The sender's display name; default: that of the service. */
+  /** The sender's display name, to which the mail adds that of the service. */
   fromName?: string | undefined
   to: Mailbox[]
   cc: Mailbox[]
@@ -19,6 +19,8 @@ export interface MailMessage {
   subject: string
   text?: string | undefined
   html?: string | undefined
+  /** The link that unsubscribes the only recipient. */
+  unsubscribe?: string | undefined
   attachments?: Attachment[] | undefined
 }
 

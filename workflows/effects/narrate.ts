@@ -29,10 +29,11 @@ export function redacted<Api extends object>(port: Port<Api>, api: Api, redactor
       return redactor.value(await (api as Methods)[method]!(...args))
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      const { code, message, retryable, details, retryAfterMs } = error
+      const { code, message, retryable, details, retryAfterMs, waits } = error
       throw new NodeError(code, redactor.text(message), {
         retryable,
         retryAfterMs,
+        waits,
         details: redactor.value(details),
       })
     }

@@ -2,6 +2,7 @@ import { type EffectName, type Effects, effectNames, ports } from '../effects/in
 import type { EffectClass } from '../language/definition.ts'
 import { renderEach, type Scope } from '../language/expressions/liquid.ts'
 import { NodeError } from '../language/node-error.ts'
+import { type Compute, computeHere } from '../nodes/computations.ts'
 import type { NodeContext } from '../nodes/define.ts'
 import { nodeKey } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
@@ -26,6 +27,8 @@ export interface ContextOptions {
   signal: AbortSignal
   /** The scope of settings that the node renders itself. */
   scope?: Scope
+  /** Default: computes at once. */
+  compute?: Compute | undefined
   effects: Partial<Effects>
 }
 
@@ -51,6 +54,7 @@ export function contextOf({
   effects,
   node,
   scope = {},
+  compute = computeHere,
   ...facts
 }: ContextOptions): NodeContext {
   const context = {
@@ -59,6 +63,7 @@ export function contextOf({
     run: { id: run.id, workflow_id: run.workflow_id, workflow_name: run.workflow_name },
     organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
     idempotencyKey: `${run.retry_of ?? run.id}:${nodeKey(node.path ?? '', node.id)}`,
+    compute,
     renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
     ...effects,
   }

@@ -41,6 +41,8 @@ export interface Failure {
   retryable: boolean
   /** The least delay until the next attempt. */
   retryAfterMs?: number
+  /** It waits for its turn: another attempt follows after `retryAfterMs`, and this one does not count. */
+  waits?: true
 }
 
 export interface ExecuteOptions {
@@ -152,10 +154,11 @@ function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   return new NodeError('invalid_config', message.slice(0, 2_000))
 }
 
-function failureOf({ code, message, details, retryable, retryAfterMs }: NodeError): Failure {
+function failureOf({ code, message, details, retryable, retryAfterMs, waits }: NodeError): Failure {
   return {
     error: { code, message, ...(Object.keys(details).length > 0 ? { details } : {}) },
     retryable,
     ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
+    ...(waits ? { waits } : {}),
   }
 }

@@ -28,7 +28,7 @@ export class NodeSecrets {
       const value = this.all.get(name)
       if (value !== undefined) {
         found.push([name, value])
-        this.redactor.add(value)
+        this.redactor.add(value, { parts: true })
       } else if (this.all.has(name)) throw notOpened(name)
       else if (!optional) throw unknown(name)
     }

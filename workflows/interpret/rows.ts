@@ -60,6 +60,12 @@ export class Rows {
     return row
   }
 
+  /** Takes back the row of a node that is left to the next segment. */
+  remove(frame: Frame, row: RunNode): void {
+    frame.rows.delete(row.node_id)
+    this.changed.delete(row)
+  }
+
   settle(row: RunNode, status: RunNode['status'], handle: string | null): void {
     row.status = status
     row.handle = handle

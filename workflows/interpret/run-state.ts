@@ -22,6 +22,10 @@ export interface RunState extends RunFacts {
   /** The open loops, and their open iterations. */
   loops: RunLoop[]
   iterations: RunIteration[]
+  /** Whether the organization stores as much as its plan allows. */
+  storage_full?: boolean
+  /** Bytes of data that the plan allows one run; null or absent: the limit of the service. */
+  most_bytes?: number | null
   /** Why the run failed; null unless it has ended. */
   error: RunError | null
   /** The segment that was asked for, if it is recorded. */
@@ -73,6 +77,8 @@ export interface RunControl {
   cancel_reason: string | null
   pause_requested_at: string | null
   watched_until: string | null
+  /** Characters of the data that its segments have written. */
+  data_bytes?: number
 }
 
 /** The facts that are the same for all segments of a run. */

@@ -1,4 +1,6 @@
 import type { Scope } from '../language/expressions/liquid.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { isObject } from '../shared/is-object.ts'
 import { chainOf, type Frame } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
 
@@ -13,8 +15,9 @@ export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Sco
       const output = { ...current(iteration), count: loop.state.count }
       nodes[loop.id] = { output, status: 'running', handle: 'item', error: null }
     }
-    for (const { node_id, ended_at, output, status, handle, error } of rows.values())
-      if (ended_at !== null) nodes[node_id] = { output, status, handle, error }
+    for (const { node_id, node_type, ended_at, output, status, handle, error } of rows.values())
+      if (ended_at !== null)
+        nodes[node_id] = { output: isLoop(node_type) ? withResults(output) : output, status, handle, error }
   }
   return {
     trigger: run.trigger,
@@ -30,6 +33,20 @@ export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Sco
     org: organization,
     env,
   }
+}
+
+const isLoop = (type: string) => findNodeType(type)?.body !== undefined
+
+/**
+ * The output of a loop, which placeholders also read as `results`: the outputs of its items alone. They are neither
+ * stored nor copied a second time with the whole output.
+ */
+export function withResults(output: unknown): unknown {
+  if (!isObject(output) || !Array.isArray(output.items)) return output
+  const items = output.items as { status: string; output: unknown }[]
+  const results = () =>
+    items.filter(({ status }) => status === 'completed').map((item) => item.output ?? null)
+  return Object.defineProperty({ ...output }, 'results', { get: results, enumerable: false })
 }
 
 const current = ({ item, index }: { item: unknown; index: number }) => ({ item, index })

@@ -23,6 +23,7 @@ import { type LoopChange, Rows } from './rows.ts'
 import type {
   AnsweredNode,
   ChildEnd,
+  RunControl,
   RunError,
   RunFacts,
   RunIteration,
@@ -40,14 +41,19 @@ export interface SegmentHost {
   reissue?: boolean
   /** The workflow does not know the last segments, because Temporal was restored to an earlier moment. */
   behind?: boolean
+  /** Why the run may not begin; absent if it may, or has begun. */
+  refusal?: RunError | undefined
   /** A pause was requested: no node is started, and the run is paused once no attempt is in progress. */
   hold?: boolean
   /** The child runs that have ended, by the key of the node that waits for them. */
   children?: ReadonlyMap<string, ChildEnd>
   /** The answers that waiting nodes have got, and the waits that have expired. */
   answers?: readonly AnsweredNode[]
-  /** Runs one pure, read or write node. `path` is that of its frame. */
-  runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome>
+  /**
+   * Runs one pure, read or write node. `path` is that of its frame. `later`: the next segment must begin with it, because
+   * it needs a computation that is made before the transaction.
+   */
+  runNode(node: ProgramNode, scope: Scope, path: string): Promise<Outcome | 'later'>
   loops: LoopHost
   /** The time, in milliseconds since the epoch. */
   clock(): number
@@ -72,6 +78,8 @@ export interface SegmentResult {
   sleepsUntil: string | null
   /** Whether all nodes that run do so in worker pools: no other worker has work for it. */
   inPool: boolean
+  /** The characters of the data that the nodes have written. */
+  characters: number
 }
 
 /** A wait for a child run or an answer. */
@@ -83,7 +91,11 @@ const SOON_MS = 10_000
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
 
-type RunSoFar = RunFacts & Pick<RunState, 'nodes'> & Partial<Pick<RunState, 'loops' | 'iterations'>>
+type RunSoFar = Omit<RunFacts, 'run'> & { run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> } & Pick<
+    RunState,
+    'nodes'
+  > &
+  Partial<Pick<RunState, 'loops' | 'iterations'>>
 type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
@@ -125,6 +137,8 @@ class Segment {
   private commandCharacters = 0
   private readonly waits: SegmentResult['waits'] = []
   private end: End | undefined
+  /** Whether the next segment must begin with a node that was left to it. */
+  private isLeft = false
   private paused = false
   private timeLeft: number | undefined
   /** Whether `timeLeft` is known although it may differ from what the workflow waits for. */
@@ -155,6 +169,8 @@ class Segment {
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
+    if (this.host.refusal) this.finish('failed', this.host.refusal)
+    this.requireTotal()
     for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
     for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
     if (this.host.hold && !this.end) {
@@ -165,7 +181,7 @@ class Segment {
     if (!this.end && !this.reissue()) return
     this.room = this.roomForCalls()
     const until = clock() + limits.segmentMs
-    for (let count = 0; !this.end; ) {
+    for (let count = 0; !this.end && !this.isLeft; ) {
       await this.loops.advance()
       const [frame] = this.awake
       if (this.end) return
@@ -188,6 +204,7 @@ class Segment {
       } else {
         count += 1
         await this.start(frame, next)
+        this.requireTotal()
       }
     }
   }
@@ -270,6 +287,7 @@ class Segment {
       iterations: [...rows.changedIterations],
       sleepsUntil: end || paused ? null : this.sleepsUntil(),
       inPool: !end && !paused && this.inPool(),
+      characters: rows.characters,
     }
   }
 
@@ -355,8 +373,10 @@ class Segment {
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
     if (one.type === 'timer' && typeOf(node.type).answered) return
     if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
-    else if (row.status === 'completed') this.rows.settle(row, 'completed', row.handle)
-    else if (row.status === 'running' && isToRepeat(one)) {
+    else if (row.status === 'completed') {
+      this.rows.characters += charactersOf(row)
+      this.rows.settle(row, 'completed', row.handle)
+    } else if (row.status === 'running' && isToRepeat(one)) {
       if (!this.host.reissue) this.wait(row, node)
     } else {
       const lost = { code: 'activity_failed', message: 'The activity ended without a result.' }
@@ -407,7 +427,11 @@ class Segment {
       this.rows.note(row, 'started')
       return
     }
-    await this.applyOutcome(row, node, await this.host.runNode(node, scope, frame.path))
+    const outcome = await this.host.runNode(node, scope, frame.path)
+    if (outcome !== 'later') return this.applyOutcome(row, node, outcome)
+    this.rows.remove(frame, row)
+    this.commands.push({ type: 'continue' })
+    this.isLeft = true
   }
 
   private async applyOutcome(row: RunNode, node: ProgramNode, outcome: Outcome): Promise<void> {
@@ -456,6 +480,14 @@ class Segment {
     else this.finish('failed', reason)
   }
 
+  /** Ends the run if its nodes have written more than one run may. */
+  private requireTotal(): void {
+    const { totalBytes } = this.host.limits
+    if (this.end || (this.state.run.data_bytes ?? 0) + this.rows.characters <= totalBytes) return
+    const message = `The nodes of the run have written more than ${Math.floor(totalBytes / 1024 / 1024)} MiB, all items of its loops included: the plan allows no more for one run.`
+    this.finish('failed', { code: 'run_data_exceeded', message })
+  }
+
   private frameOf(row: RunNode): Frame {
     return this.rows.frames.get(row.path)!
   }
@@ -489,6 +521,9 @@ class Segment {
   }
 }
 
+/** The characters of what a call has written in its row. */
+const charactersOf = ({ input, output }: RunNode): number =>
+  JSON.stringify(input).length + JSON.stringify(output).length
 /**
  * Whether an activity that has ended must run again. One that has settled wrote its result before, so the database was
  * restored to an earlier moment.

@@ -173,8 +173,14 @@ function scopeAt(path: string, { facts, rows, iterations, loops }: Omit<Trial, '
 }
 
 /** A loop runs its first items only. */
-function cut(outcome: Outcome, { id }: ProgramNode, path: string, { report }: TrialHost): Outcome {
-  if (outcome.status !== 'looping' || outcome.loop.items.length <= TRIAL_ITEMS) return outcome
+function cut(
+  outcome: Outcome | 'later',
+  { id }: ProgramNode,
+  path: string,
+  { report }: TrialHost,
+): Outcome | 'later' {
+  if (outcome === 'later' || outcome.status !== 'looping' || outcome.loop.items.length <= TRIAL_ITEMS)
+    return outcome
   const { items } = outcome.loop
   report(`${nodeKey(path, id)}: runs the first ${TRIAL_ITEMS} of ${items.length} items`)
   return { ...outcome, loop: { ...outcome.loop, items: items.slice(0, TRIAL_ITEMS) } }

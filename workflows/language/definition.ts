@@ -165,7 +165,7 @@ export interface ProgramNode {
 export const LANGUAGE_ENGINE = 1
 
 /** The engines of what the language has since then, which only programs that use it need. */
-export const LATER_LANGUAGE = { pool: 7 }
+export const LATER_LANGUAGE = { pool: 7, expressions: 7, results: 7 }
 
 export interface Program {
   /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */
@@ -202,6 +202,20 @@ export interface Finding {
 /** A place that names another workflow, by its name or id. The database decides whether it exists. */
 export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
   workflow: string
+  /** The inputs that a node gives to its runs; absent if they are not known. */
+  inputs?: InputReference[]
+}
+
+/** An input that a node gives to the run of another workflow. */
+export interface InputReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  name: string
+  /** Absent if a placeholder holds it. */
+  value?: unknown
+}
+
+/** A node that needs a setting of the service. */
+export interface ServiceReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  setting: string
 }
 
 /** A place that reads a secret or a setting of the organization. */
@@ -226,6 +240,7 @@ export interface OutsideReferences {
   settings: SettingReference[]
   pools: PoolReference[]
   timeouts: CallTimeout[]
+  services: ServiceReference[]
 }
 
 export interface ValidationResult {

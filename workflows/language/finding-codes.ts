@@ -248,6 +248,14 @@ export const CODES = {
       `inputs: {n: {type: number, default: 3}}\n${STOP}`,
     ),
   ),
+  impossible_comparison: error(
+    'A value is compared with one that it can never have: the comparison is always false, or always true.',
+    'Write one of the values that it can have.',
+    both(
+      'trigger: {type: event, events: [deal.updated], when: "{{ trigger.record.stage == \'wonn\' }}"}\nnodes: {a: {type: stop}}',
+      'trigger: {type: event, events: [deal.updated], when: "{{ trigger.record.stage == \'won\' }}"}\nnodes: {a: {type: stop}}',
+    ),
+  ),
   cron_syntax: error(
     'The schedule is not a cron expression of five fields.',
     'Write minute, hour, day of month, month and day of week: `0 8 * * mon-fri`.',
@@ -304,11 +312,27 @@ export const CODES = {
       `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x | default: '' }}"}}}`,
     ),
   ),
+  value_may_not_fit: warning(
+    'A setting accepts only some of the values that a placeholder can have.',
+    'Convert the others, or choose another field.',
+    both(
+      'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.type }}"}}}}',
+      'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.lifecycle_stage }}"}}}}',
+    ),
+  ),
+  triggers_itself: warning(
+    'A node raises the event that starts its workflow, so that each run starts another one, until the chain is cut.',
+    'Add a `when` to the trigger that does not hold for what the node writes.',
+    both(
+      'trigger: {type: event, events: [contact.updated]}\nnodes: {a: {type: crm_manager, config: {operation: update, entity: contacts, id: "{{ trigger.record.id }}", fields: {lifecycle_stage: customer}}}}',
+      'trigger: {type: event, events: [contact.updated], when: "{{ trigger.record.lifecycle_stage != \'customer\' }}"}\nnodes: {a: {type: crm_manager, config: {operation: update, entity: contacts, id: "{{ trigger.record.id }}", fields: {lifecycle_stage: customer}}}}',
+    ),
+  ),
   side_effect_without_retry: warning(
-    'A node that calls another service can fail, and its failure is not handled: the run would fail.',
-    'Add `retry`, `on_error` or a target for its handle `error`.',
+    'A node that calls another service has one attempt only, and its failure is not handled: the run would fail.',
+    'Allow more attempts, or add `on_error` or a target for its handle `error`.',
     node(
-      '{type: api_request, config: {url: "https://x.test"}}',
+      '{type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 1}}',
       '{type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 3}}',
     ),
   ),
@@ -396,6 +420,10 @@ export const CODES = {
     'The type of the node is deprecated: it still runs, but will be removed.',
     'Use the type that the hint names.',
   ),
+  workflow_inputs: warning(
+    'A node starts a workflow with inputs that it does not have, or without one that it requires: the node fails.',
+    'Give the inputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
+  ),
   unknown_secret: warning(
     'The organization does not have the secret yet: the node fails until it is set.',
     'Set it: PUT /app/secrets/<name>.',
@@ -405,11 +433,11 @@ export const CODES = {
     'Set it: PATCH /app/organization {"env": {"<name>": …}}.',
   ),
   unknown_custom_field: warning(
-    'An imported template needs a custom field that is not defined, or has another type.',
+    'A workflow names a custom field that the organization has not defined, or an imported template needs one of another type.',
     'Define it: POST /v1/custom-fields/<entity>.',
   ),
   service_not_configured: warning(
-    'An imported template needs a setting of the service, such as its mail server.',
+    'A node needs a setting of the service, such as its mail server: it fails until the setting is set.',
     'Ask the operator to set the environment variable.',
   ),
 } satisfies Record<string, CodeEntry>

@@ -5,11 +5,18 @@ export class NodeError extends Error {
   readonly details: Record<string, unknown>
   /** The least delay until the next attempt, as a server asked. */
   readonly retryAfterMs: number
+  /** The node has done nothing and waits for its turn: another attempt follows, and this one does not count. */
+  readonly waits: boolean
 
   constructor(
     code: string,
     message: string,
-    options: { retryable?: boolean; details?: Record<string, unknown>; retryAfterMs?: number } = {},
+    options: {
+      retryable?: boolean
+      details?: Record<string, unknown>
+      retryAfterMs?: number
+      waits?: boolean
+    } = {},
   ) {
     super(message)
     this.name = 'NodeError'
@@ -17,5 +24,6 @@ export class NodeError extends Error {
     this.retryable = options.retryable ?? false
     this.details = options.details ?? {}
     this.retryAfterMs = options.retryAfterMs ?? 0
+    this.waits = options.waits ?? false
   }
 }

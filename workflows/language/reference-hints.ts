@@ -8,7 +8,7 @@ export const NODE_MEMBERS = ['output', 'error', 'status', 'handle']
 type Path = readonly (string | number)[]
 
 /** A path as it is written in a placeholder. */
-const pathText = ([root, ...rest]: Path): string =>
+export const pathText = ([root, ...rest]: Path): string =>
   rest.reduce<string>(
     (text, segment) =>
       typeof segment === 'string' && /^[A-Za-z_][\w-]*$/.test(segment)

@@ -24,8 +24,8 @@ export function repairHint(
   if (keys) {
     const name = meantBy(keys[0]!, keysAt(shape, value, path))
     if (name === undefined) return undefined
-    const isGiven = memberOf(valueAt(value, path), name) !== undefined
-    return isGiven ? REMOVE : `did you mean ${name}?`
+    // The right key is there too: a second one of that name would replace it.
+    return memberOf(valueAt(value, path), name) === undefined ? `did you mean ${name}?` : REMOVE
   }
   const at = valueAt(value, path)
   if (at === undefined)
@@ -88,6 +88,9 @@ function missingHint(
   const key = path.at(-1)
   if (typeof key !== 'string') return undefined
   const value = example ?? shapes.flatMap(({ examples = [] }) => examples)[0]
+  // An example reads what other workflows have: it shows the form, but copying it would not be what is meant.
+  const reads = flowText(value ?? null).match(/\{\{\s*(?!secrets\b)[a-z]+/)
+  if (reads) return `${add(`${key}: …`)}, such as ${flowText(value)}`
   if (value !== undefined) return add(`${key}: ${flowText(value)}`)
   const names = allowed ?? shapes.flatMap((one) => one.enum ?? (one.const === undefined ? [] : [one.const]))
   return names.length > 0 && names.length <= MAX_ALLOWED

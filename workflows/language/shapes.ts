@@ -16,6 +16,8 @@ export interface Shape {
   anyOf?: Shape[]
   oneOf?: Shape[]
   allOf?: Shape[]
+  /** Not of JSON Schema: the mapping holds the custom fields of this kind of record. */
+  customFieldsOf?: string
 }
 
 /** Kept: schemas never change, and their conversion takes a millisecond. */
@@ -70,7 +72,8 @@ function memberShapes({ properties = {}, additionalProperties, items }: Shape, k
 
 function optionsOf(shape: Shape, value: unknown): Shape[] {
   const inner = [...(shape.anyOf ?? []), ...(shape.oneOf ?? []), ...(shape.allOf ?? [])]
-  if (inner.length === 0) return [shape]
+  // Beside properties, the options only say which of them are required.
+  if (inner.length === 0 || shape.properties) return [shape]
   const options = inner.flatMap((one) => optionsOf(one, value))
   const fitting = options.filter(({ properties = {} }) =>
     Object.entries(properties).every(([name, one]) => {

@@ -1,5 +1,5 @@
-import { type Reference, references } from './expressions/references.ts'
-import { hasPlaceholder } from './expressions/template.ts'
+import { type Reference, referencesIn } from './expressions/references.ts'
+import { hasPlaceholder, parseTemplate, type Template } from './expressions/template.ts'
 
 /** A text in a value, and the keys and indexes that lead to it. */
 export interface PlacedText {
@@ -23,13 +23,18 @@ function collect(value: unknown, path: PropertyKey[], found: PlacedText[]): void
       collect((value as Record<string, unknown>)[key], [...path, key], found)
 }
 
+interface Parsed {
+  parts: Template['parts']
+  references: Reference[]
+}
+
 /**
  * The texts of one definition and the references in them, shared by all checks: finding and parsing them once instead
  * of five times halves the time of a validation (`npm run bench -- validate`).
  */
 export class Texts {
   private readonly found = new Map<object, readonly PlacedText[]>()
-  private readonly parsed = new Map<string, Reference[] | { error: unknown }>()
+  private readonly parsed = new Map<string, Parsed | { error: unknown }>()
 
   /** The texts of a config or of the outputs. */
   of(value: object): readonly PlacedText[] {
@@ -45,20 +50,28 @@ export class Texts {
     if (!hasPlaceholder(text)) return []
     const parsed = this.parsed.get(text) ?? this.parse(text)
     if ('error' in parsed) throw parsed.error
-    return parsed
+    return parsed.references
+  }
+
+  /** The literal texts and placeholders of a text; undefined if it does not parse. */
+  parts(text: string): Template['parts'] | undefined {
+    if (!hasPlaceholder(text)) return [text]
+    const parsed = this.parsed.get(text) ?? this.parse(text)
+    return 'error' in parsed ? undefined : parsed.parts
   }
 
   /** The same; none for a text that does not parse, which `checkReferences` reports. */
   readable(text: string): readonly Reference[] {
     if (!hasPlaceholder(text)) return []
     const parsed = this.parsed.get(text) ?? this.parse(text)
-    return 'error' in parsed ? [] : parsed
+    return 'error' in parsed ? [] : parsed.references
   }
 
-  private parse(text: string): Reference[] | { error: unknown } {
-    let parsed: Reference[] | { error: unknown }
+  private parse(text: string): Parsed | { error: unknown } {
+    let parsed: Parsed | { error: unknown }
     try {
-      parsed = references(text)
+      const { parts } = parseTemplate(text)
+      parsed = { parts, references: referencesIn(parts) }
     } catch (error) {
       parsed = { error }
     }

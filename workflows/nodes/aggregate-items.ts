@@ -1,13 +1,22 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
-import { add, type Decimal, decimalText, divide, integer, parseDecimal } from '../shared/decimal.ts'
+import { fieldType, INTEGER, itemsOf, listOf, MAPPING, members, UNKNOWN } from '../language/value-types.ts'
+import {
+  add,
+  type Decimal,
+  decimalText,
+  divide,
+  integer,
+  numberKey,
+  parseDecimal,
+} from '../shared/decimal.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { createTurns } from '../shared/turns.ts'
 import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { handleName } from './fields.ts'
-import { fieldReader, itemField, itemList } from './item-fields.ts'
+import { fieldReader, itemField, itemList, requireField } from './item-fields.ts'
 
 const FUNCTIONS = [
   'count',
@@ -39,6 +48,7 @@ const measure = z
 export const aggregateItems = defineNode({
   type: 'aggregate_items',
   engine: 4,
+  laterUses: [{ engine: 7, isUsed: ({ missing }) => missing !== undefined }],
   category: 'data',
   title: 'Aggregate items',
   alsoCalled: [
@@ -66,6 +76,10 @@ export const aggregateItems = defineNode({
       .refine((values) => Object.keys(values).length <= LIST.fields, `may have at most ${LIST.fields} values`)
       .default({ count: { function: 'count' } })
       .describe('The values to compute, by name: `{total: {function: sum, field: amount}}`.'),
+    missing: z
+      .enum(['fail', 'zero'])
+      .default('fail')
+      .describe('If no item has a field: `fail` the node, or `zero`: a sum of 0, and null for the others.'),
   }),
   output: z.strictObject({
     count: z.int().describe('The number of items.'),
@@ -82,6 +96,27 @@ export const aggregateItems = defineNode({
         'One for each combination of the fields of `group_by`, in the order of their first items: `{group: {stage: won}, count, values}`.',
       ),
   }),
+  outputType({ items, group_by = [], values = { count: 0 } }, { typeOf }) {
+    const item = itemsOf(typeOf(items))
+    const computed = isObject(values)
+      ? members(Object.fromEntries(Object.keys(values).map((name) => [name, UNKNOWN])))
+      : MAPPING
+    const group = Array.isArray(group_by)
+      ? members(Object.fromEntries(group_by.map((field) => [String(field), fieldType(item, String(field))])))
+      : MAPPING
+    const groups = listOf(members({ group, count: INTEGER, values: computed }))
+    return members({ count: INTEGER, values: computed, groups })
+  },
+  itemFields: ({ group_by, values }) => [
+    ...(Array.isArray(group_by) ? group_by : []).flatMap((field, index) =>
+      typeof field === 'string' ? [{ field, path: ['group_by', index] }] : [],
+    ),
+    ...Object.entries(isObject(values) ? values : {}).flatMap(([name, one]) =>
+      isObject(one) && typeof one.field === 'string'
+        ? [{ field: one.field, path: ['values', name, 'field'] }]
+        : [],
+    ),
+  ],
   handles: () => [{ name: 'success', description: 'The values are computed.' }],
   outputOnly: true,
   example: {
@@ -108,7 +143,9 @@ export const aggregateItems = defineNode({
       ],
     },
   },
-  async run({ items, group_by, values }) {
+  async run({ items, group_by, values, missing }) {
+    const named = [...group_by, ...Object.values(values).flatMap(({ field }) => field ?? [])]
+    if (missing === 'fail') for (const field of named) requireField(items, field)
     const turn = createTurns()
     const measures = Object.entries(values).map(([name, { function: fn, field }]) => ({ name, fn, field }))
     const computed = async (members: Member[]) => {
@@ -151,6 +188,7 @@ function grouped(all: Member[], fields: string[]): { group: Record<string, unkno
 function identity(value: unknown): unknown {
   const key = sortKey(value)
   if (key === undefined) return null
+  if (key.rank === 0) return numberKey(value as number | string)
   return key.rank < 4 ? [key.rank, key.value] : [key.rank, canonical(value)]
 }
 

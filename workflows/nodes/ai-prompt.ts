@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
+import { NULL, typeOfSchema } from '../language/value-types.ts'
 import { AI_TOOLS } from '../shared/limits.ts'
 import {
   type Answer,
@@ -20,11 +21,34 @@ import {
   toolsSetting,
 } from './ai-tools.ts'
 import { defineNode } from './define.ts'
-import { schemaProblems } from './output-schema.ts'
+import { declaredType, schemaProblems } from './output-schema.ts'
 
 const MAX_TEXT = 500_000
 
 const text = z.string().min(1).max(MAX_TEXT)
+
+const result = z.strictObject({
+  text: z.string().describe('The answer as the model wrote it.'),
+  data: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('The answer as `output_schema` describes it; null without one.'),
+  model: z.string().describe('The model that has answered.'),
+  finish_reason: z.string().nullable().describe('`stop`, or `length` if `max_tokens` cut the answer.'),
+  usage: z
+    .strictObject({ input_tokens: z.int(), output_tokens: z.int() })
+    .nullable()
+    .describe('The tokens of all requests together.'),
+  tool_calls: z
+    .array(
+      z.strictObject({
+        tool: z.string(),
+        arguments: z.record(z.string(), z.unknown()).nullable(),
+        error: z.string().nullable(),
+      }),
+    )
+    .describe('The calls of the model, in order; `error` says why a call was refused.'),
+})
 
 export const aiPrompt = defineNode({
   type: 'ai_prompt',
@@ -65,28 +89,12 @@ export const aiPrompt = defineNode({
     temperature: z.number().min(0).max(2).optional(),
     max_tokens: z.int().min(1).max(1_000_000).optional().describe('The most tokens of the answer.'),
   }),
-  output: z.strictObject({
-    text: z.string().describe('The answer as the model wrote it.'),
-    data: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .describe('The answer as `output_schema` describes it; null without one.'),
-    model: z.string().describe('The model that has answered.'),
-    finish_reason: z.string().nullable().describe('`stop`, or `length` if `max_tokens` cut the answer.'),
-    usage: z
-      .strictObject({ input_tokens: z.int(), output_tokens: z.int() })
-      .nullable()
-      .describe('The tokens of all requests together.'),
-    tool_calls: z
-      .array(
-        z.strictObject({
-          tool: z.string(),
-          arguments: z.record(z.string(), z.unknown()).nullable(),
-          error: z.string().nullable(),
-        }),
-      )
-      .describe('The calls of the model, in order; `error` says why a call was refused.'),
-  }),
+  output: result,
+  outputType({ output_schema }) {
+    const { properties, ...output } = typeOfSchema(result)
+    const data = output_schema === undefined ? NULL : declaredType(output_schema)
+    return { ...output, properties: { ...properties, data } }
+  },
   handles: () => [{ name: 'success', description: 'The model has answered, as the schema requires.' }],
   retry: { max_attempts: 3 },
   check: ({ prompt, messages, output_schema, tools }, catalogue) => [

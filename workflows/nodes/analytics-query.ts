@@ -1,4 +1,5 @@
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import { listOf, members, NULL, TEXT, typeOfSchema, unionOf } from '../language/value-types.ts'
 import { analyticsQuery, analyticsResult } from '../shared/analytics.ts'
 import { defineNode } from './define.ts'
 
@@ -14,6 +15,15 @@ export const analyticsQueryNode = defineNode({
   effects: ['analytics'],
   config: analyticsQuery,
   output: analyticsResult,
+  outputType({ group_by = [] }) {
+    const result = typeOfSchema(analyticsResult)
+    const named = Array.isArray(group_by) && group_by.every((name) => !hasPlaceholder(String(name)))
+    if (!named) return result
+    const group = members(Object.fromEntries(group_by.map((name) => [String(name), unionOf([TEXT, NULL])])))
+    const { rows } = result.properties!
+    const row = { ...rows!.items, properties: { ...rows!.items!.properties, group } }
+    return { ...result, properties: { ...result.properties, rows: listOf(row) } }
+  },
   handles: () => [{ name: 'success', description: 'The metric is computed.' }],
   scopes: () => ['analytics:read'],
   check: (config, catalogue) =>

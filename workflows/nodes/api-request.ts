@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
 import { NodeError } from '../language/node-error.ts'
+import { typeOfSchema } from '../language/value-types.ts'
 import { fileName, fileReference } from '../shared/files.ts'
 import { FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
@@ -8,6 +9,30 @@ import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
+
+const result = z.strictObject({
+  status: z.int(),
+  headers: z.record(z.string(), z.string()),
+  body: z
+    .unknown()
+    .optional()
+    .describe(
+      `Parsed if the content type is JSON, otherwise text in the charset of the content type; null if it is binary. The node reads at most ${mebibytes(HTTP_LIMITS.responseBytes)} (gzip, deflate and br are decoded), nested at most ${HTTP_LIMITS.depth} levels deep; its output may have at most ${mebibytes(LIMITS.valueBytes)}.`,
+    ),
+  body_error: z
+    .strictObject({
+      code: z.enum(Object.keys(BODY_ERRORS) as [keyof typeof BODY_ERRORS]),
+      message: z.string(),
+    })
+    .nullable()
+    .optional()
+    .describe(
+      `Null if \`body\` is what the content type says. Otherwise a code: ${Object.entries(BODY_ERRORS)
+        .map(([code, meaning]) => `\`${code}\` (${meaning})`)
+        .join(', ')}.`,
+    ),
+  file: fileReference.optional().describe('With `response: file`.'),
+})
 
 export const apiRequest = defineNode({
   type: 'api_request',
@@ -67,32 +92,12 @@ export const apiRequest = defineNode({
       .optional()
       .describe('With `response: file`. Default: the name that the response gives, else the end of the URL.'),
   }),
-  output: z.strictObject({
-    status: z.int(),
-    headers: z.record(z.string(), z.string()),
-    body: z
-      .unknown()
-      .optional()
-      .describe(
-        `Parsed if the content type is JSON, otherwise text in the charset of the content type; null if it is binary. The node reads at most ${mebibytes(HTTP_LIMITS.responseBytes)} (gzip, deflate and br are decoded), nested at most ${HTTP_LIMITS.depth} levels deep; its output may have at most ${mebibytes(LIMITS.valueBytes)}.`,
-      ),
-    body_error: z
-      .strictObject({
-        code: z.enum(Object.keys(BODY_ERRORS) as [keyof typeof BODY_ERRORS]),
-        message: z.string(),
-      })
-      .nullable()
-      .optional()
-      .describe(
-        `Null if \`body\` is what the content type says. Otherwise a code: ${Object.entries(BODY_ERRORS)
-          .map(([code, meaning]) => `\`${code}\` (${meaning})`)
-          .join(', ')}.`,
-      ),
-    file: fileReference.optional().describe('With `response: file`.'),
-  }),
-  outputFields({ response = 'body' }) {
-    if (response === 'file') return ['status', 'headers', 'file']
-    return response === 'body' ? ['status', 'headers', 'body', 'body_error'] : undefined
+  output: result,
+  outputType({ response = 'body' }) {
+    const { properties: { file, body, body_error, ...common } = {}, ...type } = typeOfSchema(result)
+    if (response === 'file') return { ...type, properties: { ...common, file: file! } }
+    const ofBody = { ...type, properties: { ...common, body: body!, body_error: body_error! } }
+    return response === 'body' ? ofBody : typeOfSchema(result)
   },
   check: fileProblems,
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],

@@ -18,6 +18,7 @@ export const approval = defineNode({
   description:
     'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide; only with a `timeout` can it leave by `expired`. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',
+  grows: () => false,
   asksPerson: true,
   config: z.strictObject({
     title: z.string().min(1).max(200).describe('The decision to make, in a few words.'),
@@ -51,9 +52,15 @@ export const approval = defineNode({
     decision: z.enum(DECISIONS).nullable().describe('Null if nobody has decided in time.'),
     comment: z.string().nullable(),
     answered_by: z
-      .strictObject({ type: z.string(), id: z.string().nullable() })
+      .strictObject({
+        type: z.string(),
+        id: z.string().nullable(),
+        shown_to: z.strictObject({ type: z.string(), id: z.string() }).optional(),
+      })
       .nullable()
-      .describe('The key or user; of type `link` for a decision at the link.'),
+      .describe(
+        'The key or user; of type `link` for a decision at the link, with `shown_to` if the API showed it to a key or user.',
+      ),
     answered_at: z.iso.datetime().nullable(),
   }),
   handles: ({ timeout }) => [

@@ -1,3 +1,4 @@
+import { compareNumbers, isNumeric, numberKey } from '../shared/decimal.ts'
 import { type ConditionOperator, negatedBy, type PositiveCondition } from '../shared/operators.ts'
 
 /**
@@ -41,30 +42,27 @@ export function comparison(operator: ConditionOperator, right: unknown): (left: 
   const options = operator === 'in' ? list(right) : []
   if (options.length === 0 || options.some((option) => typeof option === 'object'))
     return (left) => compare(left, operator, right)
-  const [numbers, texts] = [new Set(options.map(number)), new Set(options.map(text))]
-  return (left) => {
-    if (isNothing(left) || typeof left === 'object') return compare(left, operator, right)
-    const numeric = number(left)
-    return (numeric !== undefined && numbers.has(numeric)) || texts.has(text(left))
-  }
+  const keys = new Set(options.map(keyOf))
+  return (left) =>
+    isNothing(left) || typeof left === 'object' ? compare(left, operator, right) : keys.has(keyOf(left))
 }
 
 /** The equality of `eq`, `in` and the cases of a switch. */
 export function equal(left: unknown, right: unknown): boolean {
   if (isNothing(left) || isNothing(right)) return isNothing(left) && isNothing(right)
   if (typeof left === 'object' || typeof right === 'object') return canonical(left) === canonical(right)
-  const numbers = [number(left), number(right)] as const
-  if (numbers[0] !== undefined && numbers[1] !== undefined) return numbers[0] === numbers[1]
+  const difference = compareNumbers(left, right)
+  if (difference !== undefined) return difference === 0
   return text(left) === text(right)
 }
 
 /** Negative, zero or positive; NaN if the two have no order. */
 function order(left: unknown, right: unknown): number {
   if (isEmpty(left) || isEmpty(right)) return Number.NaN
-  for (const read of [number, time]) {
-    const [a, b] = [read(left), read(right)]
-    if (a !== undefined && b !== undefined) return a - b
-  }
+  const numbers = compareNumbers(left, right)
+  if (numbers !== undefined) return numbers
+  const times = [time(left), time(right)] as const
+  if (times[0] !== undefined && times[1] !== undefined) return times[0] - times[1]
   if (typeof left !== 'string' || typeof right !== 'string') return Number.NaN
   const [a, b] = [text(left), text(right)]
   return a < b ? -1 : a > b ? 1 : 0
@@ -74,6 +72,8 @@ function order(left: unknown, right: unknown): number {
 export interface SortKey {
   rank: number
   value: number | string
+  /** Of a number that is more exact than `value`. */
+  exact?: string
 }
 
 /**
@@ -83,8 +83,10 @@ export interface SortKey {
  */
 export function sortKey(value: unknown): SortKey | undefined {
   if (isEmpty(value)) return undefined
-  const numeric = number(value)
-  if (numeric !== undefined) return { rank: 0, value: numeric }
+  if (isNumeric(value)) {
+    const isLong = typeof value === 'string' && value.length > 15
+    return { rank: 0, value: Number(value), ...(isLong && { exact: value }) }
+  }
   const moment = time(value)
   if (moment !== undefined) return { rank: 1, value: moment }
   if (typeof value === 'string') return { rank: 2, value: text(value) }
@@ -94,6 +96,8 @@ export function sortKey(value: unknown): SortKey | undefined {
 /** Negative, zero or positive. */
 export function compareKeys(left: SortKey, right: SortKey): number {
   if (left.rank !== right.rank) return left.rank - right.rank
+  if (left.rank === 0 && (left.exact || right.exact))
+    return compareNumbers(left.exact ?? left.value, right.exact ?? right.value) ?? 0
   return left.value < right.value ? -1 : left.value > right.value ? 1 : 0
 }
 
@@ -112,16 +116,12 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value as object).length === 0
 }
 
+/** The same for scalars that `eq` compares as equal. */
+const keyOf = (value: unknown): string => (isNumeric(value) ? `=${numberKey(value)}` : text(value))
+
 function text(value: unknown): string {
   if (isNothing(value)) return ''
   return (typeof value === 'object' ? canonical(value) : String(value)).toLowerCase()
-}
-
-function number(value: unknown): number | undefined {
-  if (typeof value === 'number') return value
-  return typeof value === 'string' && /^\s*-?\d{1,300}(\.\d{1,300})?\s*$/.test(value)
-    ? Number(value)
-    : undefined
 }
 
 function time(value: unknown): number | undefined {

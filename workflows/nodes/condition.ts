@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
 import { compare } from './compare.ts'
+import { comparedValues } from './compared-values.ts'
 import { defineNode } from './define.ts'
 
 const test = z
@@ -30,6 +31,7 @@ export const condition = defineNode({
     conditions: z.array(test).min(1).max(50),
   }),
   output: z.strictObject({ result: z.boolean() }),
+  comparisons: ({ conditions }) => comparedValues(conditions, ({ left }) => ({ value: left })),
   handles: () => [
     { name: 'true', description: 'The conditions hold.' },
     { name: 'false', description: 'The conditions do not hold.' },

@@ -1,11 +1,20 @@
 import { z } from 'zod'
 import type { Records } from '../effects/records.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import {
+  BOOLEAN,
+  listOf,
+  members,
+  TEXT,
+  typeOfSchema,
+  UNKNOWN,
+  type ValueType,
+} from '../language/value-types.ts'
 import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
 import { checkValues, customFieldsOf, kindOf } from './crm-values.ts'
-import { type Authored, defineNode } from './define.ts'
+import { type Authored, defineNode, type TypeContext } from './define.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")
@@ -14,7 +23,9 @@ const target = entity.describe('The record kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
 
 const READS: unknown[] = ['get', 'search', 'list_related', 'list_files']
+const WRITES: unknown[] = ['create', 'update', 'upsert']
 const FILE_OPERATIONS: unknown[] = ['attach_file', 'list_files']
+const FREES: unknown[] = ['delete', 'unlink']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
@@ -87,6 +98,7 @@ export const crmManager = defineNode({
   description:
     'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search, list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],
   config: operations,
   output: z.record(z.string(), z.unknown()),
@@ -97,7 +109,9 @@ export const crmManager = defineNode({
   },
   check: checkValues,
   customFields: customFieldsOf,
-  outputFields,
+  outputType,
+  settingSchemas,
+  raises,
   example: {
     config: {
       operation: 'upsert',
@@ -176,21 +190,62 @@ function linkedBy(entity: unknown, fields: unknown, catalogue: Catalogue): unkno
   ]
 }
 
-function outputFields({ operation, entity }: Authored, { entities }: Catalogue) {
+function outputType(
+  { operation, entity, target }: Authored,
+  { catalogue: { entities } }: TypeContext,
+): ValueType {
+  const kind = kindOf(entity, entities)
+  const page = (record: ValueType | undefined) =>
+    members({ data: listOf(record ?? UNKNOWN), has_more: BOOLEAN })
   switch (operation) {
     case 'create':
     case 'get':
     case 'update':
-      return kindOf(entity, entities)?.readable
+      return kind?.record ?? UNKNOWN
     case 'search':
+      return page(kind?.record)
     case 'list_related':
+      return page(kindOf(target, entities)?.related)
     case 'list_files':
-      return ['data', 'has_more']
+      return page(typeOfSchema(fileReference))
     case 'attach_file':
-      return Object.keys(fileReference.shape)
+      return typeOfSchema(fileReference)
     case 'upsert':
-      return ['record', 'created']
+      return members({ record: kind?.record ?? UNKNOWN, created: BOOLEAN })
+    case 'delete':
+      return members({ id: TEXT, deleted: BOOLEAN })
     default:
-      return undefined
+      return UNKNOWN
   }
+}
+
+function settingSchemas({ operation, entity }: Authored, { entities }: Catalogue) {
+  const kind = kindOf(entity, entities)
+  if (!kind || !WRITES.includes(operation)) return []
+  return [{ path: ['fields'], schema: operation === 'update' ? kind.schemas.update : kind.schemas.create }]
+}
+
+/** The actions of the events that an operation raises. */
+const ACTIONS: Record<string, readonly string[]> = {
+  create: ['created'],
+  update: ['updated'],
+  upsert: ['created', 'updated'],
+  delete: ['deleted'],
+}
+
+/** The events that follow from a written field, by kind and field. */
+const OF_FIELDS: Record<string, Record<string, readonly string[]>> = {
+  deals: { stage: ['stage_changed', 'won', 'lost'] },
+  tasks: { assignee_id: ['assigned'], status: ['completed'] },
+}
+
+function raises({ operation, entity, fields: written }: Authored, { entities }: Catalogue) {
+  const kind = kindOf(entity, entities)
+  if (!kind) return { events: [], fields: [] }
+  const fields = isObject(written) ? Object.keys(written) : []
+  const actions = [
+    ...(ACTIONS[String(operation)] ?? []),
+    ...fields.flatMap((field) => OF_FIELDS[String(entity)]?.[field] ?? []),
+  ]
+  return { events: actions.map((action) => `${kind.object}.${action}`), fields }
 }

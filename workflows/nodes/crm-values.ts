@@ -2,6 +2,7 @@ import { type ConfigIssue, checkConfig } from '../language/config.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { meantBy, nearestName, REMOVE } from '../language/problems.ts'
 import { repairHint } from '../language/repair.ts'
+import { allowedValues } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { nearest } from '../shared/nearest.ts'
 import type { Catalogue, RecordKind } from './catalogue.ts'
@@ -23,7 +24,58 @@ export function checkValues(config: Authored, { entities }: Catalogue): ConfigPr
     ...(isObject(filters) ? Object.entries(filters).flatMap((one) => filterProblems(kind, ...one)) : []),
     ...(operation === 'search' ? sortProblems(kind, sort) : []),
     ...(operation === 'upsert' ? keyProblems(kind, by, written) : []),
+    ...customProblems(String(meantKind(String(entity), entities)), kind, config),
   ]
+}
+
+/** The custom fields that a config names: in what it writes, and in filters, `sort` and `by`. */
+function customProblems(entity: string, { customFields }: RecordKind, config: Authored): ConfigProblem[] {
+  if (!customFields) return []
+  const { fields, filters, sort, by } = config
+  const written = isObject(fields) && isObject(fields.custom_fields) ? fields.custom_fields : {}
+  const named = (text: unknown) => /^custom_fields\.([^[\].]+)/.exec(String(text ?? ''))?.[1]
+  const places: { name: string | undefined; path: PropertyKey[]; atKey?: true }[] = [
+    ...Object.keys(written).map((name) => ({
+      name,
+      path: ['fields', 'custom_fields', name],
+      atKey: true as const,
+    })),
+    ...Object.keys(isObject(filters) ? filters : {}).map((key) => ({
+      name: named(key),
+      path: ['filters', key],
+      atKey: true as const,
+    })),
+    { name: named(sort), path: ['sort'] },
+    { name: named(by), path: ['by'] },
+  ]
+  const unknown = places.flatMap(({ name, ...place }): ConfigProblem[] => {
+    if (name === undefined || Object.hasOwn(customFields, name)) return []
+    const meant = nearest(name, Object.keys(customFields))
+    return [
+      {
+        code: 'unknown_custom_field',
+        message: `${entity} have no custom field ${name.slice(0, 100)} yet`,
+        ...place,
+        hint:
+          meant === undefined
+            ? `define it: POST /v1/custom-fields/${entity} {"name": "${name.slice(0, 100)}", "type": …}`
+            : `did you mean ${place.path[1] === 'custom_fields' ? '' : 'custom_fields.'}${meant}?`,
+      },
+    ]
+  })
+  const refused = Object.entries(written).flatMap(([name, value]): ConfigProblem[] => {
+    const allowed = Object.hasOwn(customFields, name) ? allowedValues(customFields[name]!) : undefined
+    if (!allowed || typeof value !== 'string' || hasPlaceholder(value) || allowed.includes(value)) return []
+    return [
+      {
+        code: 'invalid_value',
+        message: `custom_fields.${name} must be one of ${allowed.join(', ')}`,
+        path: ['fields', 'custom_fields', name],
+        ...choice(value, allowed),
+      },
+    ]
+  })
+  return [...unknown, ...refused]
 }
 
 export const kindOf = (entity: unknown, entities: Catalogue['entities']): RecordKind | undefined =>

@@ -1,8 +1,10 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type EffectName, type Effects, ports } from '../effects/index.ts'
 import type { EffectClass, RetrySpec } from '../language/definition.ts'
 import type { Problem } from '../language/problems.ts'
+import { typeOfSchema, type ValueType } from '../language/value-types.ts'
 import type { Catalogue } from './catalogue.ts'
+import type { Compute } from './computations.ts'
 import type { Answer, WaitFor } from './wait-for.ts'
 
 /** A node's config as written: any value may hold placeholders. */
@@ -65,15 +67,23 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   scopes?: (config: Authored, catalogue: Catalogue) => string[]
   /** Checks that need the catalogue. The values of placeholders are not known yet. */
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
-  /** The fields that the output can have, if they depend on the config; default: those of `output`. */
-  outputFields?: (config: Authored, catalogue: Catalogue) => readonly string[] | undefined
+  /** The type of the output, if it depends on the config; default: that of `output`. */
+  outputType?: (config: Authored, context: TypeContext) => ValueType
+  /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
+  raises?: (config: Authored, catalogue: Catalogue) => Raised
+  /** The settings that name a field of the items in `items`. */
+  itemFields?: (config: Authored) => { path: PropertyKey[]; field: string }[]
+  /** The comparisons of values with others that the config names. */
+  comparisons?: (config: Authored) => Comparison[]
+  /** The schemas of settings that depend on the config, such as the fields of a record, each with its path. */
+  settingSchemas?: (config: Authored, catalogue: Catalogue) => { path: PropertyKey[]; schema: z.ZodType }[]
   /**
    * Whether the output is the only result: an unused output is then a likely mistake. Default: only for `read` nodes.
    * An external node with `outputOnly` sends nothing to other services, so it cannot read secrets.
    */
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. */
-  workflows?: (config: Authored) => { workflow: string; path: PropertyKey[] }[]
+  workflows?: (config: Authored) => NamedWorkflow[]
   /** The custom fields that a config writes or finds records by; default none. */
   customFields?: (config: Authored) => UsedCustomField[]
   /** The defaults of an external node's `retry`. Without them: one attempt. */
@@ -83,6 +93,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    * written.
    */
   late?: Readonly<Record<string, string>>
+  /** Whether it stores more data: default for `write` nodes, but those that only delete. */
+  grows?: (config: Authored) => boolean
   /** Settings that are passed as written: `{{` in them is plain text. */
   verbatim?: readonly string[]
   /** The end of a node that returned `wait_for`. */
@@ -121,22 +133,59 @@ export interface NodeType
   handles(config: Authored): Handle[]
   scopes(config: Authored, catalogue: Catalogue): string[]
   check(config: Authored, catalogue: Catalogue): ConfigProblem[]
-  /** Undefined if the output can have any field. */
-  outputFields(config: Authored, catalogue: Catalogue): readonly string[] | undefined
+  outputType(config: Authored, context: TypeContext): ValueType
+  raises(config: Authored, catalogue: Catalogue): Raised
+  itemFields(config: Authored): { path: PropertyKey[]; field: string }[]
+  comparisons(config: Authored): Comparison[]
+  settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
   outputOnly(config: Authored): boolean
   /** Whether it sends something to other services, or changes something there. */
   reachesOutside(config: Authored): boolean
+  /** Whether it stores more data. */
+  grows(config: Authored): boolean
   verbatim: readonly string[]
   /** The engine that this use of the type needs. */
   engine(config: Authored): number
   /** The engine of the type, then those of its later uses. */
   engines: readonly number[]
-  workflows(config: Authored): { workflow: string; path: PropertyKey[] }[]
+  workflows(config: Authored): NamedWorkflow[]
+  /** The settings of the service without which it fails. */
+  settings: readonly string[]
   customFields(config: Authored): UsedCustomField[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
   body: string | undefined
   perItem(config: Authored): readonly string[]
+}
+
+/** What the type of an output can depend on. */
+export interface TypeContext {
+  catalogue: Catalogue
+  /** The type of a setting, with its placeholders. */
+  typeOf(value: unknown): ValueType
+  /** Of a loop: the type of the result of an item. */
+  result(): ValueType
+}
+
+export interface Raised {
+  events: string[]
+  fields: string[]
+}
+
+/** A comparison in a config. */
+export interface Comparison {
+  /** The value that is tested, or the field of an item. */
+  of: { value: unknown } | { field: string }
+  /** The values, each with its path; placeholders among them are ignored. */
+  with: { value: unknown; path: PropertyKey[] }[]
+}
+
+/** A workflow that a config names, and the inputs that it gives to its runs. */
+export interface NamedWorkflow {
+  workflow: string
+  path: PropertyKey[]
+  /** Absent if a placeholder holds them. */
+  inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
 }
 
 export interface OptionalSettings {
@@ -219,6 +268,8 @@ export interface NodeFacts {
   signal: AbortSignal
   /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
   renderItems(text: string, items: readonly unknown[]): Promise<string[]>
+  /** Makes a computation that may take long. */
+  compute: Compute
 }
 
 const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }
@@ -245,33 +296,24 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     handles: fallible ? (config) => [...handles(config), ERROR_HANDLE] : handles,
     scopes: node.scopes ?? (() => []),
     check: node.check ?? (() => []),
-    outputFields: node.outputFields ?? computedOnce(() => fieldsOf(node.output)),
+    outputType: node.outputType ?? (() => typeOfSchema(node.output)),
+    raises: node.raises ?? (() => ({ events: [], fields: [] })),
+    itemFields: node.itemFields ?? (() => []),
+    comparisons: node.comparisons ?? (() => []),
+    settingSchemas: node.settingSchemas ?? (() => []),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
+    grows: node.grows ?? ((config) => effectClass(config) === 'write'),
     verbatim: node.verbatim ?? [],
     engine: (config) =>
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
     engines: [engine, ...laterUses.map((use) => use.engine)],
     workflows: node.workflows ?? (() => []),
     customFields: node.customFields ?? (() => []),
+    settings: effects.flatMap((name) => ports[name].settings ?? []),
     retry: node.retry ?? {},
     late: node.late ?? {},
     body: node.body,
     perItem: typeof perItem === 'function' ? perItem : () => perItem,
   }
-}
-
-/** Keeps the result: a schema never changes, and its conversion takes half a millisecond. */
-function computedOnce<T>(compute: () => T): () => T {
-  let known: { value: T } | undefined
-  return () => {
-    known ??= { value: compute() }
-    return known.value
-  }
-}
-
-/** The fields that a schema allows; undefined if it allows any. */
-function fieldsOf(schema: z.ZodType): string[] | undefined {
-  const { additionalProperties, properties = {} } = z.toJSONSchema(schema, { unrepresentable: 'any' })
-  return additionalProperties === false ? Object.keys(properties) : undefined
 }

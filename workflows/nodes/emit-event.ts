@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { hasPlaceholder } from '../language/expressions/template.ts'
 import { EVENT_NAME, isServiceEvent } from '../shared/events.ts'
+import { isObject } from '../shared/is-object.ts'
 import { defineNode } from './define.ts'
 
 export const emitEvent = defineNode({
@@ -20,6 +22,10 @@ export const emitEvent = defineNode({
     data: z.record(z.string(), z.unknown()).default({}).describe('The `data` that receivers get.'),
   }),
   output: z.strictObject({ event_id: z.string(), event: z.string() }),
+  raises: ({ event, data }) => ({
+    events: typeof event === 'string' && !hasPlaceholder(event) ? [event] : [],
+    fields: isObject(data) ? Object.keys(data) : [],
+  }),
   handles: () => [{ name: 'success', description: 'The event is stored; its deliveries follow.' }],
   example: {
     config: { event: 'invoice.paid', data: { id: '{{ inputs.invoice }}', amount: '120.00' } },

@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { weightOf } from '../language/expressions/work.ts'
 import { NodeError } from '../language/node-error.ts'
+import { INTEGER, itemsOf, listOf, members } from '../language/value-types.ts'
 import { LIST } from '../shared/limits.ts'
 import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
 import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
+import { comparedValues } from './compared-values.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, itemField, itemList } from './item-fields.ts'
+import { fieldReader, fieldsNamed, itemField, itemList } from './item-fields.ts'
 
 const condition = z
   .strictObject({
@@ -52,6 +54,11 @@ export const filterItems = defineNode({
     count: z.int().describe('The number of kept items.'),
     removed: z.int().describe('The number of removed items.'),
   }),
+  outputType: ({ items }, { typeOf }) =>
+    members({ items: listOf(itemsOf(typeOf(items))), count: INTEGER, removed: INTEGER }),
+  itemFields: ({ conditions }) => fieldsNamed(conditions, (index) => ['conditions', index, 'field']),
+  comparisons: ({ conditions }) =>
+    comparedValues(conditions, ({ field }) => (typeof field === 'string' ? { field } : undefined)),
   handles: () => [{ name: 'success', description: 'The list is filtered; it may be empty.' }],
   outputOnly: true,
   example: {

@@ -1,8 +1,32 @@
 import { z } from 'zod'
 import { ON_ITEM_ERROR } from '../language/definition.ts'
 import { NodeError } from '../language/node-error.ts'
+import { listOf, typeOfSchema } from '../language/value-types.ts'
 import { LOOP } from '../shared/limits.ts'
 import { defineNode } from './define.ts'
+
+const outcome = z.strictObject({
+  count: z.int(),
+  succeeded: z.int(),
+  failed: z.int(),
+  results: z
+    .array(z.unknown())
+    .optional()
+    .describe(
+      'The outputs of the items that completed, in the order of the list. Placeholders read it; it is made from `items`, and not stored.',
+    ),
+  items: z
+    .array(
+      z.strictObject({
+        index: z.int(),
+        status: z.enum(['completed', 'failed']),
+        output: z.unknown(),
+        error: z.object({ code: z.string(), message: z.string() }).loose().optional(),
+      }),
+    )
+    .nullable()
+    .describe('In the order of the list. Null if they are too large and no placeholder reads them.'),
+})
 
 export const forEach = defineNode({
   type: 'for_each',
@@ -11,7 +35,7 @@ export const forEach = defineNode({
   title: 'For each',
   alsoCalled: ['loop', 'foreach', 'each', 'iterate', 'iterator', 'loop_items', 'split_in_batches'],
   description:
-    'Runs its body, the nodes that `item` leads to, once for each item of a list, then leaves by `done`. In the body, `item` and `index` are the current ones; those of a loop around it are `nodes.<loop>.output.item` and `.index`. The body ends where no node follows, and is entered only through `item`. A node in it reads nodes of the same item; after `done`, only the results of the loop: `nodes.<loop>.output.items`, in the order of the list.',
+    'Runs its body, the nodes that `item` leads to, once for each item of a list, then leaves by `done`. In the body, `item` and `index` are the current ones, `nodes.<loop>.output.item` those of a loop around it. The body ends where no node follows, and is entered only through `item`. A node in it reads nodes of the same item; after `done`, only `nodes.<loop>.output.results`, the outputs of the items that completed, in order, and `.items`: `{index, status, output, error}` of each.',
   effect: 'pure',
   body: 'item',
   perItem: ['output'],
@@ -40,22 +64,15 @@ export const forEach = defineNode({
         'The result of an item, with placeholders as in the body, rendered when the item is done; null where a node did not complete. Default: the output of the node that completed last.',
       ),
   }),
-  output: z.strictObject({
-    count: z.int(),
-    succeeded: z.int(),
-    failed: z.int(),
-    items: z
-      .array(
-        z.strictObject({
-          index: z.int(),
-          status: z.enum(['completed', 'failed']),
-          output: z.unknown(),
-          error: z.object({ code: z.string(), message: z.string() }).loose().optional(),
-        }),
-      )
-      .nullable()
-      .describe('In the order of the list. Null if they are too large and no placeholder reads them.'),
-  }),
+  output: outcome,
+  outputType(_, { result }) {
+    const { properties, ...output } = typeOfSchema(outcome)
+    const type = result()
+    const [list] = properties!.items!.anyOf!
+    const { items: item } = list!
+    const items = listOf({ ...item, properties: { ...item!.properties, output: type } })
+    return { ...output, properties: { ...properties, results: listOf(type), items } }
+  },
   handles: () => [
     { name: 'item', description: 'Leads to the body, which runs once for each item.' },
     { name: 'done', description: 'All items are done.' },

@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { NodeError } from '../language/node-error.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
+import { nearest } from '../shared/nearest.ts'
 
 /** Settings and values of nodes that work on lists. */
 
@@ -17,6 +19,39 @@ export const itemField = z
   .min(1)
   .max(200)
   .describe('A field of the items; dots separate nested fields: `custom_fields.score`.')
+
+/** The fields that the members `field` of a list name, each with its path. */
+export const fieldsNamed = (
+  list: unknown,
+  pathOf: (index: number) => PropertyKey[],
+): { field: string; path: PropertyKey[] }[] =>
+  (Array.isArray(list) ? list : []).flatMap((one, index) =>
+    isObject(one) && typeof one.field === 'string' ? [{ field: one.field, path: pathOf(index) }] : [],
+  )
+
+/** The names in the error for a field that no item has. */
+const MAX_NAMED = 20
+
+/**
+ * Throws NodeError `missing_field` if no item of a list with items has a field: it is then most likely misspelt. A
+ * custom field that no record has yet is no mistake.
+ */
+export function requireField(items: readonly unknown[], field: string): void {
+  if (items.length === 0 || field.startsWith('custom_fields.')) return
+  const read = fieldReader(field)
+  if (items.some((item) => read(item) !== undefined)) return
+  const names = [...new Set(items.slice(0, 100).flatMap((item) => (isObject(item) ? Object.keys(item) : [])))]
+  const meant = nearest(field, names)
+  const has =
+    names.length === 0
+      ? 'the items are no mappings'
+      : `they have ${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ', …' : ''}`
+  throw new NodeError(
+    'missing_field',
+    `No item has the field ${field}: ${meant === undefined ? has : `did you mean ${meant}?`}`,
+    { details: { field } },
+  )
+}
 
 /** The reader of a field; undefined for an item that does not have it. Without a name: the item itself. */
 export function fieldReader(field: string | undefined): (item: unknown) => unknown {

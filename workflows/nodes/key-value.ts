@@ -1,6 +1,17 @@
 import { z } from 'zod'
 import type { KeyValues } from '../effects/key-values.ts'
 import { parseDuration } from '../language/duration.ts'
+import {
+  BOOLEAN,
+  listOf,
+  members,
+  NULL,
+  NUMBER,
+  TEXT,
+  UNKNOWN,
+  unionOf,
+  type ValueType,
+} from '../language/value-types.ts'
 import { KEY_VALUES } from '../shared/limits.ts'
 import { type Authored, defineNode } from './define.ts'
 import { duration } from './fields.ts'
@@ -15,6 +26,7 @@ const key = z
 const ttl = duration('1s', '1825d').optional()
 
 const READS: unknown[] = ['get', 'list']
+const FREES: unknown[] = ['delete']
 const reads = ({ operation }: Authored) => READS.includes(operation)
 
 const operations = z.discriminatedUnion('operation', [
@@ -59,12 +71,18 @@ const operations = z.discriminatedUnion('operation', [
   }),
 ])
 
-const FIELDS: Record<string, string[]> = {
-  get: ['key', 'value', 'found', 'expires_at'],
-  set: ['key', 'value', 'stored', 'expires_at'],
-  increment: ['key', 'value', 'expires_at'],
-  delete: ['key', 'deleted'],
-  list: ['data', 'has_more'],
+const TIME = unionOf([TEXT, NULL])
+
+/** The outputs by operation. */
+const FIELDS: Record<string, ValueType> = {
+  get: members({ key: TEXT, value: UNKNOWN, found: BOOLEAN, expires_at: TIME }),
+  set: members({ key: TEXT, value: UNKNOWN, stored: BOOLEAN, expires_at: TIME }),
+  increment: members({ key: TEXT, value: NUMBER, expires_at: TIME }),
+  delete: members({ key: TEXT, deleted: BOOLEAN }),
+  list: members({
+    data: listOf(members({ key: TEXT, value: UNKNOWN, expires_at: TIME })),
+    has_more: BOOLEAN,
+  }),
 }
 
 export const keyValue = defineNode({
@@ -86,12 +104,13 @@ export const keyValue = defineNode({
   description:
     'Keeps values between runs: counters, handled ids, the time of the last run. Each write happens once per run, node and item, also in retries; with another key or value it is a new one. `increment` is atomic; with `only_if_absent`, only one of concurrent runs stores its value. Outputs: get `{key, value, found}`, set `{key, value, stored}`, increment `{key, value}`, delete `{key, deleted}`, list `{data, has_more}`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
+  grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['keyValues'],
   config: operations,
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'The operation succeeded; an absent key is no error.' }],
-  outputFields: ({ operation }) =>
-    typeof operation === 'string' && Object.hasOwn(FIELDS, operation) ? FIELDS[operation] : undefined,
+  outputType: ({ operation }) =>
+    typeof operation === 'string' && Object.hasOwn(FIELDS, operation) ? FIELDS[operation]! : UNKNOWN,
   example: {
     config: {
       operation: 'set',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { checkShape } from '../language/config.ts'
+import { UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import type { ConfigProblem } from './define.ts'
 
@@ -74,6 +75,10 @@ function keywordProblems(schema: unknown, path: PropertyKey[]): Place[] {
     ...anyOf.flatMap((one, index) => keywordProblems(one, [...path, 'anyOf', index])),
   ]
 }
+
+/** The type that a schema declares; unknown if it has problems. */
+export const declaredType = (schema: unknown): ValueType =>
+  isObject(schema) && schemaProblems(schema).length === 0 ? (schema as ValueType) : UNKNOWN
 
 /** Where a value differs from a schema without problems; undefined if it does not. */
 export function mismatchOf(schema: object, value: unknown): string | undefined {

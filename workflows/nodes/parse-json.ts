@@ -1,7 +1,7 @@
-import { createScanner, type ParseError, parse, printParseErrorCode } from 'jsonc-parser'
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
 import { TEXT, VALUE_DEPTH } from '../shared/limits.ts'
+import type { Compute } from './computations.ts'
 import { defineNode } from './define.ts'
 
 export const parseJson = defineNode({
@@ -34,21 +34,28 @@ export const parseJson = defineNode({
     inputs: { trigger: { payload: { metadata: '{"plan": "pro", "seats": 5}' } } },
     output: { data: { plan: 'pro', seats: 5 } },
   },
-  run: ({ text }) => ({ output: { data: typeof text === 'string' ? parsed(text) : text } }),
+  run: ({ text }, { compute }) => ({
+    output: { data: typeof text === 'string' ? parsed(text, compute) : text },
+  }),
 })
 
 /** The code fence that language models write around JSON. */
 const FENCE = /^\s*```[a-z]*[ \t]*\r?\n(.*?)\r?\n?```\s*$/is
 
 /** Throws NodeError `invalid_json`. */
-function parsed(text: string): unknown {
+function parsed(text: string, compute: Compute): unknown {
   const json = (FENCE.exec(text)?.[1] ?? text).replace(/^\uFEFF/, '')
   requireDepth(json)
+  const data = jsonIn(json)
+  if (!data) throw new NodeError('invalid_json', compute('jsonProblem', json))
+  return MAYBE_INEXACT.test(json) ? JSON.parse(compute('withExactNumbers', json)) : data.value
+}
+
+function jsonIn(json: string): { value: unknown } | undefined {
   try {
-    const data: unknown = JSON.parse(json)
-    return MAYBE_INEXACT.test(json) ? JSON.parse(withExactNumbers(json)) : data
+    return { value: JSON.parse(json) }
   } catch {
-    throw new NodeError('invalid_json', problemOf(json))
+    return undefined
   }
 }
 
@@ -74,41 +81,3 @@ function requireDepth(json: string): void {
 
 /** A number with 16 digits or more, or with an exponent. */
 const MAYBE_INEXACT = /\d{16}|\d[eE][+-]?\d{3}/
-
-/** Values of jsonc-parser's SyntaxKind, a `const enum` without a value at run time. */
-const [NUMBER, END] = [11, 17]
-
-/** The same JSON, with a text in place of each integer that would be rounded, and of each number that is too large. */
-function withExactNumbers(json: string): string {
-  const scanner = createScanner(json, true)
-  let exact = ''
-  let from = 0
-  for (let token: number = scanner.scan(); token !== END; token = scanner.scan()) {
-    const written = scanner.getTokenValue()
-    const value = Number(written)
-    const isExact = Number.isFinite(value) && (!/^-?\d+$/.test(written) || Number.isSafeInteger(value))
-    if (token !== NUMBER || isExact) continue
-    const at = scanner.getTokenOffset()
-    exact += `${json.slice(from, at)}"${written}"`
-    from = at + written.length
-  }
-  return exact + json.slice(from)
-}
-
-function problemOf(json: string): string {
-  if (json.trim() === '') return 'The text is empty: there is no JSON in it.'
-  const errors: ParseError[] = []
-  try {
-    parse(json, errors, { disallowComments: true, allowTrailingComma: false })
-  } catch {
-    // The nesting overflows the parser's stack: the position is unknown.
-  }
-  const [error] = errors
-  if (!error) return 'The text is not JSON.'
-  const before = json.slice(0, error.offset).split('\n')
-  const place = `line ${before.length}, column ${before.at(-1)!.length + 1}`
-  const words = printParseErrorCode(error.error)
-    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-  return `The text is not JSON: ${words} at ${place}, near ${JSON.stringify(json.slice(error.offset, error.offset + 20))}.`
-}

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isObject } from '../shared/is-object.ts'
 import { RUN_STATUSES } from '../shared/statuses.ts'
 import { defineNode } from './define.ts'
 
@@ -35,7 +36,16 @@ export const runWorkflow = defineNode({
   handles: () => [
     { name: 'success', description: 'The run has completed; with `wait: false`, it is queued.' },
   ],
-  workflows: ({ workflow }) => (typeof workflow === 'string' ? [{ workflow, path: ['workflow'] }] : []),
+  workflows: ({ workflow, inputs = {} }) =>
+    typeof workflow === 'string'
+      ? [
+          {
+            workflow,
+            path: ['workflow'],
+            ...(isObject(inputs) && { inputs: { values: inputs, path: ['inputs'] } }),
+          },
+        ]
+      : [],
   example: {
     config: { workflow: 'Welcome', inputs: { email: '{{ trigger.record.email }}' }, wait: false },
     inputs: { trigger: { record: { email: 'ada@example.com' } } },

@@ -36,7 +36,9 @@ const config = z.strictObject({
     .string()
     .max(200)
     .optional()
-    .describe('The name of the sender that recipients see; the address is that of the service.'),
+    .describe(
+      'The name of the sender that recipients see, to which `via` and the name of the service are added; the address is that of the service.',
+    ),
   subject: z.string().min(1).max(MAIL_LIMITS.subject).describe('Line breaks in it become spaces.'),
   text: body.describe('The mail as plain text.'),
   html: body.describe('The mail as HTML. Values of placeholders need the filter `escape`.'),
@@ -56,7 +58,7 @@ export const sendEmail = defineNode({
   category: 'integration',
   title: 'Send email',
   alsoCalled: ['email', 'mail', 'send_mail', 'smtp', 'gmail', 'sendgrid', 'mailgun', 'notify_by_email'],
-  description: `Sends a mail through the SMTP server of the service, from its address, to at most ${MAIL_LIMITS.recipients} recipients. \`text\` or \`html\` is required; with both, the mail has two alternatives. The Message-ID is the same for every attempt, so that mail systems recognize a mail that was sent twice. If the server answers 4xx or cannot be reached, the attempt is retried as set by \`retry\`; not after 5xx.`,
+  description: `Sends a mail through the SMTP server of the service, from its address, to at most ${MAIL_LIMITS.recipients} recipients. \`text\` or \`html\` is required; with both, the mail has two alternatives. The Message-ID is the same for every attempt, so that mail systems recognize a mail that was sent twice. If the server answers 4xx or cannot be reached, the attempt is retried as set by \`retry\`; not after 5xx. Above the recipients per minute of the plan the node waits, above those per day it fails. Addresses that unsubscribed, bounced or complained get no mail, and are in \`rejected\`.`,
   effect: 'external',
   effects: ['mail'],
   // Which record a file belongs to is known only when it is sent.

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { UNKNOWN } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { defineNode } from './define.ts'
 
@@ -24,7 +25,7 @@ export const setFields = defineNode({
   }),
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'The fields are set.' }],
-  outputFields: ({ fields }) => (isObject(fields) ? Object.keys(fields) : undefined),
+  outputType: ({ fields }, { typeOf }) => (isObject(fields) ? typeOf(fields) : UNKNOWN),
   outputOnly: true,
   example: {
     config: { fields: { full_name: '{{ trigger.record.first_name }} {{ trigger.record.last_name }}' } },

@@ -1,12 +1,14 @@
 import { z } from 'zod'
+import { itemsOf, listOf, members } from '../language/value-types.ts'
 import { LIST } from '../shared/limits.ts'
 import { compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, itemField, itemList } from './item-fields.ts'
+import { fieldReader, fieldsNamed, itemField, itemList, requireField } from './item-fields.ts'
 
 export const sortItems = defineNode({
   type: 'sort_items',
   engine: 1,
+  laterUses: [{ engine: 7, isUsed: ({ missing }) => missing !== undefined }],
   category: 'data',
   title: 'Sort items',
   alsoCalled: ['sort', 'order_by', 'sort_list'],
@@ -25,8 +27,14 @@ export const sortItems = defineNode({
       .min(1)
       .max(LIST.fields)
       .describe('The sort fields; each one orders the items that are equal in the fields before it.'),
+    missing: z
+      .enum(['fail', 'last'])
+      .default('fail')
+      .describe('If no item has a field: `fail` the node, or `last`: the items keep their order.'),
   }),
   output: z.strictObject({ items: z.array(z.unknown()) }),
+  outputType: ({ items }, { typeOf }) => members({ items: listOf(itemsOf(typeOf(items))) }),
+  itemFields: ({ by }) => fieldsNamed(by, (index) => ['by', index, 'field']),
   handles: () => [{ name: 'success', description: 'The items are sorted.' }],
   outputOnly: true,
   example: {
@@ -53,7 +61,8 @@ export const sortItems = defineNode({
       ],
     },
   },
-  run({ items, by }) {
+  run({ items, by, missing }) {
+    if (missing === 'fail') for (const { field } of by) requireField(items, field)
     const fields = by.map(({ field, direction }) => ({
       read: fieldReader(field),
       sign: direction === 'asc' ? 1 : -1,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { members, oneOf } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { equal } from './compare.ts'
 import { type Authored, defineNode } from './define.ts'
@@ -33,6 +34,21 @@ export const switchNode = defineNode({
       .describe('Maps each handle name to the value, or list of values, that leads to it.'),
   }),
   output: z.strictObject({ value: z.unknown(), case: z.string() }),
+  outputType: (config, { typeOf }) =>
+    members({ value: typeOf(config.value), case: oneOf([...casesOf(config), 'default']) }),
+  comparisons: ({ value, cases }) =>
+    isObject(cases)
+      ? [
+          {
+            of: { value },
+            with: Object.entries(cases).flatMap(([name, wanted]) =>
+              Array.isArray(wanted)
+                ? wanted.map((one, index) => ({ value: one, path: ['cases', name, index] }))
+                : [{ value: wanted, path: ['cases', name] }],
+            ),
+          },
+        ]
+      : [],
   cases: casesOf,
   handles: (config) => [
     ...casesOf(config).map((name) => ({ name, description: `The value equals the case ${name}.` })),

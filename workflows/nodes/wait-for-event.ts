@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { checkEventNames, checkEventWhen } from '../language/check-events.ts'
 import { parseDuration } from '../language/duration.ts'
 import { NodeError } from '../language/node-error.ts'
-import { EVENT_NAME } from '../shared/events.ts'
+import { NULL, typeOfSchema, UNKNOWN, unionOf } from '../language/value-types.ts'
+import { EVENT_NAME, RECORD_EVENTS } from '../shared/events.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 import type { EventAnswer } from './wait-for.ts'
@@ -11,6 +12,19 @@ import type { EventAnswer } from './wait-for.ts'
 const MEMBERS = ['id', 'name', 'created_at', 'record', 'data', 'previous', 'changed'] as const
 const MAX_EVENTS = 20
 const name = z.string().min(1).max(129)
+
+const result = z.strictObject({
+  id: z.uuid().nullable().describe('The id of the event; null after a timeout, like all other fields.'),
+  name: z.string().nullable(),
+  created_at: z.iso.datetime().nullable(),
+  record: z.record(z.string(), z.unknown()).nullable().describe('The record, if the event is about one.'),
+  data: z.record(z.string(), z.unknown()).nullable().describe('The data of any other event.'),
+  previous: z.record(z.string(), z.unknown()).nullable().describe('The old values of changed fields.'),
+  changed: z
+    .array(z.string())
+    .nullable()
+    .describe('The names of changed fields; empty unless the event is an update.'),
+})
 
 const EXAMPLE: EventAnswer = {
   id: '019a0000-0000-7000-8000-000000000002',
@@ -57,18 +71,16 @@ export const waitForEvent = defineNode({
       ),
     timeout: duration('1s', '365d').optional().describe('How long to wait at most. Default: without limit.'),
   }),
-  output: z.strictObject({
-    id: z.uuid().nullable().describe('The id of the event; null after a timeout, like all other fields.'),
-    name: z.string().nullable(),
-    created_at: z.iso.datetime().nullable(),
-    record: z.record(z.string(), z.unknown()).nullable().describe('The record, if the event is about one.'),
-    data: z.record(z.string(), z.unknown()).nullable().describe('The data of any other event.'),
-    previous: z.record(z.string(), z.unknown()).nullable().describe('The old values of changed fields.'),
-    changed: z
-      .array(z.string())
-      .nullable()
-      .describe('The names of changed fields; empty unless the event is an update.'),
-  }),
+  output: result,
+  outputType({ event }, { catalogue }) {
+    const names = [event].flat()
+    const isKnown = names.every((name) => typeof name === 'string' && RECORD_EVENTS.includes(name))
+    const { properties, ...output } = typeOfSchema(result)
+    const record = isKnown
+      ? unionOf([...names.map((name) => catalogue.eventData(String(name)) ?? UNKNOWN), NULL])
+      : properties!.record!
+    return { ...output, properties: { ...properties, record } }
+  },
   handles: ({ timeout }) => [
     { name: 'received', description: 'The event has occurred.' },
     ...(timeout === undefined ? [] : [{ name: 'timeout', description: 'No event came in time.' }]),

@@ -36,7 +36,7 @@ export type Decision = (typeof DECISIONS)[number]
 export interface Answer {
   answer: unknown
   /** The actor that answered; null for an event, and if the wait has expired. */
-  answered_by: { type: string; id: string | null } | null
+  answered_by: { type: string; id: string | null; shown_to?: { type: string; id: string } } | null
   /** ISO 8601. */
   answered_at: string
 }

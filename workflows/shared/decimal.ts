@@ -24,6 +24,39 @@ export function parseDecimal(value: unknown): Decimal | undefined {
   return places >= 0 ? { digits, places } : { digits: digits * 10n ** BigInt(-places), places: 0 }
 }
 
+/** A number, or a text of digits with an optional fraction, such as `-12.50`. */
+const NUMERIC = /^\s*-?\d{1,300}(\.\d{1,300})?\s*$/
+/** Up to so many characters, different decimals are different floating-point numbers. */
+const EXACT = 15
+
+export const isNumeric = (value: unknown): value is number | string =>
+  typeof value === 'number' || (typeof value === 'string' && NUMERIC.test(value))
+
+/**
+ * Compares two numbers, or texts such as the money `100.00`, by their exact value: negative, zero or positive.
+ * Undefined if one of them is no number. The one rule of expressions, conditions and filters.
+ */
+export function compareNumbers(left: unknown, right: unknown): number | undefined {
+  if (!isNumeric(left) || !isNumeric(right)) return undefined
+  if (typeof left === 'number' && typeof right === 'number') return left - right
+  if (String(left).length <= EXACT && String(right).length <= EXACT) return Number(left) - Number(right)
+  const [a, b] = [parseDecimal(left), parseDecimal(right)]
+  if (!a || !b) return Number(left) - Number(right)
+  const places = Math.max(a.places, b.places)
+  const [x, y] = [scaled(a, places), scaled(b, places)]
+  return x < y ? -1 : x > y ? 1 : 0
+}
+
+/** The same text for equal numbers: `100`, also for `100.00`. */
+export function numberKey(value: number | string): string {
+  const text = String(value)
+  const found = text.length <= EXACT ? undefined : parseDecimal(value)
+  if (!found) return String(Number(value))
+  return decimalText(found)
+    .replace(/(\.\d*?)0+$/, '$1')
+    .replace(/\.$/, '')
+}
+
 export const integer = (value: number): Decimal => ({ digits: BigInt(value), places: 0 })
 
 export function add(a: Decimal, b: Decimal): Decimal {
@@ -35,6 +68,8 @@ export const multiply = (a: Decimal, b: Decimal): Decimal => ({
   digits: a.digits * b.digits,
   places: a.places + b.places,
 })
+
+export const negate = ({ digits, places }: Decimal): Decimal => ({ digits: -digits, places })
 
 export const ROUNDINGS = ['half_up', 'half_even', 'up', 'down'] as const
 export type Rounding = (typeof ROUNDINGS)[number]

@@ -32,6 +32,8 @@ export const EXPRESSION = {
   brackets: 50,
   /** Filters after one value. */
   filters: 50,
+  /** Values and operators of one expression. */
+  tokens: 200,
   /** Placeholders of one node. Each takes about 10 µs, parsing included, whenever the node runs. */
   placeholders: 2_000,
   /**
@@ -62,6 +64,8 @@ export const SECRETS = {
    * ones only in the results of the nodes that read them.
    */
   distinctive: 16,
+  /** Parts of at least this many characters are masked in the results of the nodes that read the secret. */
+  part: 12,
 } as const
 
 /** The settings of an organization, which nodes read as `env.<name>`. */

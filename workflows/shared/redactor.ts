@@ -1,43 +1,79 @@
+import { type Unescaped, unescapedForms } from './escapes.ts'
 import { SECRETS } from './limits.ts'
+import { Parts } from './parts.ts'
 import { MASK } from './secret-names.ts'
 
 /**
  * Masks given secrets wherever they occur: verbatim, escaped in JSON or HTML, URL-encoded, in base64 (also as part of a
- * longer text, such as `user:password`) and in hexadecimal. A secret that was changed in any other way, such as
- * reversed or compressed, is not found.
+ * longer text, such as `user:password`, and in base64 again), in base32 and in hexadecimal. A secret that was changed
+ * in any other way, such as reversed or compressed, is not found.
  */
 export class Redactor {
   private readonly parts = new Set<string>()
   private readonly patterns: Pattern[] = []
+  /** The secrets of which parts are masked too. */
+  private readonly divisible = new Parts()
 
   constructor(secrets: Iterable<string> = []) {
     for (const secret of secrets) this.add(secret)
   }
 
-  /** Ignores a secret shorter than `SECRETS.least`, which would mask parts of common words. */
-  add(secret: string): void {
+  /**
+   * Ignores a secret shorter than `SECRETS.least`, which would mask parts of common words.
+   * @param options.parts also masks parts of `SECRETS.part` and more characters: a service may show the beginning of a
+   *   key, and an error cuts what it shows.
+   */
+  add(secret: string, { parts = false }: { parts?: boolean } = {}): void {
     for (const part of partsOf(secret)) {
       if (!this.parts.has(part)) this.patterns.push(...patternsOf(part))
       this.parts.add(part)
     }
+    if (parts) for (const [form, least] of divisibleForms(secret.trim())) this.divisible.add(form, least)
   }
 
   text(text: string): string {
-    let masked = text
-    for (const { sure, pattern } of this.patterns)
-      if (masked.includes(sure)) masked = masked.replace(pattern(), MASK)
+    const plain = this.plain(text)
+    const masked = maskRanges(
+      plain,
+      unescapedForms(plain).flatMap((form) => this.rangesIn(form)),
+    )
     return masked === text ? text : masked.replaceAll(PIECES, MASK)
   }
 
   /** False if these bytes, in an encoding that extends ASCII, have no secret: a cheap check before `value`. */
   mayBeIn(bytes: Buffer): boolean {
-    const text = bytes.toString('latin1')
-    return this.patterns.some(({ sure }) => text.includes(sure))
+    return this.mayBeInText(bytes.toString('latin1'))
   }
 
   /** Every text in a value, keys and numbers too. The levels of `value` must be bounded. */
   value<T>(value: T): T {
-    return (this.patterns.length === 0 ? value : this.deep(value)) as T
+    if (this.patterns.length === 0) return value
+    const json = JSON.stringify(value)
+    return (json !== undefined && this.mayBeInText(json) ? this.deep(value) : value) as T
+  }
+
+  private mayBeInText(text: string): boolean {
+    const has = (one: string) =>
+      this.patterns.some(({ sure }) => one.includes(sure)) || this.divisible.find(one).length > 0
+    return has(text) || unescapedForms(text).some((form) => has(form.text))
+  }
+
+  /** A text in which no character of a secret is escaped, but for those that the patterns know. */
+  private plain(text: string): string {
+    let masked = text
+    for (const { sure, pattern } of this.patterns)
+      if (masked.includes(sure)) masked = masked.replace(pattern(), MASK)
+    return this.divisible.isEmpty ? masked : maskRanges(masked, this.divisible.find(masked))
+  }
+
+  /** The ranges of the original text whose unescaped form has a secret. */
+  private rangesIn({ text, starts }: Unescaped): Range[] {
+    const found: Range[] = this.divisible.isEmpty ? [] : this.divisible.find(text)
+    for (const { sure, pattern } of this.patterns)
+      if (text.includes(sure))
+        for (const match of text.matchAll(pattern()))
+          if (match[0] !== '') found.push([match.index, match.index + match[0].length])
+    return found.map(([start, end]) => [starts[start]!, starts[end]!])
   }
 
   private deep(value: unknown): unknown {
@@ -52,6 +88,38 @@ export class Redactor {
       Object.entries(value).map(([name, member]) => [this.text(name), this.deep(member)]),
     )
   }
+}
+
+type Range = [start: number, end: number]
+
+/** The text with a mask in place of each range; ranges that overlap are one. */
+function maskRanges(text: string, ranges: Range[]): string {
+  if (ranges.length === 0) return text
+  let masked = ''
+  let end = 0
+  for (const [start, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    if (start >= end) masked += text.slice(end, start) + MASK
+    end = Math.max(end, last)
+  }
+  return masked + text.slice(end)
+}
+
+/** Characters of all forms of one secret whose parts are found: those of a longer one are a line of its whole. */
+const MAX_DIVISIBLE = 2_048
+
+/** The forms of a secret whose parts are masked, each with the least length of a part. */
+function divisibleForms(secret: string): [form: string, least: number][] {
+  // The host of a URL is no secret, and other texts name it.
+  const text = secret.replace(/^\w+:\/\/(?:[^/?#@]*@)?[^/?#]*/, '')
+  if (text.length < SECRETS.part || text.length > MAX_DIVISIBLE) return []
+  const bytes = Buffer.from(text)
+  const hex = bytes.toString('hex')
+  return [
+    [text, SECRETS.part],
+    ...base64Cores(bytes).map((core): [string, number] => [core, Math.ceil((SECRETS.part * 4) / 3)]),
+    [hex, SECRETS.part * 2],
+    [hex.toUpperCase(), SECRETS.part * 2],
+  ]
 }
 
 /** A secret that was masked in several pieces. */
@@ -91,7 +159,14 @@ interface Pattern {
 function patternsOf(text: string): Pattern[] {
   const encodings = [Buffer.from(text), Buffer.from(text, 'latin1')]
   const distinct = encodings[0]!.equals(encodings[1]!) ? encodings.slice(1) : encodings
-  const encoded = distinct.flatMap((bytes) => [...base64Patterns(bytes), ...hexPatterns(bytes)])
+  const encoded = distinct.flatMap((bytes) => [
+    ...base64Patterns(bytes),
+    ...base64Cores(bytes).flatMap((core) =>
+      alphabets(core).flatMap((one) => base64Patterns(Buffer.from(one))),
+    ),
+    ...base32Patterns(bytes),
+    ...hexPatterns(bytes),
+  ])
   return [patternOf(text, () => [...text].map(characterPattern).join('')), ...encoded]
 }
 
@@ -147,13 +222,39 @@ const ENTITIES: Record<string, string[]> = {
  * also hold bits of the neighbouring bytes; they are masked too.
  */
 function base64Patterns(bytes: Buffer): Pattern[] {
+  return base64Cores(bytes).map((core) => {
+    const pattern = () => [...core].map((character) => BASE64[character] ?? character).join('')
+    return patternOf(core, () => `[\\w+/-]?${pattern()}[\\w+/-]?(?:=|%3[dD]){0,2}`)
+  })
+}
+
+/** What is the same in the base64 of any text that contains these bytes, for each of their three alignments. */
+function base64Cores(bytes: Buffer): string[] {
   return [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes])
       .toString('base64')
       .replaceAll('=', '')
-    const core = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
-    const pattern = () => [...core].map((character) => BASE64[character] ?? character).join('')
-    return patternOf(core, () => `[\\w+/-]?${pattern()}[\\w+/-]?(?:=|%3[dD]){0,2}`)
+    return text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
+  })
+}
+
+/** A text in base64, and in base64url if that differs. */
+const alphabets = (text: string): string[] => [
+  ...new Set([text, text.replaceAll('+', '-').replaceAll('/', '_')]),
+]
+
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** The base32 of any text that contains these bytes, for each of their five alignments. */
+function base32Patterns(bytes: Buffer): Pattern[] {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  return [0, 1, 2, 3, 4].flatMap((before) => {
+    const cut = (5 - ((before * 8) % 5)) % 5
+    const fives = bits.slice(cut).match(/.{5}/g) ?? []
+    const core = fives.map((five) => BASE32[Number.parseInt(five, 2)]).join('')
+    return [core, core.toLowerCase()].map((text) =>
+      patternOf(text, () => `[a-zA-Z2-7]?${text}[a-zA-Z2-7]?={0,6}`),
+    )
   })
 }
 

@@ -22,6 +22,8 @@ export interface Limits {
   valueBytes: number
   /** Bytes of the outputs of all nodes of a run together, which every segment holds in memory. */
   runBytes: number
+  /** Bytes of the inputs, outputs and results of all nodes of a run, with those of all items of its loops. */
+  totalBytes: number
   /** Items of all loops of a run that are in progress at the same time. */
   openItems: number
   /** Calls of a run that are in progress at the same time. */
@@ -38,6 +40,7 @@ export const LIMITS: Limits = {
   itemsPage: 50,
   valueBytes: 1024 * 1024,
   runBytes: 8 * 1024 * 1024,
+  totalBytes: 512 * 1024 * 1024,
   openItems: LOOP.open,
   openCalls: OPEN_CALLS,
   detailsCharacters: 2_000,

@@ -68,7 +68,7 @@ const instant = z.union(
   'must be a valid date, or a time with an offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
 )
 
-const id: TypeOf = {
+const reference: TypeOf = {
   input: () => z.uuid().toLowerCase(),
   operators: EQUALITY,
   filterValue: (value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : undefined),
@@ -179,9 +179,10 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     searched: (value) => String(value).slice(0, 10),
   },
   enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
-  id,
-  reference: id,
-  user: id,
+  // Ids are UUIDv7, in the order of creation: filters `id[gt]` and `id[lt]` continue after a record.
+  id: { ...reference, operators: [...EQUALITY, 'gt', 'lt'] },
+  reference,
+  user: reference,
   address: {
     input: () => {
       const part = z.string().trim().max(255).nullable().optional()

@@ -24,9 +24,12 @@ const INLINE = {
   patternSteps: 200_000,
 } as const
 
+/** Those of a pool that has more tasks, too. */
+type Threads = Pick<Pool<typeof tasks>, 'run'>
+
 /** The payload and what its mapping makes of it, computed at once or in a thread. Throws what `parseBody` throws, too. */
 export async function mapIn(
-  pool: Pool<typeof tasks>,
+  threads: Threads,
   organizationId: string,
   body: Body,
   { field_mapping, kind, deduplication }: Mapping,
@@ -35,13 +38,13 @@ export async function mapIn(
   return accepted(
     isSmall(body, field_mapping)
       ? mapBody(...values)
-      : await withinLimits(MAPPING, () => pool.run(organizationId, 'mapBody', ...values)),
+      : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapBody', ...values)),
   )
 }
 
 /** The same for a request, which may be a batch of records. */
 export async function mapRequestIn(
-  pool: Pool<typeof tasks>,
+  threads: Threads,
   organizationId: string,
   body: Body,
   { field_mapping, kind, deduplication, workflow_inputs }: Required<BatchSettings>,
@@ -50,7 +53,7 @@ export async function mapRequestIn(
   return accepted(
     isSmall(body, field_mapping)
       ? mapRequest(...values)
-      : await withinLimits(MAPPING, () => pool.run(organizationId, 'mapRequest', ...values)),
+      : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapRequest', ...values)),
   )
 }
 
@@ -64,13 +67,15 @@ function isSmall({ content: { length } }: Body, mapping: FieldMapping): boolean 
 
 /** A mapping proposed from a sample, computed as `mapIn` does. */
 export async function proposeIn(
-  pool: Pool<typeof tasks>,
+  threads: Threads,
   organizationId: string,
   body: Body,
   kind: TargetKind,
 ): Promise<Proposal> {
   if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind))
-  return accepted(await withinLimits('the sample', () => pool.run(organizationId, 'proposeFrom', body, kind)))
+  return accepted(
+    await withinLimits('the sample', () => threads.run(organizationId, 'proposeFrom', body, kind)),
+  )
 }
 
 function accepted<T extends object>(done: T | { refused: Refused }): T {

@@ -25,6 +25,8 @@ export interface PoolOptions {
   idleMs?: number
   /** Tasks that may wait, of one owner and of all together. */
   queue?: { owner: number; all: number }
+  /** Called with the name of each task that a thread gets. */
+  onTask?: ((name: string) => void) | undefined
 }
 
 /** A task broke a limit: `time`, `memory`, too many `waiting` tasks, or its `turn` did not come in time. */
@@ -85,7 +87,7 @@ interface Thread {
 }
 
 export class Pool<T extends Tasks> {
-  private readonly options: Required<PoolOptions>
+  private readonly options: PoolOptions & typeof DEFAULTS
   private readonly threads = new Set<Thread>()
   /** The tasks that wait, by owner; the owner whose turn is next comes first. */
   private readonly waiting = new Map<string, Job[]>()
@@ -199,6 +201,7 @@ export class Pool<T extends Tasks> {
     clearTimeout(thread.timer)
     job.settle()
     thread.job = job
+    this.options.onTask?.(job.name)
     thread.worker.ref()
     thread.worker.postMessage({ name: job.name, values: job.values })
   }

@@ -1,3 +1,4 @@
+import type { CustomFields } from '../../../workflows/nodes/catalogue.ts'
 import { fieldsOf, recordChange } from '../../access/audit-log.ts'
 import { conflict, notFound } from '../../model/errors.ts'
 import { requireVersion } from '../../model/lists/version.ts'
@@ -29,6 +30,20 @@ export async function listDefinitions(tx: Tenant, kind: KindName): Promise<Named
   return Object.keys(definitions)
     .sort()
     .map((name) => ({ name, ...definitions[name]! }))
+}
+
+/** The names and types of the custom fields of all kinds. */
+export async function listCustomFields(tx: Tenant): Promise<CustomFields> {
+  const rows = await tx
+    .trx('custom_field_definitions')
+    .where({ organization_id: tx.organizationId })
+    .select<{ entity: string; definitions: Rules['definitions'] | null }[]>('entity', 'definitions')
+  return Object.fromEntries(
+    rows.map(({ entity, definitions }) => [
+      entity,
+      Object.entries(definitions ?? {}).map(([name, { type, options }]) => ({ name, type, options })),
+    ]),
+  )
 }
 
 /** Throws `not_found`. */

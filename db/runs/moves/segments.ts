@@ -35,6 +35,8 @@ export interface SegmentRecord {
   in_pool?: boolean
   /** The events that the segment raised. */
   events: NewEvent[]
+  /** The characters of the data that its nodes have written. */
+  characters?: number
   /** The objects that its nodes created. */
   created?: CreatedObject[]
   /** New and changed loops and iterations. */
@@ -51,7 +53,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
     `with run as (
        update runs set status = :status, outputs = cast(:outputs as jsonb), error = cast(:error as jsonb),
          temporal_run_id = :temporalRunId, history_length = :historyLength, checked = false, stuck_reason = null,
-         failures = 0, updated_at = now(),
+         failures = 0, updated_at = now(), data_bytes = data_bytes + :characters,
          sleeps_until = cast(:sleepsUntil as timestamptz), in_pool = cast(:inPool as boolean),
          started_at = coalesce(started_at, now()),
          ended_at = case when cast(:ends as boolean) then clock_timestamp() end,
@@ -91,6 +93,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       events: JSON.stringify(eventRows(tx, record.events)),
       temporalRunId: record.temporal_run_id,
       segment: record.segment,
+      characters: record.characters ?? 0,
       origin: record.origin ?? null,
       happened: JSON.stringify(record.happened ?? []),
       answer: JSON.stringify(record.answer),

@@ -25,4 +25,23 @@ describe('record effects of nodes', () => {
     const many = Object.fromEntries(emails(51).map((_, i) => [`custom_fields.f${i}`, 'x']))
     await assert.rejects(search(many), { code: 'validation_error' })
   })
+
+  it('search page by page by id, also records of the same millisecond', async () => {
+    const titles = Array.from({ length: 7 }, (_, index) => `Page ${index}`)
+    const found = await db.tenant(organization, testActor, async (tx) => {
+      const records = recordsIn(tx)
+      // One transaction: all have the same time.
+      for (const title of titles) await records.create('tasks', { title })
+      const seen: unknown[] = []
+      for (let last: unknown; ; ) {
+        const filters = last === undefined ? {} : { 'id[gt]': last }
+        const page = await records.search('tasks', { filters, sort: 'id', order: 'asc', limit: 3 })
+        const data = page.data as { id: string; title: string }[]
+        seen.push(...data.map(({ title }) => title))
+        if (!page.has_more) return seen
+        last = data.at(-1)!.id
+      }
+    })
+    assert.deepEqual(found, titles)
+  })
 })

@@ -147,6 +147,30 @@ describe('invitations', function () {
     assert.equal((await accept(body.token, { name: 'Back', password: PASSWORD })).status, 404)
   })
 
+  it('of an owner are replaced only by owners', async () => {
+    const { db, api } = suite
+    const { body } = await invite('boss@example.com', 'owner')
+    const admin = await signIn(db, api, 'admin')
+    const replacing = await invite('BOSS@example.com', 'member', admin)
+    assert.deepEqual([replacing.status, replacing.body.error?.type], [403, 'insufficient_scope'])
+    const accepted = await accept(body.token, { name: 'Boss', password: PASSWORD })
+    assert.deepEqual([accepted.status, accepted.body.role], [201, 'owner'])
+  })
+
+  it('do not tell whether the address has an account, unless one is made', async () => {
+    const ada = { email: 'known@example.com', name: 'Ada', password: PASSWORD }
+    const elsewhere = await createOrganization(suite.db)
+    await createUser(suite.db.system, { ...ada, organizationId: elsewhere, role: 'owner' })
+    const probes = ['known@example.com', 'unknown@example.com'].map(async (email) => {
+      const { body } = await invite(email)
+      const answer = await accept(body.token, { password: 'a password of Eve' })
+      return [answer.status, { ...answer.body.error, request_id: '' }]
+    })
+    const [known, unknown] = await Promise.all(probes)
+    assert.equal(known![0], 401)
+    assert.deepEqual(known, unknown)
+  })
+
   it('are refused with all errors, none of which echoes the password', async () => {
     const { body } = await invite('short@example.com')
     for (const sent of [{ password: 'hunter2' }, { name: '', password: 'hunter2', extra: 'hunter2' }]) {
@@ -155,6 +179,7 @@ describe('invitations', function () {
       assert.doesNotMatch(JSON.stringify(answer.body), /hunter2/)
     }
     const nameless = await accept(body.token, { password: PASSWORD })
-    assert.deepEqual([nameless.status, nameless.body.detail[0].loc], [422, ['body', 'name']])
+    assert.equal(nameless.status, 401)
+    assert.match(nameless.body.error.hint, /a name and a new password/)
   })
 })

@@ -132,6 +132,14 @@ describe('/app/webhooks/outgoing', function () {
   })
 
   it('accepts private addresses and http if the operator allows them', async () => {
+    const only = await startApi(db, { EGRESS_ONLY: 'hooks.example.com, 192.0.2.0/24' })
+    const listed = await signIn(db, only)
+    const urls = ['https://hooks.example.com/a', 'https://example.com/a', 'https://8.8.8.8/']
+    const statuses = []
+    for (const url of urls)
+      statuses.push((await listed('POST', '/webhooks/outgoing', { ...hook, url })).status)
+    await only.close()
+    assert.deepEqual(statuses, [201, 422, 422])
     const open = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '10.0.0.0/8' })
     const inside = await signIn(db, open)
     const { status } = await inside('POST', '/webhooks/outgoing', { ...hook, url: 'http://10.0.0.1/' })

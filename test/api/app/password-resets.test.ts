@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createUser } from '../../../db/access/users.ts'
 import type { MemberRole } from '../../../db/model/access/roles.ts'
+import { startApi } from '../../support/api.ts'
 import { createMember, createOrganization } from '../../support/database.ts'
 import { planted } from '../../support/planted.ts'
 import { type App, signIn, signInAs } from '../../support/session.ts'
@@ -101,6 +102,43 @@ describe('password resets', function () {
     const { body } = await owner('GET', `/audit-log?action=password_reset.requested&target_id=${id}`)
     assert.deepEqual([body.total, body.data[0].actor.type], [1, 'system'])
     assert.equal((await owner('GET', '/audit-log?action=password_reset.requested')).body.total, 1)
+  })
+
+  it('cannot be silenced by a stranger', async () => {
+    const { db } = suite
+    const env = {
+      TRUSTED_PROXIES: '1',
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      MAIL_FROM: 'crm@example.com',
+      PUBLIC_URL: 'http://localhost:8080',
+    }
+    const mailing = await startApi(db, env)
+    try {
+      const { email } = await user()
+      const ask = async (from: string) =>
+        (
+          await mailing.request('POST', '/app/password-resets', {
+            key: null,
+            body: { email },
+            headers: { 'X-Forwarded-For': from },
+          })
+        ).status
+      const mails = () => db.system('account_mails').where({ address: email, kind: 'password_reset' })
+      const strangers = Array.from({ length: 12 }, (_, i) => `198.51.${i}.7`)
+      for (const from of strangers) for (let i = 0; i < 4; i++) await ask(from)
+      assert.equal(await ask(strangers[0]!), 429, 'each client is limited')
+      const before = (await mails()).length
+      assert.ok(before <= 10, `${before} mails`)
+      // The user gets no further mail, because the last one has a link that works.
+      assert.equal(await ask('203.0.113.9'), 200)
+      assert.equal((await mails()).length, before)
+      // Once it was used, the next request of the user is mailed, whatever strangers asked for.
+      await db.system('password_resets').delete()
+      assert.equal(await ask('203.0.113.9'), 200)
+      assert.equal((await mails()).length, before + 1)
+    } finally {
+      await mailing.close()
+    }
   })
 
   it('can be asked for three times an hour', async () => {

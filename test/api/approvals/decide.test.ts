@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { approvalToken } from '../../../db/process/approval-links.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
+import type { Answer } from '../../support/answer.ts'
 import { testActor } from '../../support/database.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { queueRun, untilRun } from '../../support/worker.ts'
@@ -36,6 +37,68 @@ describe('the link of an approval', function () {
       body,
       headers: { Accept: 'application/json', ...JSON_TYPE, ...headers },
     })
+
+  it('is attributed where a caller that could decide as itself reads it', async () => {
+    const { api, db } = suite
+    const { status, body: made } = await api.request('POST', '/v1/workflows', {
+      body: {
+        spec: [
+          'name: Notify',
+          'trigger: {type: event, events: [approval.requested]}',
+          'nodes:',
+          '  say: {type: set_fields, config: {fields: {text: "Decide: {{ trigger.data.link }}"}}}',
+        ].join('\n'),
+      },
+    })
+    assert.equal(status, 201, JSON.stringify(made))
+    await api.request('POST', `/v1/workflows/${made.workflow_id}/activate`)
+    const hook = { name: 'Chat', url: 'https://chat.example.com/', events: ['approval.requested'] }
+    const { body: webhook } = await api.request('POST', '/v1/webhooks/outgoing', { body: hook })
+    const { runId, path } = await asked()
+    const token = path.split('/').at(-1)!
+    const until = async (url: string, list: (body: Answer['body']) => unknown[]) => {
+      for (;;) {
+        const { body } = await api.request('GET', url)
+        if (list(body).length > 0) return body
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    const { data: runs } = await until(
+      `/v1/runs?workflow_id=${made.workflow_id}&status=completed`,
+      ({ data }) => data,
+    )
+    const { data: deliveries } = await until(
+      `/v1/webhooks/outgoing/${webhook.id}/deliveries`,
+      ({ data }) => data,
+    )
+    const run = await api.request('GET', `/v1/runs/${runs[0].run_id}`)
+    const delivery = await api.request('GET', `/v1/deliveries/${deliveries[0].id}`)
+    const stream = await api.request('GET', `/v1/runs/${runs[0].run_id}/stream`)
+    const shown = JSON.stringify([run.body, delivery.body, stream.body])
+    assert.ok(!shown.includes(token), 'the link that everybody gets is not shown')
+    assert.match(run.body.nodes[0].output.text, /^Decide: http.*\/approvals\/\[masked\]$/)
+    assert.match(delivery.body.data.link, /\/approvals\/\[masked\]$/)
+    const stored = await db
+      .system('events')
+      .where({ name: 'approval.requested' })
+      .orderBy('id', 'desc')
+      .first()
+    assert.ok(stored.data.link.endsWith(token), 'the receiver gets it')
+
+    const { body: waiting } = await api.request('GET', `/v1/runs/${runId}`)
+    const { pathname } = new URL(waiting.waits[0].approval.link, 'http://localhost')
+    assert.notEqual(pathname, path)
+    const answer = await post(pathname, { decision: 'approved' })
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+    const { id: keyId } = (await api.request('GET', '/v1/me')).body.key ?? {}
+    const { outputs } = await untilRun(db, runId)
+    const by = (outputs!.output as { answered_by: { shown_to: { type: string; id: string } } }).answered_by
+    assert.equal(by.shown_to.type, 'key')
+    assert.match(by.shown_to.id, /^[0-9a-f-]{36}$/)
+    if (keyId) assert.equal(by.shown_to.id, keyId)
+    for (const cut of [pathname.slice(0, -1), pathname.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))])
+      assert.equal((await get(cut)).status, 404)
+  })
 
   it('shows the request without deciding, and decides by POST', async () => {
     const { runId, path } = await asked({ message: 'For Acme.', timeout: '1h' })

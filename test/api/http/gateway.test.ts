@@ -11,7 +11,7 @@ import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { type Route, route } from '../../../api/http/route.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import { serve } from '../../../api/http/serve.ts'
-import { StreamSlots } from '../../../api/http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
 import { v1Realm } from '../../../api/v1/realm.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { conflict, notFound } from '../../../db/model/errors.ts'
@@ -102,7 +102,8 @@ describe('the gateway', () => {
       runEnds: new RunEnds(db.system),
       knownWorkflows: new KnownWorkflows(),
       queuedRuns: new QueuedRuns(),
-      streams: new StreamSlots(),
+      streams: streamSlots(),
+      nodeTests: nodeTestSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
@@ -422,8 +423,24 @@ describe('the gateway', () => {
       const again = await post({ name: 'abc' }, headers)
       assert.equal(again.headers.get('idempotency-replayed'), null)
     })
-    it('refuses a key that is too long', async () => {
-      assert.equal((await post({ name: 'abc' }, { 'Idempotency-Key': 'x'.repeat(256) })).status, 422)
+    it('replays to any number of requests at once', async () => {
+      const headers = { 'Idempotency-Key': 'at once' }
+      const first = await post({ name: 'abc' }, headers)
+      const replays = await Promise.all(Array.from({ length: 20 }, () => post({ name: 'abc' }, headers)))
+      assert.deepEqual(
+        replays.map(({ status, text }) => [status, text]),
+        replays.map(() => [first.status, first.text]),
+      )
+    })
+
+    it('refuses a key that is too long, with everything else that is invalid, after what cannot be read', async () => {
+      const headers = { 'Idempotency-Key': 'x'.repeat(256) }
+      assert.equal((await post({ name: 'abc' }, headers)).status, 422)
+      const { status, body } = await post({ name: 5 }, headers)
+      const locs = body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')).sort()
+      assert.deepEqual([status, locs], [422, ['body.name', 'header.Idempotency-Key']])
+      assert.equal((await post('{"name": ', headers)).status, 400)
+      assert.equal((await post('name=abc', { ...headers, 'Content-Type': 'text/plain' })).status, 415)
     })
   })
 })

@@ -7,7 +7,7 @@ import { runOnce } from '../../../api/http/idempotency.ts'
 import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
-import { StreamSlots } from '../../../api/http/stream-slots.ts'
+import { nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
 import { conflict } from '../../../db/model/errors.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import { createLogger } from '../../../db/process/log.ts'
@@ -23,8 +23,14 @@ describe('concurrent requests with one Idempotency-Key', () => {
   before(async () => {
     db = await createTestDatabase()
     const id = await createOrganization(db)
-    const organization = { id, name: 'Test', plan: 'free', currency: 'USD', timezone: 'UTC' } as const
-    caller = { type: 'key', id, name: 'test', organization, scopes: new Set() }
+    const organization = {
+      id,
+      name: 'Test',
+      plan: 'free',
+      currency: 'USD',
+      timezone: 'UTC',
+    } as const
+    caller = { type: 'key', id, name: 'test', organization, storageFull: false, scopes: new Set() }
   })
   after(() => db.drop())
 
@@ -42,7 +48,8 @@ describe('concurrent requests with one Idempotency-Key', () => {
       runEnds: new RunEnds(database.system),
       knownWorkflows: new KnownWorkflows(),
       queuedRuns: new QueuedRuns(),
-      streams: new StreamSlots(),
+      streams: streamSlots(),
+      nodeTests: nodeTestSlots(),
       compute: new Compute(),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),

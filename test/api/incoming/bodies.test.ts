@@ -91,28 +91,31 @@ describe('payloads of incoming webhooks, and their log', function () {
     assert.deepEqual([again.body.action, again.body.record_id], ['updated', body.record_id])
   })
 
-  it('a repeated GitHub delivery has no effect', async () => {
+  it('a repeated GitHub delivery has no effect, whatever id it has, which is not signed', async () => {
     const webhook = await test.createWebhook({
       verification: { type: 'github' },
       deduplication: { action: 'Create Anyway' },
     })
     const body = JSON.stringify(ada)
     const signature = `sha256=${createHmac('sha256', webhook.secret).update(body).digest('hex')}`
-    const deliver = (id: string, text = body) =>
+    const deliver = (id?: string, text = body) =>
       test.send({ ...webhook, secret: '' }, text, {
-        'X-GitHub-Delivery': id,
+        ...(id && { 'X-GitHub-Delivery': id }),
         'X-Hub-Signature-256': signature,
       })
     const first = await deliver('d1')
     assert.deepEqual([first.status, first.body.action], [200, 'created'])
     const again = await deliver('d1')
     assert.deepEqual([again.body.record_id, again.body.action], [first.body.record_id, 'created'])
-    assert.notEqual((await deliver('d2')).body.record_id, first.body.record_id)
+    for (const id of ['d2', undefined])
+      assert.equal((await deliver(id)).body.record_id, first.body.record_id, `${id}`)
+    await test.db.system('incoming_deliveries').update({ created_at: new Date(Date.now() - 25 * 3_600_000) })
+    assert.notEqual((await deliver('d2')).body.record_id, first.body.record_id, 'after a day')
     assert.equal((await deliver('d3', `${body} `)).body.error, 'invalid_secret')
     const entries = await test.logs(webhook)
     assert.deepEqual(
       entries.map((entry) => entry.action),
-      [null, 'Created', 'Skipped', 'Created'],
+      [null, 'Created', 'Skipped', 'Skipped', 'Skipped', 'Created'],
     )
   })
 

@@ -8,16 +8,26 @@ const FOLDER = new URL('../../fixtures/specs/organization/', import.meta.url)
 /** The codes that a spec of the folder has in validation, and those with which it is not activated. */
 const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> = {
   'what-is-not-there.yaml': {
-    validation: ['unknown_workflow 7:50', 'draft_workflow 8:50', 'unknown_env 5:19', 'unknown_secret 5:53'],
+    validation: [
+      'unknown_custom_field 10:150',
+      'unknown_custom_field 10:79',
+      'service_not_configured 9:3',
+      'service_not_configured 9:3',
+      'unknown_workflow 7:50',
+      'draft_workflow 8:50',
+      'unknown_env 5:19',
+      'unknown_secret 5:53',
+    ],
     activation: [
+      'service_not_configured mail',
+      'service_not_configured mail',
       'unknown_workflow child',
       'unknown_env call',
       'unknown_secret call',
-      'service_not_configured mail',
-      'service_not_configured mail',
       'unknown_custom_field save',
     ],
   },
+  'inputs-that-a-workflow-lacks.yaml': { validation: ['draft_workflow 3:50', 'workflow_inputs 3:66'] },
   'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
 }
 

@@ -118,14 +118,14 @@ describe('the preview of a run', () => {
     deepEqual(
       shown.missing.map((one: Json) => [one.code, one.node_id, one.path]),
       [
+        ['service_not_configured', 'mail', '/nodes/5'],
+        ['service_not_configured', 'mail', '/nodes/5'],
         ['unknown_workflow', 'child', '/nodes/8/config/workflow'],
         ['unknown_env', 'call', '/nodes/3/config/url'],
         ['unknown_secret', 'call', '/nodes/3/config/headers/Authorization'],
-        ['service_not_configured', 'mail', '/nodes/5'],
-        ['service_not_configured', 'mail', '/nodes/5'],
       ],
     )
-    match(shown.missing[3].message, /^the service has no SMTP_URL: mail fails/)
+    match(shown.missing[0].message, /^the service has no SMTP_URL: the node fails/)
     equal((await suite.api.request('GET', '/v1/runs')).body.total, 0)
     equal((await suite.api.request('GET', '/v1/objects/contacts')).body.total, 0)
   })
@@ -242,8 +242,8 @@ settings: {error_workflow: On error}
     deepEqual(
       (await request(`/${id}/activate`)).body.error.missing.map((one: Json) => one.message),
       [
-        'the service has no SMTP_URL: mail fails until it is set',
-        'the service has no MAIL_FROM: mail fails until it is set',
+        'the service has no SMTP_URL: the node fails until it is set',
+        'the service has no MAIL_FROM: the node fails until it is set',
       ],
     )
     const told = await request(`/${id}/activate`, { allow_missing: true })

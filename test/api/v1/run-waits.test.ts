@@ -80,7 +80,7 @@ describe('POST /v1/runs/{run_id}/signal', function () {
     const [ask, event] = ['ask', 'event'].map((id) =>
       waits.find((wait: { node_id: string }) => wait.node_id === id),
     )
-    assert.match(ask.approval.link, /\/approvals\/[\w-]{107}$/)
+    assert.match(ask.approval.link, /\/approvals\/[\w-]{130}$/)
     assert.ok(ask.expires_at)
     assert.deepEqual(
       [event.type, event.events, event.record_id, event.when],

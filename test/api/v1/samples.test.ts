@@ -88,6 +88,22 @@ describe('sample outputs', function () {
     assert.deepEqual(given.output, { text: 'Hello Bo' })
   })
 
+  it('are read by a test of exactly the version that the preview named', async () => {
+    const test = (body: object, headers: Record<string, string> = {}) =>
+      suite.api.request('POST', `${path}/nodes/greet/test`, { body, headers })
+    const previewed = await test({})
+    const etag = previewed.headers.get('etag')!
+    assert.match(etag, /^"\d+"$/)
+    const { definition } = await call('GET', path)
+    await call('PATCH', path, { definition: { ...definition, description: 'Changed' } })
+    const stale = await test({ confirm: true }, { 'If-Match': etag })
+    assert.deepEqual([stale.status, stale.body.error.type], [412, 'version_conflict'])
+    const current = (await test({})).headers.get('etag')!
+    assert.notEqual(current, etag)
+    const done = await test({ confirm: true }, { 'If-Match': current })
+    assert.deepEqual([done.status, done.headers.get('etag')], [200, current])
+  })
+
   it('are what a preview reads', async () => {
     const preview = async () => (await call('POST', `${path}/nodes/call/test`, {})).preview
     assert.equal((await preview()).calls, undefined)

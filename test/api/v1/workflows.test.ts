@@ -325,7 +325,7 @@ describe('workflows over HTTP', () => {
       const definition = {
         nodes: [
           { id: 'a', type: 'set_fields', config: { fields: { x: 1 } } },
-          { id: 'b', type: 'stop', config: { message: '{{ nodes.a.output.x }}' } },
+          { id: 'b', type: 'stop', config: { message: 'x {{ nodes.a.output.x }}' } },
         ],
         edges: [{ from: 'a', handle: 'success', to: 'b' }],
       }

@@ -89,7 +89,23 @@ describe('a rotation of SECRETS_KEY', function () {
       `/v1/objects/contacts/${contact.id}/files?name=x.txt`,
       { body: 'the content', headers: { 'Content-Type': 'text/plain' } },
     )
-    const sealedTables = ['files', 'incoming_webhooks', 'outgoing_webhooks', 'runs', 'secrets']
+    const subscribe = async (api: TestApi) =>
+      (
+        await api.request('POST', '/v1/webhooks/outgoing', {
+          key: before.key,
+          headers: { 'Idempotency-Key': 'subscribe' },
+          body: { name: 'Zap', url: 'https://example.com/', events: ['deal.*'] },
+        })
+      ).body.secret
+    const subscribed = await subscribe(before)
+    const sealedTables = [
+      'files',
+      'idempotency_keys',
+      'incoming_webhooks',
+      'outgoing_webhooks',
+      'runs',
+      'secrets',
+    ]
     assert.deepEqual(await tablesWith(old), sealedTables)
 
     const assertServes = async (api: TestApi) => {
@@ -112,15 +128,19 @@ describe('a rotation of SECRETS_KEY', function () {
     let batches = 0
     const partial = await reseal(db.system, both, { batch: 2, stopped: () => ++batches > 5 })
     assert.ok(partial.some(({ resealed }) => resealed > 0))
-    assert.deepEqual(await tablesWith(old), ['files', 'incoming_webhooks', 'outgoing_webhooks', 'runs'])
+    const left = ['files', 'idempotency_keys', 'incoming_webhooks', 'outgoing_webhooks', 'runs']
+    assert.deepEqual(await tablesWith(old), left)
     for (const api of [prepared, changed]) await assertServes(api)
 
     const rest = await reseal(db.system, both, { batch: 2 })
     const counts = [partial, rest].flat().reduce((sum, { resealed }) => sum + resealed, 0)
-    assert.equal(counts, 5 + 2 + 2 + 1 + 1 + 1)
+    assert.equal(counts, 5 + 2 + 3 + 1 + 1 + 1 + 1)
     assert.deepEqual(await tablesWith(old), [])
     assert.deepEqual(await tablesWith(fresh), sealedTables)
-    for (const api of [prepared, changed, await start(fresh)]) await assertServes(api)
+    for (const api of [prepared, changed, await start(fresh)]) {
+      await assertServes(api)
+      assert.equal(await subscribe(api), subscribed)
+    }
 
     assert.deepEqual(
       [...(await secretsOf(organizationId, fresh)).entries()].sort(),

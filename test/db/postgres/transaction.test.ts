@@ -61,6 +61,30 @@ describe('transactions of one organization', () => {
     assert.deepEqual([attempts.length, await count('test.deadlock')], [3, 2])
   })
 
+  it('of one organization leave connections to the others, also while they wait for its locks', async () => {
+    const small = connect({ url: db.url, poolSize: 5 })
+    const other = await createOrganization(db)
+    const held: (() => void)[] = []
+    const writes = Array.from({ length: 20 }, () =>
+      small.tenant(organization, testActor, async ({ trx }) => {
+        await trx.raw('select 1')
+        await new Promise<void>((resolve) => held.push(resolve))
+      }),
+    )
+    try {
+      while (held.length < 3) await setTimeout(5)
+      const read = small.tenant(other, testActor, ({ trx }) => trx('organizations').select('id'))
+      assert.deepEqual(await Promise.race([read, setTimeout(900)]), [{ id: other }])
+      assert.equal(held.length, 3, 'its share of five connections')
+      assert.equal(small.poolUse().tenant.waiting, 17)
+    } finally {
+      const end = setInterval(() => held.splice(0).forEach((release) => void release()), 5)
+      await Promise.all(writes)
+      clearInterval(end)
+      await small.close()
+    }
+  })
+
   it('show each organization only its own rows, also concurrently', async () => {
     const others = await Promise.all(Array.from({ length: 20 }, () => createOrganization(db)))
     const seen = await Promise.all(

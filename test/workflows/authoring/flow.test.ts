@@ -4,7 +4,7 @@ import { flowOf as edgesOf } from '../../../workflows/authoring/flow.ts'
 import { validateSpec } from '../../../workflows/authoring/validate.ts'
 import { stepsOf } from '../../support/steps.ts'
 
-const catalogue = { entities: {}, metrics: [], checkAnalytics: () => [] }
+const catalogue = { entities: {}, metrics: [], checkAnalytics: () => [], eventData: () => undefined }
 
 const TYPES: Record<string, string> = {
   set: '{type: emit_event, config: {event: x.y}',

@@ -2,7 +2,7 @@ import { deepEqual, equal, match } from 'node:assert/strict'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/authoring/validate.ts'
 
-const catalogue = { entities: {}, metrics: [], checkAnalytics: () => [] }
+const catalogue = { entities: {}, metrics: [], checkAnalytics: () => [], eventData: () => undefined }
 const spec = (nodes: string, rest = 'inputs: {list: {type: array, required: true}, name: string}') =>
   `name: Test\nnodes:\n${nodes}\n${rest}`
 const set = (id: string, value = '1', more = '') =>

@@ -27,21 +27,21 @@ describe('validation', () => {
   c: {type: api_request, config: {url: "https://x.test/{{ run.id }}"}, timeout: 5s, retry: {max_attempts: 3, initial_interval: 1s, backoff: 1.5, max_interval: 1m}, next: d}
   d: {type: stop, config: {message: "{{ nodes.b.output.until }} {{ nodes.c.output.status }}"}}`),
     'placeholders where numbers, statuses, durations, lists and objects belong': spec(
-      `  a: {type: delay, config: {for: "{{ trigger.wait }}"}}
-  b: {type: crm_manager, config: {operation: search, entity: contacts, limit: "{{ inputs.n }}", filters: "{{ trigger.filters }}"}}
-  c: {type: api_request, config: {url: "{{ trigger.url }}", method: "{{ trigger.method }}", expected_statuses: "{{ trigger.ok }}", headers: "{{ trigger.headers }}", body: "{{ nodes.b.output.data }}"}, on_error: continue}
-  d: {type: condition, config: {conditions: "{{ trigger.conditions }}"}}
-  e: {type: crm_manager, config: {operation: "{{ trigger.operation }}", entity: "{{ trigger.entity }}"}}
-  f: {type: crm_manager, config: {operation: create, entity: contacts, fields: "{{ trigger.fields }}"}}
-  g: {type: emit_event, config: {event: "invoice.{{ trigger.action }}", data: "{{ nodes.f.output }}"}}
-  h: {type: stop, config: {status: "{{ trigger.status }}"}}`,
-      'inputs: {n: {type: number, default: 5}}',
+      `  a: {type: delay, config: {for: "{{ inputs.wait }}"}}
+  b: {type: crm_manager, config: {operation: search, entity: contacts, limit: "{{ inputs.n }}", filters: "{{ inputs.filters }}"}}
+  c: {type: api_request, config: {url: "{{ inputs.url }}", method: "{{ inputs.method }}", expected_statuses: "{{ inputs.ok }}", headers: "{{ inputs.headers }}", body: "{{ nodes.b.output.data }}"}, on_error: continue}
+  d: {type: condition, config: {conditions: "{{ inputs.conditions }}"}}
+  e: {type: crm_manager, config: {operation: "{{ inputs.operation }}", entity: "{{ inputs.entity }}"}}
+  f: {type: crm_manager, config: {operation: create, entity: contacts, fields: "{{ inputs.fields }}"}}
+  g: {type: emit_event, config: {event: "invoice.{{ inputs.action }}", data: "{{ nodes.f.output }}"}}
+  h: {type: stop, config: {status: "{{ inputs.status }}"}}`,
+      'inputs: {n: {type: number, default: 5}, action: {type: any, required: true}, conditions: {type: any, required: true}, entity: {type: any, required: true}, fields: {type: any, required: true}, filters: {type: any, required: true}, headers: {type: any, required: true}, method: {type: any, required: true}, ok: {type: any, required: true}, operation: {type: any, required: true}, status: {type: any, required: true}, url: {type: any, required: true}, wait: {type: any, required: true}}',
     ),
     'tags of what JSON has, an error handle that leads to the end':
       spec(`  a: {type: api_request, config: {url: "https://x.test", query: {n: !!str 1}}, next: {success: b, error: end}}
   b: {type: stop}`),
     'a switch, an error handle, and a default for what may be missing':
-      spec(`  a: {type: switch, config: {value: "{{ trigger.kind }}", cases: {won: [won, closed], lost: lost}}, next: {won: b, lost: c, default: end}}
+      spec(`  a: {type: switch, config: {value: "{{ run.workflow_name }}", cases: {won: [won, closed], lost: lost}}, next: {won: b, lost: c, default: end}}
   b: {type: api_request, config: {url: "https://x.test"}, next: {success: d, error: c}}
   c: {type: stop, config: {message: "{{ nodes.b.error.message | default: 'lost' }}"}}
   d: {type: stop, config: {message: "{{ nodes.b.output.body.deep.down[0] }}"}}`),
@@ -419,13 +419,13 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     [
       'a result that is there on some paths only',
       spec(
-        `  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": b, "false": c}}\n${set('b', ', next: c')}\n  c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}`,
+        `  a: {type: condition, config: {conditions: [{left: 1, operator: eq, right: 1}]}, next: {"true": b, "false": c}}\n${set('b', ', next: c')}\n  c: {type: stop, config: {message: "x {{ nodes.b.output.x }}"}}`,
       ),
       'maybe_not_upstream',
     ],
     [
       'a request without retry or error path',
-      spec('  a: {type: api_request, config: {url: "https://x.test"}}'),
+      spec('  a: {type: api_request, config: {url: "https://x.test"}, retry: {max_attempts: 1}}'),
       'side_effect_without_retry',
     ],
     [
@@ -436,7 +436,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     [
       'retries inside the transaction',
       spec(
-        '  a: {type: crm_manager, config: {operation: delete, entity: contacts, id: "{{ trigger.id }}"}, retry: {max_attempts: 2}}',
+        '  a: {type: crm_manager, config: {operation: delete, entity: contacts, id: "{{ run.id }}"}, retry: {max_attempts: 2}}',
       ),
       'not_applicable',
     ],

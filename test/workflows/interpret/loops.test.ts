@@ -48,6 +48,41 @@ describe('a loop', () => {
     assert.deepEqual(run.rows.get('each')?.input, { concurrency: 1, on_item_error: 'stop' })
   })
 
+  it('has the outputs of the completed items as `results`', async () => {
+    const run = runOf({
+      nodes: [
+        each({
+          items: [1, 'x', 3],
+          on_item_error: 'continue',
+          output: { eur: '{{ nodes.body.output.value }}' },
+        }),
+        fields('body', '{{ item | times: 2 }}'),
+        fields('sum', '{{ nodes.each.output.results | sum: "eur" }}'),
+        {
+          id: 'sums',
+          type: 'aggregate_items',
+          config: {
+            items: '{{ nodes.each.output.results }}',
+            values: { total: { function: 'sum', field: 'eur' } },
+          },
+        },
+      ],
+      edges: [body, edge('each', 'sum', 'done'), edge('sum', 'sums')],
+      outputs: {
+        results: '{{ nodes.each.output.results }}',
+        sum: '{{ nodes.sum.output.value }}',
+        total: '{{ nodes.sums.output.values.total }}',
+        failed: '{{ nodes.each.output.failed }}',
+      },
+    })
+    assert.deepEqual((await run.next()).end?.outputs, {
+      results: [{ eur: 2 }, { eur: 6 }],
+      sum: 8,
+      total: 8,
+      failed: 1,
+    })
+  })
+
   it('over an empty list leaves by `done` at once', async () => {
     const run = runOf({ nodes: [each({ items: [] }), set('body')], edges: [body], outputs: results })
     assert.deepEqual((await run.next()).end?.outputs, { items: [] })

@@ -33,6 +33,7 @@ describe('the codes of findings', () => {
       'unknown_workflow',
       'draft_workflow',
       'deprecated_node',
+      'workflow_inputs',
       'unknown_secret',
       'unknown_env',
       'unknown_custom_field',

@@ -170,3 +170,37 @@ describe('aggregate_items', () => {
     ok(steps < 100 * part.length * LIST.fields, `${steps} steps`)
   })
 })
+
+describe('a field that no item has', () => {
+  const items = [
+    { amount: '1.00', stage: null },
+    { amount: '2.00', stage: null },
+  ]
+  const sum = (field: string, more = {}) => ({ items, values: { x: { function: 'sum', field } }, ...more })
+
+  it('fails a node that sums, groups or sorts by it, with the nearest name', async () => {
+    const cases: [string, Record<string, unknown>][] = [
+      ['aggregate_items', sum('amuont')],
+      ['aggregate_items', { items, group_by: ['amuont'] }],
+      ['sort_items', { items, by: [{ field: 'amuont' }] }],
+    ]
+    for (const [type, config] of cases) {
+      deepEqual(await errorOf(type, config), [
+        'missing_field',
+        'No item has the field amuont: did you mean amount?',
+      ])
+    }
+    match((await errorOf('sort_items', { items: [1, 2], by: [{ field: 'x' }] }))[1], /are no mappings/)
+  })
+
+  it('does not if the node says so, nor one that is empty, nor a custom field', async () => {
+    equal(
+      JSON.stringify(await outputOf('aggregate_items', sum('gone', { missing: 'zero' }))).includes('"x":0'),
+      true,
+    )
+    deepEqual(await outputOf('sort_items', { items, by: [{ field: 'gone' }], missing: 'last' }), { items })
+    deepEqual(await outputOf('sort_items', { items, by: [{ field: 'stage' }] }), { items })
+    deepEqual(await outputOf('sort_items', { items: [], by: [{ field: 'gone' }] }), { items: [] })
+    deepEqual(await outputOf('sort_items', { items, by: [{ field: 'custom_fields.score' }] }), { items })
+  })
+})

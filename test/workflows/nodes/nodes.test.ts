@@ -13,6 +13,7 @@ import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { renderConfig } from '../../../workflows/interpret/late.ts'
 import type { NodeError } from '../../../workflows/language/node-error.ts'
+import { memberType, UNKNOWN } from '../../../workflows/language/value-types.ts'
 import { compare, compareKeys, sortKey } from '../../../workflows/nodes/compare.ts'
 import { defineNode, type NodeResult } from '../../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../../workflows/nodes/index.ts'
@@ -159,8 +160,9 @@ describe('node types', () => {
       deepEqual(validateDefinition(definition, catalogue).result.errors, [])
       for (const name of type.effects) ok(ports[name].classes.includes(type.effectClass(config)), name)
       for (const scope of type.scopes(config, catalogue)) ok(SCOPES.includes(scope as Scope), scope)
-      const fields = type.outputFields(config, catalogue)
-      if (fields) for (const field of Object.keys(output as object)) ok(fields.includes(field), field)
+      const unknown = { catalogue, typeOf: () => UNKNOWN, result: () => UNKNOWN }
+      const declared = type.outputType(config, unknown)
+      for (const field of Object.keys(output as object)) ok('type' in memberType(declared, field), field)
     })
 
   it('one with a scoped effect must declare its scopes', () => {

@@ -36,6 +36,34 @@ const FORMS: Record<string, string> = {
   'in base64 of a longer text': base64(`ab${SECRET}cd`),
   'in hexadecimal': Buffer.from(SECRET).toString('hex'),
   'in upper-case hexadecimal': Buffer.from(SECRET).toString('hex').toUpperCase(),
+  'as decimal entities': entities(SECRET, (code) => `&#${code};`),
+  'as hexadecimal entities': entities(SECRET, (code) => `&#x${code.toString(16)};`),
+  'with some characters as entities': entities(SECRET, (code, at) =>
+    at % 3 === 0 ? `&#0${code};` : String.fromCodePoint(code),
+  ),
+  'with named entities': SECRET.replaceAll('&', '&amp;').replaceAll('@', '&commat;').replaceAll('<', '&LT;'),
+  'percent-encoded, every character': percent(SECRET),
+  'percent-encoded, in small letters, twice': percent(percent(SECRET).toLowerCase()).toLowerCase(),
+  'with some characters percent-encoded': SECRET.replaceAll('%', '%25')
+    .replaceAll('s', '%73')
+    .replaceAll('w', '%77'),
+  'in base64 of base64': base64(base64(SECRET)),
+  'in base64 of Basic': base64(`user:${base64(`ab${SECRET}`)}`),
+  'in base32': base32(SECRET),
+  'in base32 of a longer text, in small letters': base32(`abc${SECRET}de`).toLowerCase(),
+}
+
+function entities(text: string, write: (code: number, at: number) => string): string {
+  return [...text].map((one, at) => write(one.codePointAt(0)!, at)).join('')
+}
+function percent(text: string): string {
+  return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0').toUpperCase()}`).join('')
+}
+function base32(text: string): string {
+  const bits = [...Buffer.from(text)].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map((five) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[Number.parseInt(five.padEnd(5, '0'), 2)])
+    .join('')
 }
 
 describe('a redactor', () => {
@@ -70,6 +98,28 @@ describe('a redactor', () => {
       }),
       { numRuns: 40 },
     )
+  })
+
+  it('masks parts of twelve and more characters of a secret that a node reads', () => {
+    const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U'
+    const url = 'https://hooks.example.com/services/T024BE7LD/B01ABCDEFGH/aBcDeFgHiJkLmNoP'
+    const redactor = new Redactor()
+    for (const secret of [jwt, url]) redactor.add(secret, { parts: true })
+    for (let start = 0; start + 12 <= jwt.length; start += 5)
+      for (const length of [12, 13, 20, 40]) {
+        const part = jwt.slice(start, start + length)
+        if (part.length < 12) continue
+        assert.equal(redactor.text(`is ${part}…`), `is ${MASK}…`, part)
+        assert.equal(redactor.text(`${'é '.repeat(start)}${part}`), `${'é '.repeat(start)}${MASK}`)
+      }
+    assert.equal(redactor.text(base64(jwt.slice(0, 30))).includes(MASK), true)
+    assert.equal(redactor.text(base64(jwt.slice(3, 40))).includes(MASK), true)
+    assert.equal(redactor.text(jwt.slice(0, 11)), jwt.slice(0, 11))
+    assert.equal(redactor.text('at /services/T024BE7LD/B01'), `at ${MASK}`)
+    // A host is no secret, and other texts name it.
+    assert.equal(redactor.text('GET https://hooks.example.com/v1'), 'GET https://hooks.example.com/v1')
+    assert.equal(new Redactor([jwt]).text(`is ${jwt.slice(0, 20)}`), `is ${jwt.slice(0, 20)}`)
+    assert.ok(redactor.mayBeIn(Buffer.from(`is ${jwt.slice(7, 30)}`)))
   })
 
   it('leaves everything else, and ignores secrets that are too short', () => {

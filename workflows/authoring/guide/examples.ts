@@ -135,7 +135,10 @@ nodes:
     config: {operation: search, entity: tasks, filters: {status: waiting}, limit: 100}
   each_task:
     type: for_each
-    config: {items: "{{ nodes.find.output.data }}", concurrency: 5, on_item_error: continue}
+    config:
+      items: "{{ nodes.find.output.data }}"
+      on_item_error: continue
+      output: {title: "{{ item.title }}"}
     next: {item: bump, done: report}
   bump:
     type: crm_manager
@@ -146,19 +149,23 @@ nodes:
       fields: {priority: high}
   report:
     type: emit_event
-    config: {event: tasks.bumped, data: {count: "{{ nodes.each_task.output.succeeded }}"}}
+    config: {event: tasks.bumped, data: {titles: "{{ nodes.each_task.output.results | map: 'title' }}"}}
 `,
   },
 ]
 
 /** Expressions with their results, for the table of the guide. */
 export const EXPRESSIONS: readonly { text: string; scope: Record<string, unknown>; result: unknown }[] = [
-  { text: '{{ inputs.n }}', scope: { inputs: { n: 5 } }, result: 5 },
-  { text: 'No. {{ inputs.n }}', scope: { inputs: { n: 5 } }, result: 'No. 5' },
   { text: '{{ inputs.name | default: "friend" }}', scope: { inputs: { name: null } }, result: 'friend' },
-  { text: '{{ inputs.name | strip | capitalize }}', scope: { inputs: { name: ' ada ' } }, result: 'Ada' },
-  { text: '{{ inputs.n | times: 1.2 | round: 2 }}', scope: { inputs: { n: 5 } }, result: 6 },
-  { text: '{{ inputs.n > 3 and inputs.n < 9 }}', scope: { inputs: { n: 5 } }, result: true },
+  { text: '{{ inputs.n > 3 and not (inputs.n == 9) }}', scope: { inputs: { n: 5 } }, result: true },
+  { text: '{{ inputs.n > 3 ? "big" : "small" }}', scope: { inputs: { n: 5 } }, result: 'big' },
+  { text: '{{ (inputs.a | downcase) == "won" }}', scope: { inputs: { a: 'Won' } }, result: true },
+  { text: '{{ inputs.m | plus: 0.5 }}', scope: { inputs: { m: '100.00' } }, result: '100.50' },
+  {
+    text: '{{ inputs.day | add_time: 2, "weeks" }}',
+    scope: { inputs: { day: '2026-01-31' } },
+    result: '2026-02-14',
+  },
   {
     text: "{{ inputs.list | map: 'email' | join: ', ' }}",
     scope: { inputs: { list: [{ email: 'a@b.c' }, { email: 'd@e.f' }] } },
@@ -169,5 +176,4 @@ export const EXPRESSIONS: readonly { text: string; scope: Record<string, unknown
     scope: { inputs: { day: '2026-01-31' } },
     result: '31.01.2026',
   },
-  { text: '{{ inputs.list[0] | json }}', scope: { inputs: { list: [{ a: 1 }] } }, result: '{"a":1}' },
 ]

@@ -60,22 +60,19 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Flow: next, end, branches and joins',
     text: () =>
       [
-        '- A run starts at the first node. A node without `next` leads, by its first handle, to the next node in the spec.',
-        '- If some `next` names that node, the branch ends instead: so branches can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
+        '- A node without `next` leads, by its first handle, to the node after it, unless some `next` names that node: so the branches of a condition can be written one after the other. Write `next: <id>` to continue a branch, `next: end` to end it explicitly.',
         '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
         '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
-        '- Join: a node with several incoming edges waits until each is settled, and is skipped if none was taken. With `join: any` it starts at the first.',
         '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
-        '- `when: "{{ … }}"` skips a node if it is false; the run continues by its first handle.',
         '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
-        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.items\`.`,
+        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`.`,
       ].join('\n'),
   },
   expressions: {
     title: 'Expressions',
     text: (_, level) =>
       [
-        `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}), and no other braces: \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
+        `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}); \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
@@ -85,7 +82,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `item`, `index`: in the body of a loop only.',
         `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'A path that does not exist fails the node, unless a `default` filter follows directly. Operators: == != > >= < <= contains and or.',
+        'A path that does not exist fails the node, unless a `default` filter follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -108,7 +105,7 @@ export const TOPICS: Record<string, Topic> = {
       [
         '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
         '- `trigger: webhook`: an incoming webhook whose `workflow_id` is this one; it writes its record first. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created or updated). The webhook checks its sender, and can map values to `inputs`.',
-        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
+        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_name, status, error, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
         'Runs of events and schedules have no inputs: give each a default. A trigger fires only once the workflow is activated.',
@@ -164,10 +161,10 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Records',
     text: (catalogue, level) =>
       [
-        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update keeps fields that are left out; null clears; custom_fields are merged by name (each must be defined), tags are replaced; the associations of an upsert are added.`,
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears; custom_fields are merged by name, tags are replaced; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200; continue from the last one with a filter, such as \`"created_at[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200: sort by \`id\` (\`order: asc\`), and continue after the last one with \`"id[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   metrics: {

@@ -58,7 +58,9 @@ export async function renderEach(text: string, scope: Scope, items: readonly unk
 /** Each text has the whole time limit; all texts share the limit of work. */
 function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
   const { memoryLimit } = rendering.context
-  const context = Object.assign(new Context(scope, engine.options, { sync: true }), { memoryLimit })
+  const context = Object.assign(new Context(scope, engine.options, { sync: true }, { liquid: engine }), {
+    memoryLimit,
+  })
   const until = Date.now() + DEFAULTS.milliseconds
   const written = parts.map((part) => {
     if (typeof part === 'string') return part
@@ -79,7 +81,7 @@ export function renderTainted(value: unknown, scope: Scope): { rendered: unknown
 function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
   const { work, milliseconds, characters } = { ...DEFAULTS, ...limits }
   // One context for all placeholders, so that they share one limit.
-  const context = new Context(scope, engine.options, { sync: true, memoryLimit: work })
+  const context = new Context(scope, engine.options, { sync: true, memoryLimit: work }, { liquid: engine })
   return { context, until: Date.now() + milliseconds, characters }
 }
 
@@ -136,17 +138,29 @@ export function explained<T>(text: string, path: string, work: () => T): T {
     return work()
   } catch (error) {
     // The surrounding text may be secret: only the placeholders are reported.
-    const placeholders = text.match(/\{\{.*?\}\}/gs)?.join(' ') ?? ''
-    throw new NodeError('placeholder_error', `${placeholders.slice(0, 200)}: ${explain(error)}`, {
+    const placeholders = text
+      .match(/\{\{.*?\}\}/gs)
+      ?.join(' ')
+      .slice(0, 200)
+    const reason = explain(error)
+    throw new NodeError('placeholder_error', placeholders ? `${placeholders}: ${reason}` : reason, {
       details: { path },
     })
   }
 }
 
 function placeholder(expression: Value, rendering: Rendering): unknown {
-  rendering.context.memoryLimit.use(PLACEHOLDER)
-  return evaluate(expression, rendering)
+  try {
+    rendering.context.memoryLimit.use(PLACEHOLDER)
+    return evaluate(expression, rendering)
+  } catch (error) {
+    // Some filters name the value in their error, such as `where: secrets.x` a part of it.
+    if (rendering.tainted && readsSecret(expression)) throw new Error(NOT_SHOWN)
+    throw error
+  }
 }
+
+const NOT_SHOWN = 'the placeholder cannot be rendered; it reads a secret, so the reason is not shown'
 
 function evaluate(expression: Value, { context, until }: Rendering): unknown {
   const value = toValue(settle(expression.value(context, false), until)) ?? null

@@ -1,5 +1,5 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
-import { hasPlaceholder, parseTemplate } from './template.ts'
+import { hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
 /** A path that a placeholder reads, up to the first computed segment. */
 export interface Reference {
@@ -15,10 +15,12 @@ export interface Reference {
 
 /** Every reference in a string, also within brackets and filter arguments. Throws TemplateError. */
 export function references(text: string): Reference[] {
-  if (!hasPlaceholder(text)) return []
-  const { parts } = parseTemplate(text)
-  return parts.flatMap((part) => (typeof part === 'string' ? [] : referencesOf(part, parts.length === 1)))
+  return hasPlaceholder(text) ? referencesIn(parseTemplate(text).parts) : []
 }
+
+/** The same of a parsed string. */
+export const referencesIn = (parts: Template['parts']): Reference[] =>
+  parts.flatMap((part) => (typeof part === 'string' ? [] : referencesOf(part, parts.length === 1)))
 
 /** Every reference of one placeholder. `alone`: there is no text around it. */
 export function referencesOf(part: Value, alone: boolean): Reference[] {
@@ -39,6 +41,17 @@ function collect(
 ): void {
   if (!token) return
   const inner = { whole: false, optional: traits.optional }
+  if (TypeGuards.isFilteredValueToken(token)) {
+    const optional = traits.optional || token.filters[0]?.name === 'default'
+    for (const one of token.initial.postfix) collect(one, { whole: false, optional }, found)
+    for (const { args } of token.filters)
+      for (const argument of args)
+        collect(
+          Array.isArray(argument) ? argument[1] : argument,
+          { whole: false, optional: traits.optional },
+          found,
+        )
+  }
   if (TypeGuards.isRangeToken(token)) {
     collect(token.lhs, inner, found)
     collect(token.rhs, inner, found)

@@ -1,6 +1,11 @@
 import { defaultOperators, type FilterImplOptions, Liquid, Output, TypeGuards, type Value } from 'liquidjs'
 import { LRUCache } from 'lru-cache'
 import { EXPRESSION } from '../../shared/limits.ts'
+import { comparisons } from './comparisons.ts'
+import { listFilters } from './list-filters.ts'
+import { numberFilters } from './number-filters.ts'
+import { timeFilters } from './time-filters.ts'
+import { CHOICE, isLater, preparePlaceholder } from './tree.ts'
 import { boundedFilter, boundedOperators } from './work.ts'
 
 /** A string with placeholders, parsed: literal text and output expressions in turn. */
@@ -89,6 +94,8 @@ export const FILTERS = [
   'date_to_rfc822',
   'date_to_string',
   'date_to_long_string',
+  'add_time',
+  'time_until',
   'default',
   'json',
   'sha256',
@@ -110,8 +117,10 @@ function createEngine(): Liquid {
     timezoneOffset: 0,
     parseLimit: EXPRESSION.template,
     templates: {},
-    operators: boundedOperators(defaultOperators),
+    operators: { ...boundedOperators({ ...defaultOperators, ...comparisons }), ...CHOICE },
+    groupedExpressions: true,
   })
+  Object.assign(engine.filters, numberFilters, listFilters, timeFilters)
   for (const tag of Object.keys(engine.tags)) delete engine.tags[tag]
   const filters = engine.filters as Record<string, FilterImplOptions>
   for (const [name, filter] of Object.entries(filters))
@@ -163,18 +172,31 @@ export function explain(error: unknown): string {
   return plain
 }
 
-/** Refuses `{{ a b }}`, which LiquidJS evaluates to b: the operators must leave exactly one value. */
+/** Reads the operators. Throws an error for the author, also for `{{ a b }}`, which LiquidJS evaluates to b. */
 function checked(value: Value): Value {
-  let values = 0
-  for (const token of value.initial.postfix) {
-    if (!TypeGuards.isOperatorToken(token)) values += 1
-    else if (token.operator !== 'not') values -= 1
-  }
-  if (values !== 1) throw new TemplateError('an operator or a filter is missing between two values')
+  preparePlaceholder(value)
   if (value.filters.length > EXPRESSION.filters)
     throw new TemplateError(`a placeholder may have ${EXPRESSION.filters} filters at most`)
   return value
 }
+
+/** The filters that the first engine does not have. */
+const LATER_FILTERS = ['add_time', 'time_until']
+
+/** Whether a text needs the engine `LATER_LANGUAGE.expressions`. Throws TemplateError. */
+export const needsLaterEngine = (text: string): boolean =>
+  parseTemplate(text).parts.some(
+    (part) =>
+      typeof part !== 'string' &&
+      (isLater(part.initial) ||
+        part.filters.some(
+          ({ name, args }) =>
+            LATER_FILTERS.includes(name) ||
+            args.some((argument) =>
+              TypeGuards.isFilteredValueToken(Array.isArray(argument) ? argument[1] : argument),
+            ),
+        )),
+  )
 
 function bracketDepth(text: string): number {
   let depth = 0

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
 import fc from 'fast-check'
-import { render } from '../../../../workflows/language/expressions/liquid.ts'
+import { render, renderTainted } from '../../../../workflows/language/expressions/liquid.ts'
 import { references } from '../../../../workflows/language/expressions/references.ts'
 import { NodeError } from '../../../../workflows/language/node-error.ts'
 import { stepsOf } from '../../../support/steps.ts'
@@ -51,6 +51,43 @@ describe('placeholders', () => {
   it('fail if a value is missing, unless a default filter follows', () => {
     fails('{{ inputs.nope }}', /undefined variable: inputs.nope/)
     equal(render('{{ inputs.nope | default: "x" }}', scope), 'x')
+  })
+
+  it('that read a secret fail with a message that does not depend on its value', () => {
+    const secrets = { jwt: 'eyJhbGciOiJIUzI1NiJ9.x', list: 'a]b', pattern: '(', long: 'z'.repeat(8_000) }
+    for (const template of [
+      '{{ inputs.list | where: secrets.jwt }}',
+      '{{ inputs.list | map: secrets.jwt }}',
+      '{{ inputs.list | find: secrets.list, 1 }}',
+      '{{ inputs.list | sum: secrets.jwt }}',
+      '{{ inputs.list | group_by: secrets.jwt }}',
+      '{{ inputs.list | sort: secrets.jwt }}',
+      '{{ inputs.list | reject: secrets.jwt }}',
+      '{{ inputs[secrets.jwt] }}',
+      '{{ secrets.jwt.nope }}',
+      '{{ secrets.jwt | divided_by: 0 }}',
+      '{{ secrets.long | url_encode | times: 1 | date: secrets.long }}',
+      'is {{ inputs.n }} and {{ secrets.long | date: secrets.long | append: inputs[secrets.jwt] }}',
+    ]) {
+      let failed: unknown
+      try {
+        renderTainted({ a: template }, { ...scope, secrets })
+      } catch (error) {
+        failed = error
+      }
+      if (!failed) continue
+      ok(failed instanceof NodeError)
+      const placeholders = template.match(/\{\{.*?\}\}/gs)!.join(' ')
+      equal(
+        failed.message,
+        `${placeholders}: the placeholder cannot be rendered; it reads a secret, so the reason is not shown`,
+      )
+      deepEqual(failed.details, { path: '/a' })
+    }
+    throws(
+      () => renderTainted('{{ inputs.nope }} {{ secrets.jwt }}', { ...scope, secrets }),
+      /undefined variable: inputs.nope/,
+    )
   })
 
   it('cannot read prototypes', () => {

@@ -1,0 +1,65 @@
+import { AppError } from '../../db/model/errors.ts'
+
+/** Seconds until a refused client may try again. */
+const RETRY_AFTER = 10
+
+export interface SlotLimits {
+  /** What a slot is for, in the plural. */
+  of: string
+  /** The most in this process: of one organization, and of one of its keys or sessions. */
+  most: { organization: number; caller?: number }
+  hint: string
+}
+
+/** Limits what is in progress in this process, by callers and organizations. */
+export class Slots {
+  private readonly limits: SlotLimits
+  /** The number of slots in use by id of the caller or organization. */
+  private readonly used = new Map<string, number>()
+
+  constructor(limits: SlotLimits) {
+    this.limits = limits
+  }
+
+  /** Takes a slot. Throws `rate_limited`. @returns a function that releases it once. */
+  take(callerId: string, organizationId: string): () => void {
+    const { of, most, hint } = this.limits
+    const holders = [
+      { holder: 'caller', id: callerId, limit: most.caller ?? Number.POSITIVE_INFINITY },
+      { holder: 'organization', id: organizationId, limit: most.organization },
+    ]
+    for (const { holder, id, limit } of holders)
+      if ((this.used.get(id) ?? 0) >= limit)
+        throw new AppError('rate_limited', `the limit of ${limit} ${of} of the ${holder} is reached`, {
+          hint,
+          retry_after: RETRY_AFTER,
+        })
+    for (const { id } of holders) this.used.set(id, (this.used.get(id) ?? 0) + 1)
+    let taken = true
+    return () => {
+      if (!taken) return
+      taken = false
+      for (const { id } of holders) {
+        const left = this.used.get(id)! - 1
+        if (left > 0) this.used.set(id, left)
+        else this.used.delete(id)
+      }
+    }
+  }
+}
+
+/** The open streams: each one holds a connection and is polled. */
+export const streamSlots = () =>
+  new Slots({
+    of: 'open streams',
+    most: { caller: 10, organization: 50 },
+    hint: 'close one, or poll GET /v1/runs/{run_id}',
+  })
+
+/** The tests of nodes for whose end a request waits, with its connection. */
+export const nodeTestSlots = () =>
+  new Slots({
+    of: 'node tests in progress',
+    most: { organization: 20 },
+    hint: 'wait until others have ended, or run a workflow',
+  })

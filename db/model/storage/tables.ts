@@ -1,0 +1,70 @@
+import { kindNames } from '../records/kinds/index.ts'
+
+/**
+ * What the storage of an organization consists of: the tables by kind, all with `organization_id` first in their primary
+ * key. `storage.test.ts` requires every table of tenants to be here or in `UNCOUNTED`.
+ */
+export const STORED = {
+  records: [
+    ...kindNames,
+    'record_history',
+    'associations',
+    'merged_records',
+    'custom_field_definitions',
+    'custom_field_values',
+  ],
+  knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages'],
+  files: ['files', 'imports', 'import_pieces', 'import_errors', 'import_keys', 'exports', 'export_pieces'],
+  workflows: ['workflows', 'workflow_versions', 'workflow_samples'],
+  runs: [
+    'runs',
+    'run_nodes',
+    'run_loops',
+    'run_iterations',
+    'run_segments',
+    'run_effects',
+    'run_waits',
+    'run_signals',
+    'run_batches',
+    'run_batch_items',
+  ],
+  logs: [
+    'events',
+    'incoming_logs',
+    'incoming_replays',
+    'deliveries',
+    'delivery_attempts',
+    'outgoing_replays',
+    'audit_log',
+    'idempotency_keys',
+  ],
+  key_values: ['key_values'],
+} as const satisfies Record<string, readonly string[]>
+
+export type StoredKind = keyof typeof STORED
+export const STORED_KINDS = Object.keys(STORED) as StoredKind[]
+
+/** Tables of small rows, whose number other limits bound. */
+export const UNCOUNTED = [
+  'account_mails',
+  'api_keys',
+  'approval_mails',
+  'incoming_deliveries',
+  'incoming_sources',
+  'incoming_webhooks',
+  'invitations',
+  'limit_months',
+  'limit_windows',
+  'deleted_files',
+  'mail_suppressions',
+  'memberships',
+  'organization_storage',
+  'outgoing_webhooks',
+  'password_resets',
+  'run_claims',
+  'schedule_fires',
+  'secrets',
+  'sessions',
+  'workflow_schedules',
+  'workflow_triggers',
+] as const

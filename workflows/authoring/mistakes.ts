@@ -1,0 +1,137 @@
+import { meantBy, type Problem, writeInstead } from '../language/problems.ts'
+import { pathText } from '../language/reference-hints.ts'
+import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
+import { nearest } from '../shared/nearest.ts'
+import type { Mistake, Segment } from './expression-types.ts'
+
+type Described = Pick<Problem, 'code' | 'message' | 'hint'>
+
+/** The finding for a mistake in an expression. */
+export function describeMistake(mistake: Mistake): Described {
+  switch (mistake.kind) {
+    case 'path':
+      return wrongPath(mistake)
+    case 'field': {
+      const { filter, field, key, names } = mistake
+      return {
+        code: 'unknown_field',
+        message: `${filter} names the field ${field.slice(0, 100)}, which the items do not have`,
+        hint: () => {
+          const meant = meantBy(key, names)
+          const better = field.split('.').map((one) => (one === key ? meant : one))
+          return meant === undefined ? oneOfThese(names) : writeInstead(better.join('.'), field)
+        },
+      }
+    }
+    case 'comparison': {
+      const { value, allowed } = mistake
+      return {
+        code: 'impossible_comparison',
+        message: `the value is never ${JSON.stringify(value.slice(0, 100))}: it is one of ${listed(allowed)}`,
+        hint: () => {
+          const meant = meantBy(value, allowed)
+          return meant === undefined ? oneOfThese(allowed) : writeInstead(meant, value)
+        },
+      }
+    }
+    case 'custom':
+      return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
+    case 'operand':
+      return {
+        code: 'type_mismatch',
+        message: `${mistake.filter} computes with numbers, but gets ${mistake.what}`,
+        hint: 'take a number from it: `| size`, `| sum: "<field>"`, or one of its members',
+      }
+  }
+}
+
+/** The warning about a custom field that the organization has not defined. */
+export function unknownCustomField(
+  name: string,
+  entity: string,
+  names: readonly string[],
+  hint: (meant: string, written: string) => string,
+): Described {
+  return {
+    code: 'unknown_custom_field',
+    message: `${entity} have no custom field ${name.slice(0, 100)} yet`,
+    hint: () => {
+      const meant = nearest(name, names)
+      return meant === undefined
+        ? `define it: POST /v1/custom-fields/${entity} {"name": "${name.slice(0, 100)}", "type": …}`
+        : hint(meant, name)
+    },
+  }
+}
+
+const MAX_LISTED = 30
+
+export const listed = (names: readonly string[]) =>
+  names.length > MAX_LISTED ? `${names.slice(0, MAX_LISTED).join(', ')}, …` : names.join(', ')
+
+export const oneOfThese = (names: readonly string[]) =>
+  names.length === 0 ? undefined : `one of ${listed(names)}`
+
+function wrongPath({ path, at, what, names, type }: Mistake & { kind: 'path' }): Described {
+  const key = path[at]!
+  const [root, id, member] = path
+  const isField = root === 'nodes' && member === 'output' && at === 3
+  const before = known(path.slice(0, at))
+  const subject = isField ? `the output of ${id}` : pathText(before)
+  const has = what === 'a mapping' || names.length === 0 ? '' : `: it is ${what}`
+  return {
+    code: 'unknown_field',
+    message: `${subject} has no ${isField ? 'field ' : ''}${String(key).slice(0, 100)}${has}`,
+    hint: () => {
+      const better = betterPath(type, String(key), names, path[at + 1])
+      if (better === undefined) return oneOfThese(names)
+      if (path.slice(0, at).includes(undefined))
+        return writeInstead(pathText(['', ...better]), pathText(['', key]))
+      const rest = known(path.slice(at + 1))
+      return writeInstead(pathText([...before, ...better, ...rest]), pathText([...before, key, ...rest]))
+    },
+  }
+}
+
+/** Up to the first computed segment. */
+function known(path: readonly Segment[]): (string | number)[] {
+  const end = path.indexOf(undefined)
+  return path.slice(0, end < 0 ? undefined : end) as (string | number)[]
+}
+
+/** What was most likely meant by a name that a value does not have: a member of a member, or a near name. */
+function betterPath(
+  type: ValueType,
+  key: string,
+  names: readonly string[],
+  next: Segment,
+): (string | number)[] | undefined {
+  const within = memberWithin(type, key)
+  if (within) return within
+  const meant = meantBy(key, names)
+  if (meant !== undefined) return [meant]
+  // A near name of the items of a list.
+  const items = optionsOf(type).find((option) => option.type === 'array')?.items
+  const found = items && memberType(items, key)
+  const near = found && 'names' in found ? meantBy(key, found.names) : undefined
+  if (near !== undefined) return [0, near]
+  // Another member that has what is read after it.
+  const other = next === undefined ? undefined : memberWithin(type, String(next))
+  return other?.slice(0, -1)
+}
+
+/** The path to a member of that name within a value: in its items, or in one of its own members. */
+function memberWithin(type: ValueType, key: string): (string | number)[] | undefined {
+  for (const option of optionsOf(type)) {
+    if (option.items && has(option.items, key)) return [0, key]
+    for (const [name, member] of Object.entries(option.properties ?? {})) {
+      if (has(member, key)) return [name, key]
+      const items = optionsOf(member).find((one) => one.type === 'array')?.items
+      if (items && has(items, key)) return [name, 0, key]
+    }
+  }
+  return undefined
+}
+
+const has = (type: ValueType, key: string): boolean =>
+  optionsOf(type).some((option) => Object.hasOwn(option.properties ?? {}, key))

@@ -1,0 +1,295 @@
+import type { Definition, InputSpec, NodeSpec } from '../language/definition.ts'
+import type { Texts } from '../language/texts.ts'
+import {
+  BOOLEAN,
+  INTEGER,
+  isUnknown,
+  itemsOf,
+  listOf,
+  MAPPING,
+  members,
+  memberType,
+  NULL,
+  NUMBER,
+  oneOf,
+  TEXT,
+  UNKNOWN,
+  unionOf,
+  type ValueType,
+} from '../language/value-types.ts'
+import type { Catalogue } from '../nodes/catalogue.ts'
+import { findNodeType } from '../nodes/index.ts'
+import { RECORD_EVENTS } from '../shared/events.ts'
+import { isObject } from '../shared/is-object.ts'
+import { NODE_STATUSES, RUN_STATUSES } from '../shared/statuses.ts'
+import { type Mistake, type Segment, typeOfPlaceholder } from './expression-types.ts'
+import { type Bodies, isLoop } from './loops.ts'
+import type { Lowered } from './lower.ts'
+import { GIVEN_MEMBERS } from './trigger-members.ts'
+
+/** Where a placeholder stands: which items and roots it can read. */
+export interface Site {
+  /** The node that reads it; absent for an output of the workflow and the condition of a trigger. */
+  reader?: NodeSpec
+  /** The root that only this setting can read. */
+  late?: string | undefined
+  /** It is rendered for each item of a list. */
+  perItem?: boolean
+}
+
+/** How deep types of nodes are derived from those of other nodes. */
+const MAX_DEPTH = 100
+
+/**
+ * The types of what the placeholders of a definition read. Each is derived from what it comes from: a record kind, an
+ * event, the output of a node type, an input, the items of a loop.
+ */
+export class Types {
+  private readonly definition: Definition
+  private readonly texts: Texts
+  private readonly bodies: Bodies
+  private readonly catalogue: Catalogue
+  private readonly nodes: ReadonlyMap<string, NodeSpec>
+  private readonly outputs = new Map<string, ValueType>()
+  private readonly roots: Record<string, ValueType>
+  private readonly open = new Set<string>()
+
+  constructor(
+    { definition, texts }: Pick<Lowered, 'definition' | 'texts'>,
+    bodies: Bodies,
+    catalogue: Catalogue,
+  ) {
+    this.definition = definition
+    this.texts = texts
+    this.bodies = bodies
+    this.catalogue = catalogue
+    this.nodes = new Map(definition.nodes.map((node) => [node.id, node]))
+    this.roots = {
+      inputs: members(
+        Object.fromEntries(
+          Object.entries(definition.inputs).map(([name, input]) => [name, typeOfInput(input)]),
+        ),
+      ),
+      trigger: triggerType(definition.trigger, catalogue),
+      run: RUN,
+      org: ORGANIZATION,
+      secrets: { type: 'object', additionalProperties: TEXT },
+    }
+  }
+
+  /** The type of a value as it is authored, with all its placeholders rendered. */
+  ofValue(value: unknown, site: Site): ValueType {
+    if (typeof value === 'string') return this.ofText(value, site)
+    if (typeof value === 'number') return NUMBER
+    if (typeof value === 'boolean') return BOOLEAN
+    if (value === null) return NULL
+    if (Array.isArray(value)) {
+      const items = value.slice(0, 20).map((item) => this.ofValue(item, site))
+      return listOf(value.length > 20 ? UNKNOWN : unionOf(items))
+    }
+    if (!isObject(value)) return UNKNOWN
+    return members(
+      Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.ofValue(member, site)])),
+    )
+  }
+
+  ofText(text: string, site: Site): ValueType {
+    const parts = this.texts.parts(text)
+    if (!parts) return UNKNOWN
+    const [only] = parts
+    if (parts.length !== 1 || only === undefined || typeof only === 'string') return TEXT
+    return typeOfPlaceholder(only, { rootType: (path) => this.rootType(path, site) })
+  }
+
+  /** Reports what is wrong in the placeholders of a text. */
+  check(text: string, site: Site, report: (mistake: Mistake) => void): void {
+    for (const part of this.texts.parts(text) ?? [])
+      if (typeof part !== 'string')
+        typeOfPlaceholder(part, { rootType: (path) => this.rootType(path, site), report })
+  }
+
+  /** The type of the items that a node reads as `items`. */
+  ofItems(node: NodeSpec): ValueType {
+    return itemsOf(this.ofValue(node.config.items, { reader: node }))
+  }
+
+  /** The type of a node's output. */
+  ofNode(node: NodeSpec): ValueType {
+    const known = this.outputs.get(node.id)
+    if (known) return known
+    // A node that reads itself, or too long a chain: reported elsewhere, or not worth it.
+    if (this.open.has(node.id) || this.open.size > MAX_DEPTH) return UNKNOWN
+    this.open.add(node.id)
+    const type = findNodeType(node.type)
+    const output = type?.outputType(node.config, {
+      catalogue: this.catalogue,
+      typeOf: (value) => this.ofValue(value, { reader: node }),
+      result: () => this.resultOf(node),
+    })
+    this.open.delete(node.id)
+    const found = output ?? UNKNOWN
+    this.outputs.set(node.id, found)
+    return found
+  }
+
+  /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+  loopsAround({ reader, perItem }: Site): readonly string[] {
+    if (!reader) return []
+    const outer = this.bodies.around(reader.id)
+    return perItem && isLoop(reader) ? [reader.id, ...outer] : outer
+  }
+
+  /** The type of the first segments of a path: of a root, or of the member of a node. */
+  private rootType(path: readonly Segment[], site: Site): { type: ValueType; segments: number } {
+    const [root, name, member] = path
+    const unknown = { type: UNKNOWN, segments: path.length }
+    if (root === undefined) return unknown
+    if (root === site.late) return { type: site.reader ? this.ofNode(site.reader) : UNKNOWN, segments: 1 }
+    if (root === 'item') return { type: this.itemOf(site), segments: 1 }
+    if (root === 'index') return { type: INTEGER, segments: 1 }
+    if (root === 'nodes') {
+      const node = typeof name === 'string' ? this.nodes.get(name) : undefined
+      if (!node || typeof member !== 'string') return unknown
+      const type = this.memberOf(node, member, site)
+      return type ? { type, segments: 3 } : unknown
+    }
+    // An unknown input, and a record that nobody gives, are reported as such.
+    if (root === 'inputs' && !(typeof name === 'string' && Object.hasOwn(this.definition.inputs, name)))
+      return unknown
+    return { type: Object.hasOwn(this.roots, root) ? this.roots[root]! : UNKNOWN, segments: 1 }
+  }
+
+  private memberOf(node: NodeSpec, member: string, site: Site): ValueType | undefined {
+    if (member === 'output')
+      return this.loopsAround(site).includes(node.id)
+        ? members({ item: this.ofItems(node), index: INTEGER, count: INTEGER })
+        : this.ofNode(node)
+    if (member === 'error') return ERROR
+    if (member === 'status') return oneOf(NODE_STATUSES)
+    if (member !== 'handle') return undefined
+    const handles = findNodeType(node.type)?.handles(node.config)
+    return handles ? oneOf(handles.map(({ name }) => name)) : TEXT
+  }
+
+  private itemOf(site: Site): ValueType {
+    const { reader } = site
+    if (reader && site.perItem && !isLoop(reader)) return this.ofItems(reader)
+    const [loop] = this.loopsAround(site)
+    const node = loop === undefined ? undefined : this.nodes.get(loop)
+    return node ? this.ofItems(node) : UNKNOWN
+  }
+
+  /** The result of one item of a loop: its `output`, or that of the last node of the body. */
+  private resultOf(loop: NodeSpec): ValueType {
+    if (Object.hasOwn(loop.config, 'output'))
+      return this.ofValue(loop.config.output, { reader: loop, perItem: true })
+    const inBody = this.definition.nodes.filter(({ id }) => this.bodies.around(id)[0] === loop.id)
+    // Where a node may be skipped, or its failure handled, another one completes last.
+    if (inBody.some(({ when, on_error }) => when !== undefined || on_error !== undefined)) return UNKNOWN
+    const left = new Set(this.definition.edges.map(({ from }) => from))
+    if (
+      this.definition.edges.some(
+        ({ from, handle }) => handle === 'error' && inBody.some(({ id }) => id === from),
+      )
+    )
+      return UNKNOWN
+    return unionOf(inBody.filter(({ id }) => !left.has(id)).map((node) => this.ofNode(node)))
+  }
+}
+
+const INPUT_TYPES: Record<InputSpec['type'], ValueType> = {
+  string: TEXT,
+  number: NUMBER,
+  boolean: BOOLEAN,
+  object: MAPPING,
+  array: listOf(UNKNOWN),
+  any: UNKNOWN,
+}
+
+const typeOfInput = ({ type }: InputSpec): ValueType => INPUT_TYPES[type]
+
+const ERROR = members({
+  code: TEXT,
+  message: TEXT,
+  node_id: TEXT,
+  details: MAPPING,
+})
+const RUN = members({ id: TEXT, workflow_id: TEXT, workflow_name: TEXT, started_at: TEXT })
+const ORGANIZATION = members({ id: TEXT, name: TEXT, currency: TEXT, timezone: TEXT })
+
+/** What the runs of an error workflow read, whatever its own trigger is. */
+const OF_ERRORS = {
+  run: members({
+    id: TEXT,
+    workflow_id: TEXT,
+    workflow_name: TEXT,
+    workflow_version: INTEGER,
+    status: oneOf(RUN_STATUSES),
+    trigger: TEXT,
+    created_at: TEXT,
+  }),
+  node: unionOf([members({ id: TEXT, type: TEXT, title: TEXT }), NULL]),
+  error: ERROR,
+}
+
+/** The kinds of records that an incoming webhook can write. */
+const WEBHOOK_KINDS = ['contacts', 'companies', 'deals', 'tasks']
+
+/** The type of `trigger`. */
+function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): ValueType {
+  const kinds = (names: readonly string[]) =>
+    unionOf(names.flatMap((name) => catalogue.entities[name]?.record ?? []))
+  switch (trigger.type) {
+    case 'event':
+      return members({ ...eventMembers(trigger.events, catalogue), ...OF_ERRORS })
+    case 'webhook':
+      return members({
+        type: TEXT,
+        record: kinds(WEBHOOK_KINDS),
+        payload: UNKNOWN,
+        webhook: members({ id: TEXT, name: TEXT }),
+        action: oneOf(['created', 'updated']),
+        ...OF_ERRORS,
+      })
+    case 'schedule':
+      return members({
+        ...OF_ERRORS,
+        type: TEXT,
+        scheduled_at: TEXT,
+        cron: TEXT,
+        every: TEXT,
+        timezone: TEXT,
+        backfill: BOOLEAN,
+      })
+    case 'manual': {
+      // `key` or `user`: who started it; `run_id`: the run that did. What nobody gives is reported as such.
+      const others = [...GIVEN_MEMBERS, 'webhook', 'action', 'key', 'user', 'run_id', 'batch_id']
+      const open = Object.fromEntries(others.map((name) => [name, UNKNOWN]))
+      return members({ ...OF_ERRORS, type: TEXT, ...open })
+    }
+  }
+}
+
+/** The members of `trigger` in a run that one of these events starts. */
+export function eventMembers(events: readonly string[], catalogue: Catalogue): Record<string, ValueType> {
+  const [ofRecords, others] = [true, false].map((wanted) =>
+    events.filter((name) => RECORD_EVENTS.includes(name) === wanted),
+  ) as [string[], string[]]
+  const data = (names: string[]) => unionOf(names.map((name) => catalogue.eventData(name) ?? UNKNOWN))
+  const record = data(ofRecords)
+  const fields = namesIn(record)
+  return {
+    type: TEXT,
+    event: members({ id: TEXT, name: events.length > 0 ? oneOf(events) : TEXT, created_at: TEXT }),
+    ...(ofRecords.length > 0 ? { record } : {}),
+    ...(others.length > 0 || events.length === 0 ? { data: data(others) } : {}),
+    previous: others.length > 0 || isUnknown(record) ? UNKNOWN : record,
+    changed: listOf(others.length > 0 || fields.length === 0 ? TEXT : oneOf(fields)),
+  }
+}
+
+/** The names of the members that a mapping, or one of several, has. */
+export function namesIn(type: ValueType): string[] {
+  const found = memberType(type, '\u0000')
+  return 'names' in found ? [...found.names] : []
+}

@@ -1,0 +1,72 @@
+import type { FilterImplOptions } from 'liquidjs'
+import { add, type Decimal, integer, parseDecimal } from '../../shared/decimal.ts'
+import { equals, order } from './comparisons.ts'
+import { result } from './number-filters.ts'
+
+/** The filters of lists that compare or add: they follow the rules of the operators, also for numbers in texts. */
+export const listFilters: Record<string, FilterImplOptions> = {
+  sum: (list: unknown, field?: unknown) => sumOf(itemsOf(list), field),
+  sort: (list: unknown, field?: unknown) => sorted(itemsOf(list), field),
+  where: (list: unknown, ...test: unknown[]) => itemsOf(list).filter(testOf(test)),
+  reject: (list: unknown, ...test: unknown[]) => itemsOf(list).filter((item) => !testOf(test)(item)),
+  find: (list: unknown, ...test: unknown[]) => itemsOf(list).find(testOf(test)) ?? null,
+  find_index: (list: unknown, ...test: unknown[]) => {
+    const index = itemsOf(list).findIndex(testOf(test))
+    return index < 0 ? null : index
+  },
+  has: (list: unknown, ...test: unknown[]) => itemsOf(list).some(testOf(test)),
+}
+
+const itemsOf = (list: unknown): unknown[] =>
+  Array.isArray(list) ? list : list === null || list === undefined ? [] : [list]
+
+/** The value at a dotted path; undefined if there is none. */
+function reader(field: unknown): (item: unknown) => unknown {
+  if (field === undefined || field === null) return (item) => item
+  const path = String(field).split('.')
+  return (item) => {
+    let value = item
+    for (const key of path) {
+      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+      value = (value as Record<string, unknown>)[key]
+    }
+    return value
+  }
+}
+
+/** `where: "stage", "won"`; without a value, the field must be neither false nor null. */
+function testOf([field, ...expected]: unknown[]): (item: unknown) => boolean {
+  const read = reader(field)
+  if (expected.length === 0 || expected[0] === undefined)
+    return (item) => {
+      const value = read(item)
+      return value !== undefined && value !== null && value !== false
+    }
+  return (item) => equals(read(item) ?? null, expected[0])
+}
+
+/** Throws an error for the author if no item has the field: the sum would be 0 for a misspelt name. */
+function sumOf(list: unknown[], field: unknown): number | string {
+  const read = reader(field)
+  const values = list.map(read)
+  if (field !== undefined && list.length > 0 && values.every((value) => value === undefined))
+    throw new Error(`no item of the list has the field ${String(field).slice(0, 100)}`)
+  const present = values.filter((value) => value !== undefined && value !== null && value !== '')
+  const numbers = present.map((value): Decimal => {
+    const found = parseDecimal(value)
+    if (!found) throw new Error(`${JSON.stringify(value)?.slice(0, 50)} is no number`)
+    return found
+  })
+  return result(present, numbers.reduce(add, integer(0)))
+}
+
+/** Empty values come last. */
+function sorted(list: unknown[], field: unknown): unknown[] {
+  const read = reader(field)
+  const rows = list.map((item) => ({ item, key: read(item) ?? null }))
+  rows.sort((a, b) => {
+    if (a.key === null || b.key === null) return a.key === b.key ? 0 : a.key === null ? 1 : -1
+    return order(a.key, b.key) || 0
+  })
+  return rows.map(({ item }) => item)
+}
