@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity'
 import { openSecrets } from '../db/access/secrets.ts'
+import { insertEvents } from '../db/events/outbox.ts'
 import { isOpenRun } from '../db/model/runs/statuses.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
@@ -27,6 +28,7 @@ import { failed, type Performed, performNode } from './perform-node.ts'
 import { isInWrongQueue, poolRefusal } from './pool.ts'
 import { type CallSlots, NoSlot } from './slots/call-slots.ts'
 import { inSlot } from './slots/in-slot.ts'
+import { afterChild, NO_FREE_SLOT, performTrial } from './trial.ts'
 
 const TIMEOUT_MS = 60_000
 const NODE_ID = 'test'
@@ -136,16 +138,36 @@ async function performTest(
     const performed = await performExternal()
     return host.transact((tx) => record(tx, performed))
   }
+  if (values.program) {
+    const options = { deps, state, inputs, signal, ms, hold, transact: host.transact }
+    const report = (line: string) => log.add(line)
+    const performed = await performTrial(values.program, { ...options, report })
+    return host.transact((tx) => record(tx, performed))
+  }
   try {
-    return await deps.lightWork.before(organization.id, (compute) =>
-      host.transact(async (tx) => record(tx, await perform(tx, compute))),
+    const waiting: Performed[] = []
+    const status = await deps.lightWork.before(organization.id, (compute) =>
+      host.transact(async (tx) => {
+        const performed = await perform(tx, compute)
+        if (!waitsForRun(performed.outcome)) return record(tx, performed)
+        // The other run starts when this transaction has committed.
+        await insertEvents(tx, performed.raised)
+        await storeFiles(tx, performed.received)
+        waiting.splice(0, 1, performed)
+        return undefined
+      }),
     )
+    if (status !== undefined) return status
+    const outcome = await afterChild(waiting[0]!.outcome, { signal, transact: host.transact })
+    return await host.transact((tx) => record(tx, { outcome, raised: [], created: [], received: [] }))
   } catch (error) {
     // PostgreSQL checks deferred constraints at the end of the transaction.
     if (!isRefusal(error)) throw error
     return host.transact((tx) => record(tx, failed(REFUSED)))
   }
 }
+
+const waitsForRun = (outcome: Outcome) => outcome.status === 'waiting' && 'child_run_id' in outcome.waits
 
 /** A test is queued once: whoever tests is waiting for it. */
 const GRANTED_LATER: Failure = {
@@ -154,15 +176,6 @@ const GRANTED_LATER: Failure = {
     message: 'The organization was given the worker pool after the test had been queued: repeat the test.',
   },
   retryable: false,
-}
-
-const NO_FREE_SLOT: Failure = {
-  error: {
-    code: 'no_slot',
-    message:
-      'No slot was free for the call: the organization, or the service that is called, has as many calls in progress as it may now. Test the node again.',
-  },
-  retryable: true,
 }
 
 const NOT_OPENED: Failure = {

@@ -1,4 +1,5 @@
 import type { Rates } from '../../workflows/effects/rates.ts'
+import { SHIPPED_RATES } from '../rates/shipped.ts'
 import type { RateSource } from '../rates/source.ts'
 import type { EffectHost } from './define.ts'
 
@@ -9,4 +10,5 @@ export const ratesOf = (source: RateSource | undefined, { signal, timeoutMs, rea
     reach('rates')
     return source.latest({ signal, timeoutMs })
   },
+  shipped: async () => SHIPPED_RATES,
 })

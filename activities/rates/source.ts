@@ -2,11 +2,15 @@ import type { RateTable } from '../../workflows/effects/rates.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import type { HttpClient } from '../http/client.ts'
 import { parseRates } from './parse.ts'
+import { SHIPPED_RATES } from './shipped.ts'
 
 /** How long rates are kept. A source changes once a day. */
 const KEPT_MS = 3_600_000
 
-/** The exchange rates at a URL, kept for an hour. */
+/** In place of a URL: the rates that the service ships. */
+export const SHIPPED = 'shipped'
+
+/** The exchange rates at a URL, kept for an hour; or those that the service ships. */
 export class RateSource {
   private readonly call: HttpClient['call']
   private readonly url: string
@@ -19,6 +23,7 @@ export class RateSource {
 
   /** Throws NodeError `rates_unavailable`, rather than return expired rates. */
   async latest(options: Parameters<HttpClient['call']>[1]): Promise<RateTable> {
+    if (this.url === SHIPPED) return SHIPPED_RATES
     if (this.last && Date.now() - this.last.at < KEPT_MS) return this.last.table
     const { status, body } = await this.call({ method: 'GET', url: this.url }, options).catch(
       (error: unknown) => {

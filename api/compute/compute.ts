@@ -5,6 +5,7 @@ import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
 import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
 import { Pool } from '../../db/process/compute/pool.ts'
+import type { Definition } from '../../workflows/language/definition.ts'
 import { countValues } from '../../workflows/language/measure.ts'
 import type { DocumentFormat } from '../../workflows/shared/knowledge.ts'
 import { type Source, tasks } from './tasks.ts'
@@ -49,6 +50,29 @@ export class Compute {
     return small
       ? Promise.resolve(tasks.validate(source))
       : withinLimits('the workflow', () => this.threads.run(organizationId, 'validate', source))
+  }
+
+  /** The YAML of a definition, with the text and comments of `base`. Throws `invalid_request` if it is too expensive. */
+  async writeSpec(
+    organizationId: string,
+    definition: Definition,
+    base?: string | null,
+  ): Promise<string | undefined> {
+    const small =
+      (base?.length ?? 0) <= INLINE.specCharacters &&
+      countValues(definition, INLINE.definitionValues) <= INLINE.definitionValues
+    if (small) return tasks.writeSpec(definition, base)
+    return withinLimits('the workflow', () => this.threads.run(organizationId, 'writeSpec', definition, base))
+  }
+
+  /** The unified diff of two named texts; undefined if they differ too much. Throws as `writeSpec`. */
+  async diffTexts(
+    organizationId: string,
+    ...texts: Parameters<typeof tasks.diffTexts>
+  ): Promise<string | undefined> {
+    const small = texts.every(({ text }) => text.length <= INLINE.specCharacters)
+    if (small) return tasks.diffTexts(...texts)
+    return withinLimits('the difference', () => this.threads.run(organizationId, 'diffTexts', ...texts))
   }
 
   /** The parsed payload of a webhook and the result of its mapping. Throws the errors of `parseBody` too. */

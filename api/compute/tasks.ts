@@ -1,7 +1,9 @@
 import { tasks as mapping } from '../../db/model/incoming/map-body.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
+import { diffTexts } from '../../workflows/authoring/diff-texts.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/authoring/validate.ts'
+import { writeSpec } from '../../workflows/authoring/write/write-spec.ts'
 import type { Program } from '../../workflows/language/definition.ts'
 import { type CustomFields, withCustomFields } from '../../workflows/nodes/catalogue.ts'
 import { catalogue } from '../v1/catalogue.ts'
@@ -10,7 +12,7 @@ import { catalogue } from '../v1/catalogue.ts'
  * The computations of the API whose cost a tenant controls. Small ones run in the event loop, others in a thread. All
  * are pure.
  */
-export const tasks = { validate, passagesOf, ...mapping }
+export const tasks = { validate, writeSpec, diffTexts, passagesOf, ...mapping }
 
 export interface Source {
   spec?: string | undefined

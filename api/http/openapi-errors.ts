@@ -32,6 +32,11 @@ export const errorShapes = {
         items: { $ref: '#/components/schemas/MigrationObstacle' },
         description: 'All that stands against the migration of a run.',
       },
+      missing: {
+        type: 'array',
+        items: { $ref: '#/components/schemas/Finding' },
+        description: 'All that a workflow needs to be activated and that is not there.',
+      },
       merged_into: { type: 'string', description: 'The id of the record that this one was merged into.' },
     },
   },

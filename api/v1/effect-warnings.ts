@@ -14,6 +14,10 @@ export interface WarnedNode {
 export const reachesOutside = ({ type, effect }: WarnedNode): boolean =>
   effect === 'external' && findNodeType(type)?.outputOnly({}) !== true
 
+/** The settings of the service without which every node of a type fails. */
+export const neededSettings = (type: string): string[] =>
+  (findNodeType(type)?.effects ?? []).flatMap((effect) => ports[effect].settings ?? [])
+
 /**
  * A warning for each unset setting of the service that the nodes need, with the nodes that fail or do less without it.
  */
@@ -26,9 +30,8 @@ export function settingWarnings(nodes: WarnedNode[], config: ApiConfig): string[
     titles.set(start, [...(titles.get(start) ?? []), title])
   }
   for (const { type, title, config } of nodes) {
-    const { effects = [], optionalSettings: optional } = findNodeType(type) ?? {}
-    for (const effect of effects)
-      for (const setting of ports[effect].settings ?? []) add(setting, 'fail', title)
+    for (const setting of neededSettings(type)) add(setting, 'fail', title)
+    const optional = findNodeType(type)?.optionalSettings
     if (optional?.isUsed(config)) for (const setting of optional.names) add(setting, optional.without, title)
   }
   return [...titles].map(([start, found]) => `${start}: ${found.join(', ')}.`)

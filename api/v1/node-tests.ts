@@ -10,7 +10,7 @@ import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { masked } from '../../workflows/interpret/mask.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
 import { checkConfig, describeIssue } from '../../workflows/language/config.ts'
-import { EFFECT_CLASSES } from '../../workflows/language/definition.ts'
+import { EFFECT_CLASSES, type Program } from '../../workflows/language/definition.ts'
 import { secretsRead } from '../../workflows/language/expressions/secrets.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { namedPool, POOL_NAME, POOL_RULE } from '../../workflows/language/pool.ts'
@@ -87,7 +87,7 @@ export const nodeTestRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Test a node',
     description:
-      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits, or that runs a body for each item, only evaluates its config and describes in `log` the wait or the body; `output` is that of its start, and no approval is requested. Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}`, or a `pool`, needs `workflows:author`. Each API process waits for 20 tests of an organization at once; further ones are answered with 429.',
+      'With `confirm: true` the node runs with all its effects. Without it, the response is a preview: `preview.calls` lists the planned calls. A node is tested alone. A node that waits for a time or an answer only evaluates its config and describes the wait in `log`; `output` is that of its start, and no approval is requested. A node that starts a run waits for its end, as far as the minute of the test allows. A loop has a body only in a workflow (`testNodeOfWorkflow`). Config and inputs are stored encrypted until the test has ended, and shown with secrets masked. `inputs` has the roots of the placeholders: `{"inputs": {…}, "nodes": {"find": {"output": {…}}}, "trigger": {…}}`; other members are inputs by their name. A node that reads or writes records also needs the scopes of their kinds and of the kinds that it links; a config with `{{ secrets.<name> }}`, or a `pool`, needs `workflows:author`. Each API process waits for 20 tests of an organization at once; further ones are answered with 429.',
     body: z.object({
       node_type: z.string().min(1).max(100),
       config: z.record(z.string(), z.unknown()).default({}),
@@ -136,12 +136,14 @@ export interface WantedTest {
   /** The worker pool of the node, or of its workflow. */
   pool: string | undefined
   confirm: boolean
+  /** Of a loop in a workflow: the loop with its body, which is tested too. */
+  body?: Program
 }
 
 /** Tests a node, or previews its test. */
 export async function testNode(
   { caller, requireScopes, deps, signal, tenant, commit, asPreview }: TestRequest,
-  { node_type, config, inputs, pool: wanted, confirm }: WantedTest,
+  { node_type, config, inputs, pool: wanted, confirm, body }: WantedTest,
 ) {
   const type = requireNodeType(node_type)
   const effect = type.effectClass(config)
@@ -149,7 +151,13 @@ export async function testNode(
   const read = secretsOf(config)
   // A test that reads secrets needs workflows:author: a key that may only run workflows must not send a secret to a URL
   // of its choice.
-  const scopes = [...type.scopes(config, catalogue), ...(read.length > 0 ? ['workflows:author'] : [])]
+  const inBody = Object.values(body?.nodes ?? {}).filter(({ id }) => id !== body?.start)
+  const reads = read.length > 0 || inBody.some((node) => secretsOf(node.config).length > 0 || node.pool)
+  const scopes = [
+    ...type.scopes(config, catalogue),
+    ...inBody.flatMap((node) => requireNodeType(node.type).scopes(node.config, catalogue)),
+    ...(reads ? ['workflows:author'] : []),
+  ]
   requireScopes(scopes.map(scopeNamed))
   const findings = type
     .check(config, catalogue)
@@ -159,8 +167,8 @@ export async function testNode(
     const { env, secrets } = await tenant(getWorkflowSettings)
     const node = { type: node_type, title: type.title, effect, config }
     const warnings = [
-      ...(reachesOutside(node) ? ['Has effects outside the service.'] : []),
-      ...settingWarnings([node], deps.config),
+      ...([node, ...inBody].some(reachesOutside) ? ['Has effects outside the service.'] : []),
+      ...settingWarnings([node, ...inBody], deps.config),
       ...(pool === undefined ? [] : await poolWarnings(deps.db.system, pool, await tenant(getPools))),
       ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
       ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
@@ -208,6 +216,7 @@ export async function testNode(
         config,
         inputs,
         ...(pool !== undefined && { pool }),
+        ...(body ? { program: body } : {}),
       })
     })
     await commit({ object: 'node_test', status: 'running', node_type })
@@ -256,7 +265,7 @@ function secretsOf(config: unknown): string[] {
 }
 
 /** The value of the placeholder root `org`, as in a run. */
-function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
+export function orgOf({ organization: { id, name, currency, timezone } }: Caller) {
   return { id, name, currency, timezone }
 }
 

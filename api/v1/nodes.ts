@@ -3,6 +3,7 @@ import { notFound } from '../../db/model/errors.ts'
 import { EFFECT_CLASSES } from '../../workflows/language/definition.ts'
 import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../workflows/nodes/index.ts'
+import { searchNodeTypes } from '../../workflows/nodes/search.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -17,6 +18,10 @@ const summary = z
     effect: z.enum(EFFECT_CLASSES).meta({
       description: 'The effect of a node; if the effect depends on the config, that of the example.',
     }),
+    deprecated: z
+      .string()
+      .optional()
+      .meta({ description: 'What to use instead. Present only if the type should not be used any more.' }),
     output_handles: z.array(
       z.object({ name: z.string(), description: z.string() }).meta({ id: 'OutputHandle' }),
     ),
@@ -48,19 +53,30 @@ export const nodeRoutes: Route[] = [
     id: 'listNodeTypes',
     tag: 'Node types',
     summary: 'List node types',
-    description: 'Lists all node types, or those of one category, on one page.',
+    description:
+      'Lists all node types on one page, or those of one category, or those that `search` finds, the best first.',
     query: z.object({
       category: z
         .string()
         .optional()
         .meta({ description: `One of ${CATEGORIES.join(', ')}.` }),
+      search: z
+        .string()
+        .max(200)
+        .optional()
+        .meta({
+          description:
+            'Words that each occur in the name, the title, the description or the category, or in the name of a similar node in other products.',
+          examples: ['send mail'],
+        }),
     }),
     response: {
       status: 200,
       schema: listEnvelope(summary),
     },
     handler: async ({ query }) => {
-      const data = Object.values(nodeTypes)
+      const types = query.search === undefined ? Object.values(nodeTypes) : searchNodeTypes(query.search)
+      const data = types
         .filter(({ category }) => query.category === undefined || category === query.category)
         .map(present)
       const whole = { limit: data.length, offset: 0, has_more: false, next_cursor: null }
@@ -108,6 +124,7 @@ function present(type: NodeType) {
     title,
     description,
     effect: type.effectClass(example.config),
+    ...(type.deprecated === undefined ? {} : { deprecated: type.deprecated }),
     output_handles: type.handles(example.config),
   }
 }

@@ -28,6 +28,7 @@ import { scheduleRoutes } from './schedules.ts'
 import { templateRoutes } from './templates.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
+import { workflowVersionRoutes } from './workflow-versions.ts'
 import { workflowRoutes } from './workflows.ts'
 
 /** Every operation of /v1, in reference order. To add a resource, add a file beside this one and a line here. */
@@ -44,6 +45,7 @@ export const routes: Route[] = [
   ...importRoutes,
   ...exportRoutes,
   ...workflowRoutes,
+  ...workflowVersionRoutes,
   ...runWorkflowRoutes,
   ...scheduleRoutes,
   ...nodeTestRoutes,

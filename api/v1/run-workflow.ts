@@ -1,25 +1,31 @@
 import { z } from 'zod'
+import { getWorkflowSettings } from '../../db/access/organization.ts'
 import { invalid } from '../../db/model/errors.ts'
 import { requireVersion } from '../../db/model/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { CHAIN_START, createRun, createRunIfCurrent } from '../../db/runs/runs.ts'
+import { getVersion } from '../../db/workflows/versions.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
-import type { Program } from '../../workflows/language/definition.ts'
+import { previewRun } from '../../workflows/interpret/preview.ts'
+import type { Finding, Program } from '../../workflows/language/definition.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
-import type { ApiConfig } from '../config.ts'
+import { MASK } from '../../workflows/shared/secret-names.ts'
 import { ifMatch } from '../http/if-match.ts'
 import type { WorkflowReference } from '../http/known-workflows.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
+import { orgOf } from './node-tests.ts'
+import { missingFor } from './preconditions.ts'
 import { waitSeconds } from './prefer.ts'
 import {
   answerStarted,
-  previewNode,
+  plannedNode,
   previewNodes,
   type StartRequest,
   startedRun,
   warningsOf,
 } from './started-run.ts'
+import { finding } from './workflow-shapes.ts'
 
 const preview = confirmation(
   'RunPreview',
@@ -28,7 +34,7 @@ const preview = confirmation(
     workflow_id: z.uuid(),
     name: z.string(),
     version: z.int(),
-    nodes: z.array(previewNode),
+    nodes: z.array(plannedNode),
     edges: z.array(
       z.object({ from: z.string(), handle: z.string(), to: z.string() }).meta({
         id: 'RunPreviewEdge',
@@ -36,6 +42,9 @@ const preview = confirmation(
       }),
     ),
     inputs: z.record(z.string(), z.unknown()),
+    missing: z.array(finding).meta({
+      description: 'All that the workflow needs and that is not there, as far as it can be known.',
+    }),
     warnings: z.array(z.string()),
   }),
 )
@@ -129,7 +138,7 @@ async function run(
 
 interface Started {
   workflow: Pick<Runnable, 'id' | 'version'>
-  /** Undefined for a preview. */
+  /** Absent for a preview. */
   runId?: string
   preview?: unknown
 }
@@ -165,10 +174,20 @@ async function startRead(
     const workflow = await find(tx)
     const checked = checkedInputs(workflow.program, inputs)
     requireVersion('workflow', workflow.version, ifMatch(headers))
-    if (!confirm) return { workflow, preview: previewOf(workflow, checked, deps.config) }
+    if (!confirm) {
+      const { definition } = await getVersion(tx, workflow.id, workflow.version)
+      const { env, secrets } = await getWorkflowSettings(tx)
+      const missing = await missingFor(tx, definition, deps.config)
+      return { workflow, planned: { inputs: checked, env, secrets, missing } }
+    }
     await deps.queuedRuns.takePlace(tx)
     return { workflow, runId: await createRun(tx, newRun(request, workflow, checked)) }
   })
+  if (started.planned)
+    return {
+      workflow: started.workflow,
+      preview: await previewOf(request, started.workflow, started.planned),
+    }
   if (current && started.runId !== undefined)
     deps.knownWorkflows.set(caller.organization.id, current, started.workflow)
   return started
@@ -185,16 +204,45 @@ const newRun = (
   chain: CHAIN_START,
 })
 
-function previewOf(workflow: Runnable, inputs: Record<string, unknown>, config: ApiConfig) {
-  const ids = Object.keys(workflow.program.nodes)
-  return preview.answer({
-    workflow_id: workflow.id,
-    name: workflow.name,
-    version: workflow.version,
-    nodes: previewNodes(workflow.program, ids),
-    edges: edgesOf(workflow.program),
+interface Planned {
+  inputs: Record<string, unknown>
+  env: Record<string, unknown>
+  /** Names. */
+  secrets: string[]
+  missing: Finding[]
+}
+
+async function previewOf(
+  { caller, deps }: StartRequest,
+  workflow: Runnable,
+  { inputs, env, secrets, missing }: Planned,
+) {
+  const { id, name, version, program } = workflow
+  const { organization } = caller
+  const scope = {
+    trigger: { type: 'api', [caller.type]: caller.id },
     inputs,
-    warnings: warningsOf(workflow.program, ids, config),
+    run: { workflow_id: id, workflow_name: name },
+    org: orgOf(caller),
+    env,
+  }
+  const masks = Object.fromEntries(secrets.map((secret) => [secret, MASK]))
+  const facts = { run: { id: 'preview', workflow_id: id, workflow_name: name }, organization }
+  const planned = await previewRun(program, scope, masks, facts)
+  const ids = Object.keys(program.nodes)
+  const beyond = ids.length - planned.size
+  return preview.answer({
+    workflow_id: id,
+    name,
+    version,
+    nodes: previewNodes(program, ids).map((node) => ({ ...node, ...planned.get(node.id) })),
+    edges: edgesOf(program),
+    inputs,
+    missing,
+    warnings: [
+      ...warningsOf(program, ids, deps.config),
+      ...(beyond > 0 ? [`${beyond} nodes are not rendered: the workflow is too large for a preview.`] : []),
+    ],
   })
 }
 

@@ -3,7 +3,10 @@ import { notFound } from '../../db/model/errors.ts'
 import { requireVersion } from '../../db/model/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { deleteSample, listSamples, outputInRun, saveSample } from '../../db/workflows/samples.ts'
-import { getWorkflow, lockWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
+import { getProgram, getWorkflow, lockWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
+import { loopProgram, TRIAL_ITEMS } from '../../workflows/interpret/trial.ts'
+import type { Program } from '../../workflows/language/definition.ts'
+import { findNodeType } from '../../workflows/nodes/index.ts'
 import { SAMPLE } from '../../workflows/shared/limits.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import { deletion } from '../http/deletion.ts'
@@ -128,8 +131,7 @@ export const sampleRoutes: Route[] = [
     grows: true,
     tag: 'Workflows',
     summary: 'Test a node of a workflow',
-    description:
-      'Like `POST /v1/workflows/nodes/test`, with the config of the node in the newest version. Outputs that are absent from `inputs.nodes` are the samples of the workflow; a node in a loop needs `inputs.item`, and `inputs.index` if it reads it. The response has the version of the workflow as ETag; send that of a preview as `If-Match` with the confirmed request to test exactly this version.',
+    description: `Like \`POST /v1/workflows/nodes/test\`, with the config of the node in the newest version. Outputs that are absent from \`inputs.nodes\` are the samples of the workflow; a node in a loop needs \`inputs.item\`, and \`inputs.index\` if it reads it. A loop runs its body for its first ${TRIAL_ITEMS} items, which needs the scopes of all its nodes; in it, delays are over at once, each call has one attempt, and a wait for an answer fails its item. The response has the version of the workflow as ETag; send that of a preview as \`If-Match\` with the confirmed request to test exactly this version.`,
     params: ofNode,
     body: z
       .strictObject({
@@ -141,7 +143,7 @@ export const sampleRoutes: Route[] = [
     example: { inputs: { inputs: { email: 'ada@example.com' } }, confirm: true },
     handler: async (request) => {
       const { params, body, tenant } = request
-      const { node, pool, samples, version } = await tenant(async (tx) => sampled(tx, params))
+      const { node, pool, samples, version, body: inLoop } = await tenant(async (tx) => sampled(tx, params))
       requireVersion('workflow', version, ifMatch(request.headers))
       request.setHeader('ETag', `"${version}"`)
       const inputs = rootsOf(body.inputs)
@@ -150,7 +152,14 @@ export const sampleRoutes: Route[] = [
       const nodes = isObject ? { ...samples, ...outputs } : outputs
       const { type: node_type, config } = node
       const { confirm } = body
-      return testNode(request, { node_type, config, inputs: { ...inputs, nodes }, pool, confirm })
+      return testNode(request, {
+        node_type,
+        config,
+        inputs: { ...inputs, nodes },
+        pool,
+        confirm,
+        ...(inLoop ? { body: inLoop } : {}),
+      })
     },
   }),
 ]
@@ -166,8 +175,20 @@ async function sampled(tx: Tenant, { workflow_id, node_id }: z.output<typeof ofN
     node,
     version: workflow.version,
     pool: node.pool ?? workflow.definition.settings.pool,
+    body: await bodyOf(tx, workflow, node),
     samples: Object.fromEntries(samples) as Record<string, unknown>,
   }
+}
+
+/** A loop with its body; undefined for other nodes. */
+async function bodyOf(
+  tx: Tenant,
+  { id, version }: Workflow,
+  node: { id: string; type: string },
+): Promise<Program | undefined> {
+  if (findNodeType(node.type)?.body === undefined) return undefined
+  const { program } = await getProgram(tx, id, version)
+  return loopProgram(program, node.id)
 }
 
 /** Throws `not_found`, with the nearest name. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
+import { REACHES } from '../../workflows/interpret/preview.ts'
 import { EFFECT_CLASSES, type Program } from '../../workflows/language/definition.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import type { ApiConfig } from '../config.ts'
@@ -25,6 +26,35 @@ export const startedRun = z
 export const previewNode = z
   .object({ id: z.string(), type: z.string(), title: z.string(), effect: z.enum(EFFECT_CLASSES) })
   .meta({ id: 'RunPreviewNode' })
+
+/** A node as a run would reach it with the given inputs. */
+export const plannedNode = previewNode
+  .extend({
+    reach: z.enum(REACHES).optional().meta({
+      description:
+        'Whether the node runs with these inputs. `may_run`: that depends on a result that is not known yet. Absent beyond the first 200 nodes.',
+    }),
+    config: z.unknown().optional().meta({
+      description:
+        'Rendered as far as the values are known, with secrets masked; a placeholder without a value stays as it is written. In a loop, of its first item.',
+    }),
+    unknown: z
+      .array(z.string())
+      .optional()
+      .meta({
+        description: 'The paths whose values are not known yet.',
+        examples: [['nodes.find.output.id']],
+      }),
+    calls: z
+      .array(z.string())
+      .optional()
+      .meta({
+        description:
+          'What would be read, written and sent, and to whom, up to the first call whose result the node needs. Absent if a value is not known yet.',
+        examples: [['sending a mail to ada@example.com']],
+      }),
+  })
+  .meta({ id: 'PlannedNode' })
 
 type PreviewNode = z.output<typeof previewNode>
 

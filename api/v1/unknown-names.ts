@@ -62,6 +62,20 @@ const notAllowed = async (tx: Tenant, { pools, timeouts }: OutsideReferences): P
   ...(await longTimeouts(tx, timeouts)),
 ]
 
+/** Findings about workflows that are there. */
+const IS_THERE = ['draft_workflow', 'workflow_inputs']
+
+/** Everything that a saved definition names and that the organization does not have, as findings. */
+export async function missingReferences(
+  tx: Tenant,
+  references: OutsideReferences,
+  config: ServiceSettings,
+): Promise<Finding[]> {
+  const names = await missingNames(tx, references, config)
+  const missing = names.filter(({ code }) => !IS_THERE.includes(code))
+  return [...(await unknownPools(tx, references.pools)), ...missing]
+}
+
 /** The settings of the service by name; those that are not set are absent or undefined. */
 type ServiceSettings = Readonly<Record<string, unknown>>
 
@@ -88,15 +102,19 @@ const missingServices = (references: ServiceReference[], config: ServiceSettings
       ...place,
     }))
 
-/** Workflows that do not exist, and ambiguous workflow names. */
+/** Workflows that do not exist, ambiguous workflow names, drafts, and inputs that a workflow refuses. */
 async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
   const found = await findWorkflows(tx, names)
   return references.flatMap(({ workflow, inputs, ...place }): Finding[] => {
-    const { count = 0, inputs: specs = null } = found.get(workflow) ?? {}
-    if (count === 1) return specs && inputs ? wrongInputs(workflow, specs, inputs, place) : []
+    const { count = 0, draft = false, inputs: specs = null } = found.get(workflow) ?? {}
     const shown = JSON.stringify(workflow)
+    if (count === 1)
+      return [
+        ...(draft ? [{ ...draftWorkflow(shown), ...place }] : []),
+        ...(specs && inputs ? wrongInputs(workflow, specs, inputs, place) : []),
+      ]
     return [
       {
         code: 'unknown_workflow',
@@ -111,6 +129,12 @@ async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Pr
     ]
   })
 }
+
+const draftWorkflow = (shown: string) => ({
+  code: 'draft_workflow' as const,
+  message: `the workflow ${shown} is a draft: it runs, but may be unfinished`,
+  hint: 'activate it once it is finished',
+})
 
 type Place = Pick<Finding, 'path' | 'line' | 'column' | 'node_id'>
 

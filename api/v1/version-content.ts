@@ -5,11 +5,16 @@ import { SPEC } from '../../workflows/shared/limits.ts'
 import type { Compute } from '../compute/compute.ts'
 import type { Source } from '../compute/tasks.ts'
 
-/** Validates and compiles a source. Throws `payload_too_large`, or `workflow_invalid` with the validation result. */
+/**
+ * Validates and compiles a source. A raw definition is also written as YAML, with the text and comments of `base`, the
+ * YAML of the version before it, where they mean the same. Throws `payload_too_large`, or
+ * `workflow_invalid` with the validation result.
+ */
 export async function compiled(
   compute: Compute,
   organizationId: string,
   { spec, definition, customFields }: Source,
+  base?: string | null,
 ): Promise<{ content: VersionContent; warnings: Finding[]; references: OutsideReferences }> {
   if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
     throw new AppError('payload_too_large', `a spec may have at most ${SPEC.bytes / 1024} KiB`)
@@ -23,7 +28,7 @@ export async function compiled(
     )
   }
   const content = {
-    spec: spec ?? null,
+    spec: spec ?? (await compute.writeSpec(organizationId, validated.definition, base)) ?? null,
     definition: validated.definition,
     program: validated.program,
   }

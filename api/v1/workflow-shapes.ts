@@ -63,10 +63,10 @@ export const triggerProblem = z
 
 export const workflowShape = summaryShape
   .extend({
-    spec: z
-      .string()
-      .nullable()
-      .meta({ description: 'The YAML; null if the version was saved as a raw definition.' }),
+    spec: z.string().nullable().meta({
+      description:
+        'The YAML, with its comments; null for a raw definition that is larger as YAML than a spec may be.',
+    }),
     definition: z.record(z.string(), z.unknown()),
     trigger_problem: triggerProblem,
   })

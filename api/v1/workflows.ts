@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { conflict } from '../../db/model/errors.ts'
 import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { type BatchRequest, createBatch } from '../../db/runs/batches.ts'
 import { listWorkflows } from '../../db/workflows/list.ts'
@@ -9,7 +10,6 @@ import {
   deleteWorkflow,
   getWorkflow,
   lockWorkflow,
-  updateWorkflow,
   WORKFLOW_STATUSES,
 } from '../../db/workflows/workflows.ts'
 import type { Finding, ValidationResult } from '../../workflows/language/definition.ts'
@@ -19,9 +19,11 @@ import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { missingFor } from './preconditions.ts'
 import { withETag } from './record-shapes.ts'
+import { saveVersion } from './save-version.ts'
 import { namesOthers, unknownNames, withUnknownNames } from './unknown-names.ts'
-import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
+import { compiled } from './version-content.ts'
 import {
   presentSummary,
   presentWorkflow,
@@ -148,7 +150,7 @@ export const workflowRoutes: Route[] = [
     id: 'getWorkflow',
     tag: 'Workflows',
     summary: 'Retrieve a workflow',
-    description: 'Returns the newest version as a definition, and as YAML if it was saved as YAML.',
+    description: 'Returns the newest version as a definition and as YAML.',
     params,
     response: { status: 200, schema: workflowShape },
     etag: true,
@@ -164,7 +166,7 @@ export const workflowRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Update a workflow',
     description:
-      'A spec or a raw definition creates the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. `name` and `description` override those of the spec; the text of the spec is not changed. Without them, a spec with another name or description than the previous version renames the workflow.',
+      'A spec or a raw definition creates the next version. Triggers keep the active version until the next activation; runs keep the version that they started with. `name` and `description` override those of the spec; the text of the spec is not changed. Without them, a spec with another name or description than the previous version renames the workflow. A raw definition is also written as YAML: what means the same as in the previous version keeps its text and comments.',
     params,
     body: z
       .strictObject({
@@ -182,31 +184,15 @@ export const workflowRoutes: Route[] = [
     response: { status: 200, schema: savedShape },
     etag: true,
     ifMatch: true,
-    handler: async ({ params, body, headers, caller, deps, tenant, setHeader }) => {
-      const accepted = ifMatch(headers)
-      const saved =
-        body.spec === undefined && body.definition === undefined
-          ? undefined
-          : await compiled(deps.compute, caller.organization.id, {
-              ...body,
-              customFields: await tenant(listCustomFields),
-            })
-      const { row, unknown } = await tenant(async (tx) => {
-        const before = await lockWorkflow(tx, params.workflow_id, accepted)
-        const title = saved ? titleOf(body, saved.content) : {}
-        const { name, description } = body
-        const row = await updateWorkflow(tx, before, {
-          ...changedTitle(title, before),
-          ...(name === undefined ? {} : { name }),
-          ...(description === undefined ? {} : { description }),
-          ...(saved ? { content: withName(saved.content, title.name ?? before.definition.name) } : {}),
-        })
-        return { row, unknown: saved ? await unknownNames(tx, saved.references, { ...deps.config }) : [] }
+    handler: async (request) => {
+      const { spec, definition, name, description } = request.body
+      const { row, warnings } = await saveVersion(request, request.params.workflow_id, {
+        source: { spec, definition },
+        name,
+        description,
+        accepted: ifMatch(request.headers),
       })
-      return {
-        ...withETag(setHeader, presentWorkflow(row)),
-        warnings: [...(saved?.warnings ?? []), ...unknown],
-      }
+      return { ...withETag(request.setHeader, presentWorkflow(row)), warnings }
     },
   }),
   route({
@@ -241,12 +227,30 @@ export const workflowRoutes: Route[] = [
     id: 'activateWorkflow',
     tag: 'Workflows',
     summary: 'Activate a workflow',
-    description: 'Triggers start the newest version from now on.',
+    description:
+      'Triggers start the newest version from now on. If it needs what is not there (secrets, environment variables, workflows, worker pools, settings of the service such as its mail server, custom fields), it is not activated: 409 with all that is missing in `error.missing`.',
     params,
+    body: z
+      .strictObject({
+        allow_missing: z
+          .boolean()
+          .default(false)
+          .describe('Activate it anyway: the nodes that need what is missing fail until it is there.'),
+      })
+      .prefault({})
+      .meta({ id: 'WorkflowActivation' }),
+    example: {},
     response: { status: 200, schema: workflowShape },
     etag: true,
-    handler: async ({ params, tenant, setHeader }) =>
-      withETag(setHeader, presentWorkflow(await tenant((tx) => activate(tx, params.workflow_id)))),
+    handler: async ({ params, body, deps, tenant, setHeader }) => {
+      const row = await tenant(async (tx) => {
+        const { definition } = await lockWorkflow(tx, params.workflow_id, undefined)
+        const missing = body.allow_missing ? [] : await missingFor(tx, definition, deps.config)
+        if (missing.length > 0) throw notReady(missing)
+        return activate(tx, params.workflow_id)
+      })
+      return withETag(setHeader, presentWorkflow(row))
+    },
   }),
   route({
     method: 'POST',
@@ -302,6 +306,15 @@ const queuedRunsOf = (workflow_id: string) =>
     filter: { workflow_id, status: ['queued'] },
     options: { version: 'same' },
   }) satisfies BatchRequest
+
+function notReady(missing: Finding[]) {
+  const [first] = missing
+  const others = missing.length > 1 ? `; and ${missing.length - 1} more` : ''
+  return conflict(`the workflow is not ready: ${first!.message}${others}`, {
+    hint: `${first!.hint}; or activate it anyway with {"allow_missing": true}`,
+    missing,
+  })
+}
 
 function from(source: 'spec' | 'definition', result: ValidationResult, both: boolean) {
   const marked = (findings: Finding[]) => (both ? findings.map((found) => ({ ...found, source })) : findings)

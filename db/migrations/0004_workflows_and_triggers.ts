@@ -28,11 +28,15 @@ export async function up(knex: Knex): Promise<void> {
       organization_id uuid not null,
       workflow_id uuid not null,
       version integer not null,
-      -- the YAML that it was saved from; null where it came as a raw definition
+      -- the YAML that it was saved from, or that its raw definition was written to; null if that is too large for a spec
       spec text,
       -- json, not jsonb: the order of nodes and of a switch's cases matters
       definition json not null,
       program json not null,
+      -- what changed since the version before, in a line; null for the first
+      summary text,
+      -- the version whose content was saved again
+      restored_from integer,
       created_by json not null,
       created_at timestamptz(3) not null default now(),
       -- what each run of the version needs: an access to the program parses all of it

@@ -55,6 +55,8 @@ export interface ErrorDetails {
   validation?: unknown
   /** What stands against the migration of a run: of each the code, node, message and hint. */
   obstacles?: unknown[]
+  /** What a workflow needs and that is not there, as findings of validation. */
+  missing?: unknown[]
   merged_into?: string
   /** Issues of a `validation_error`; they become the `detail` list of a 422. */
   issues?: Issue[]

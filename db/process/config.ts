@@ -391,12 +391,13 @@ export const workerVariables = z.object({
         'the worker runs everything else',
       ),
     ),
-  EXCHANGE_RATES_URL: httpUrl
+  EXCHANGE_RATES_URL: z
+    .union([z.literal('shipped'), httpUrl])
     .default('https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml')
     .meta(
       about(
         'source of exchange rates: the XML of the European Central Bank, or JSON `{"base": "EUR", "date": ' +
-          '"2026-01-05", "rates": {"USD": 1.2}}`; it is read when a node needs it, at most once an hour',
+          '"2026-01-05", "rates": {"USD": 1.2}}`; it is read when a node needs it, at most once an hour. `shipped`: no source, but the older rates that the service ships',
       ),
     ),
   PAYLOAD_KEY: key()

@@ -5,6 +5,7 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
 import { takeFromWindow } from '../access/limits.ts'
 import { limitSql } from '../access/plans.ts'
+import { notFound } from '../model/errors.ts'
 import { chainError, tooWide } from '../model/runs/chain.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findByReference } from '../workflows/workflows.ts'
@@ -101,6 +102,17 @@ async function listAncestors(tx: Tenant, runId: string): Promise<Ancestor[]> {
 /** SQL: the end of the run `r`, as its parent reads it. */
 const CHILD_END = `jsonb_build_object('run_id', r.id, 'workflow_id', r.workflow_id, 'workflow_name', r.workflow_name,
   'status', r.status, 'outputs', r.outputs, 'error', r.error)`
+
+/** The end of a child run; undefined while it is open. Throws `not_found` if it was purged. */
+export async function findChildEnd(tx: Tenant, id: string): Promise<ChildEnd | undefined> {
+  const { rows } = await tx.trx.raw<{ rows: { ended: boolean; child: ChildEnd }[] }>(
+    `select r.ended_at is not null as ended, ${CHILD_END} as child from runs r
+     where r.organization_id = ? and r.id = ?`,
+    [tx.organizationId, id],
+  )
+  if (!rows[0]) throw notFound('run')
+  return rows[0].ended ? rows[0].child : undefined
+}
 
 /** Records that nodes of a run wait for the ends of its children. A child that has already ended answers at once. */
 export async function insertChildWaits(

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { TestedNode } from '../../workflows/interpret/run-state.ts'
+import type { Program } from '../../workflows/language/definition.ts'
 import { ENGINE } from '../../workflows/nodes/engine.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
@@ -11,6 +12,8 @@ export interface TestValues {
   config: Record<string, unknown>
   /** Sample values by placeholder root. */
   inputs: Record<string, unknown>
+  /** Of a loop in a workflow: the loop with its body. */
+  program?: Program | undefined
 }
 
 /** Queues the test of one node. @returns its id. */

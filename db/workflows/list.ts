@@ -25,19 +25,21 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The workflows with a name or an id: how many there are, and the inputs of a run of one of them. */
+/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs of a run of one of them. */
 export interface NamedWorkflows {
   count: number
+  /** Whether any of them is a draft. */
+  draft: boolean
   inputs: Record<string, InputSpec> | null
 }
 
 /** The workflows with each of these names or ids. */
 export async function findWorkflows(tx: Tenant, references: string[]): Promise<Map<string, NamedWorkflows>> {
   const { rows } = await tx.trx.raw<{ rows: (NamedWorkflows & { reference: string })[] }>(
-    `select wanted.reference, found.count, v.program -> 'inputs' as inputs
+    `select wanted.reference, found.count, found.draft, v.program -> 'inputs' as inputs
      from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)
      cross join lateral (
-       select count(*) as count, (array_agg(w.id order by w.created_at))[1] as id from workflows w
+       select count(*) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft, (array_agg(w.id order by w.created_at))[1] as id from workflows w
        where w.organization_id = :organizationId and w.deleted_at is null
          and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))
      ) found

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
+import { compareDefinitions, summaryOf } from '../../workflows/authoring/compare-definitions.ts'
 import type { Definition, Program, Trigger } from '../../workflows/language/definition.ts'
 import { recordChange } from '../access/audit-log.ts'
 import { AppError, notFound } from '../model/errors.ts'
@@ -32,7 +33,7 @@ export interface WorkflowProblem extends TriggerProblem {
   count: number
 }
 
-/** A workflow with the source text (null if saved as a raw definition) and definition of its newest version. */
+/** A workflow with the source text (null for a raw definition that is too large for a spec) and definition of its newest version. */
 export interface Workflow extends WorkflowSummary {
   spec: string | null
   definition: Definition
@@ -64,7 +65,12 @@ const PROBLEM = `(select t.problem || jsonb_build_object('count', t.problems) fr
 /** Saves a new workflow as a draft, version 1. */
 export async function createWorkflow(
   tx: Tenant,
-  workflow: VersionContent & { name: string; description: string | null },
+  workflow: VersionContent & {
+    name: string
+    description: string | null
+    /** The workflow that this is a copy of. */
+    duplicated_from?: string
+  },
 ): Promise<Workflow> {
   const id = uuidv7()
   await tx.trx('workflows').insert({
@@ -74,7 +80,11 @@ export async function createWorkflow(
     description: workflow.description,
   })
   await insertVersion(tx, id, 1, workflow)
-  await recordChange(tx, 'workflow.created', { id, name: workflow.name })
+  await recordChange(tx, 'workflow.created', {
+    id,
+    name: workflow.name,
+    details: { duplicated_from: workflow.duplicated_from },
+  })
   return getWorkflow(tx, id)
 }
 
@@ -106,19 +116,29 @@ export async function lockWorkflow(
 export async function updateWorkflow(
   tx: Tenant,
   before: Workflow,
-  changes: { name?: string; description?: string | null; content?: VersionContent },
+  changes: {
+    name?: string
+    description?: string | null
+    content?: VersionContent
+    /** The version whose content this is. */
+    restored_from?: number
+  },
 ): Promise<Workflow> {
   const { id } = before
-  const { content, name = before.name, description = before.description } = changes
+  const { content, name = before.name, description = before.description, restored_from } = changes
   if (!content && name === before.name && description === before.description) return before
   const version = before.version + (content ? 1 : 0)
   await tx
     .trx('workflows')
     .where({ organization_id: tx.organizationId, id })
     .update({ name, description, version, updated_at: tx.trx.fn.now() })
-  if (content) await insertVersion(tx, id, version, content)
+  if (content)
+    await insertVersion(tx, id, version, content, {
+      summary: summaryOfSave(before, content),
+      ...(restored_from === undefined ? {} : { restored_from }),
+    })
   if (name !== before.name) await touchSchedule(tx, id, false)
-  await recordChange(tx, 'workflow.updated', { id, name, details: { version } })
+  await recordChange(tx, 'workflow.updated', { id, name, details: { version, restored_from } })
   return getWorkflow(tx, id)
 }
 
@@ -255,7 +275,18 @@ export const trigger = (tx: Tenant) => tx.trx.raw("v.definition -> 'trigger' as 
 
 export { SUMMARY }
 
-async function insertVersion(tx: Tenant, id: string, version: number, content: VersionContent) {
+function summaryOfSave(before: Workflow, { spec, definition }: VersionContent): string {
+  const changes = summaryOf(compareDefinitions(before.definition, definition))
+  return changes || (spec === before.spec ? 'changes nothing' : 'changes only the text')
+}
+
+async function insertVersion(
+  tx: Tenant,
+  id: string,
+  version: number,
+  content: VersionContent,
+  since: { summary?: string; restored_from?: number } = {},
+) {
   await tx.trx('workflow_versions').insert({
     organization_id: tx.organizationId,
     workflow_id: id,
@@ -264,6 +295,7 @@ async function insertVersion(tx: Tenant, id: string, version: number, content: V
     definition: JSON.stringify(content.definition),
     program: JSON.stringify(content.program),
     created_by: JSON.stringify(tx.actor),
+    ...since,
   })
 }
 

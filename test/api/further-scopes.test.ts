@@ -186,6 +186,7 @@ const NAMES = {
   node_type: 'delay',
   node_id: 'a',
   template_id: 'deal-won-onboarding',
+  version: '1',
   webhook_id: UNKNOWN,
   batch_id: UNKNOWN,
   import_id: UNKNOWN,

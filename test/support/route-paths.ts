@@ -84,6 +84,7 @@ const NAMES: Record<string, string> = {
   node_type: 'delay',
   node_id: 'pause',
   template_id: 'deal-won-onboarding',
+  version: '1',
   token: 'none',
 }
 

@@ -1,6 +1,7 @@
-import { deepEqual, equal, match } from 'node:assert/strict'
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { parseRates } from '../../activities/rates/parse.ts'
+import { SHIPPED_RATES } from '../../activities/rates/shipped.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
@@ -50,8 +51,8 @@ describe('the conversion of a currency', () => {
     await db?.drop()
   })
 
-  const convert = async (config: Record<string, unknown>) => {
-    const retry = { max_attempts: 2, initial_interval: '10ms' }
+  const convert = async (config: Record<string, unknown>, attempts = 2) => {
+    const retry = { max_attempts: attempts, initial_interval: '10ms' }
     const node = { id: 'convert', type: 'convert_currency', config, ...(config.rate ? {} : { retry }) }
     const id = await queueRun(db, organizationId, { nodes: [node] })
     const { error } = await untilRun(db, id)
@@ -66,9 +67,29 @@ describe('the conversion of a currency', () => {
     match(error!.message, /it answered 503/)
   })
 
+  it('takes the rates that ship with the service at the third attempt, and says their date', async () => {
+    reply = { status: 503, type: 'text/html', body: 'later' }
+    const { row } = await convert({ amount: '100', from: 'JPY', to: 'USD' }, 3)
+    const { date, rates } = SHIPPED_RATES
+    const { amount, rates_date, rates_source } = row.output
+    deepEqual([rates_date, rates_source, row.attempt], [date, 'shipped', 3])
+    equal(amount, ((100 * Number(rates.USD)) / Number(rates.JPY)).toFixed(2))
+    ok(Object.keys(rates).length >= 25 && Date.parse(date) > Date.parse('2026-10-01'))
+    const { error } = await convert({ amount: '1', from: 'JPY', to: 'USD', max_age: '1d' }, 3)
+    equal(error?.code, 'rates_too_old')
+    const offline = new RateSource(http.call, 'shipped')
+    equal(await offline.latest({ signal: new AbortController().signal, timeoutMs: 5_000 }), SHIPPED_RATES)
+  })
+
   it('has the rates and their date from the source, which is asked once', async () => {
     const { row } = await convert({ amount: '60', from: 'USD', to: 'EUR' })
-    const output = { amount: '50.00', currency: 'EUR', rate: '0.8333333333', rates_date: '2026-01-05' }
+    const output = {
+      amount: '50.00',
+      currency: 'EUR',
+      rate: '0.8333333333',
+      rates_date: '2026-01-05',
+      rates_source: 'service',
+    }
     deepEqual(row.output, output)
     equal((await convert({ amount: '2', from: 'USD', to: 'JPY' })).row.output.amount, '251')
     equal(calls, 1)

@@ -54,12 +54,26 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       ),
     )
     return [
+      ...checkDeprecated(type, node, path),
       ...shape,
       ...checkAttempts(node, path),
       ...checkCredentials(node, path),
       ...type.check(node.config, catalogue).map(inConfig),
     ]
   })
+}
+
+function checkDeprecated({ type, deprecated }: NodeType, { id }: NodeSpec, path: string): Problem[] {
+  if (deprecated === undefined) return []
+  return [
+    {
+      code: 'deprecated_node',
+      message: `the node type ${type} is deprecated: it still runs, but will be removed`,
+      path: `${path}/type`,
+      node_id: id,
+      hint: deprecated,
+    },
+  ]
 }
 
 /** The issues without those of missing settings that are there under a misspelt name. */
@@ -219,7 +233,7 @@ export function checkErrorWorkflow({ name, settings }: Pick<Definition, 'name' |
       code: 'not_applicable',
       message: 'error_workflow has no effect: a workflow is never its own error workflow',
       path: '/settings/error_workflow',
-      hint: 'name another workflow, or remove it',
+      hint: REMOVE,
     },
   ]
 }

@@ -103,7 +103,12 @@ class ReferenceChecks {
       this.checkTypes(text, place, at, wrong)
     } catch (error) {
       const { message } = error as Error
-      this.problems.push({ code: 'placeholder_syntax', message, hint: () => syntaxHint(message), ...at() })
+      this.problems.push({
+        code: 'placeholder_syntax',
+        message,
+        hint: () => syntaxHint(message, text),
+        ...at(),
+      })
       // The references of the corrected text are checked in the same validation.
       const corrected = corrections < MAX_CORRECTIONS ? withFilter(text, message) : undefined
       if (corrected !== undefined) this.checkText(corrected, path, place, corrections + 1)

@@ -3,7 +3,7 @@ import type { Definition, ScheduleSpec, Trigger } from '../language/definition.t
 import { parseDuration } from '../language/duration.ts'
 import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { nearestName, type Problem, pointer } from '../language/problems.ts'
+import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { cronProblems, neverFires } from '../language/schedule.ts'
 import { shortestGap } from '../language/schedule-times.ts'
 import { isTimezone } from '../shared/timezone.ts'
@@ -85,6 +85,8 @@ function cronFindings(cron: string): Problem[] {
       code: 'cron_syntax',
       message: `cron ${message}`,
       path: '/trigger/cron',
+      // Four fields most likely lack the day of the week.
+      ...(cronProblems(`${cron} *`).length === 0 ? { hint: write(`${cron.trim()} *`) } : {}),
     }))
   if (!neverFires(cron)) return []
   return [
@@ -133,7 +135,7 @@ function intervalProblems({
       code: 'conflicting_times',
       message: 'timezone has no effect on an interval, which is counted in UTC from 1970 on',
       path: '/trigger/timezone',
-      hint: 'remove timezone, or write cron instead of every',
+      hint: REMOVE,
     })
   return problems
 }
@@ -148,7 +150,7 @@ function jitterProblems(schedule: ScheduleSpec): Problem[] {
       code: 'conflicting_times',
       message: `jitter is longer than the time between two runs, ${gap / 1_000}s`,
       path: '/trigger/jitter',
-      hint: `write at most ${gap / 1_000}s`,
+      hint: write(`${gap / 1_000}s`),
     },
   ]
 }

@@ -1,5 +1,16 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, type Pair, type ParsedNode, parseDocument } from 'yaml'
-import { type Problem, pointer } from '../language/problems.ts'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Pair,
+  type ParsedNode,
+  parseDocument,
+} from 'yaml'
+import { type Problem, pointer, write } from '../language/problems.ts'
+import { flowText } from '../language/repair.ts'
 import { SPEC } from '../shared/limits.ts'
 import { isStorable } from '../shared/storable-text.ts'
 import { lastAtMost, mendYaml } from './mend-yaml.ts'
@@ -97,7 +108,7 @@ function parsed(
     ...position(Math.min(error.pos[0], text.length)),
   }))
   const root = syntax.length === 0 ? document.contents : null
-  const reading: Reading = { path: [], problems: [], entries: 0, position }
+  const reading: Reading = { document, path: [], problems: [], entries: 0, position }
   const value = root ? read(root, reading) : undefined
   if (reading.entries > SPEC.values)
     reading.problems = [
@@ -153,6 +164,7 @@ function lineStarts(text: string): number[] {
 }
 
 interface Reading {
+  document: Document.Parsed
   /** The path from the document to the current value. */
   path: PropertyKey[]
   problems: (Problem & Partial<Position>)[]
@@ -163,14 +175,18 @@ interface Reading {
 function read(node: ParsedNode | null, reading: Reading): unknown {
   reading.entries += 1
   if (reading.entries > SPEC.values) return null
-  if (isAlias(node)) return refuse(reading, 'yaml_alias', NO_ALIASES)
+  if (isAlias(node)) {
+    const meant = node.resolve(reading.document)
+    return refuse(reading, 'yaml_alias', NO_ALIASES, isScalar(meant) ? itself(meant.value) : undefined)
+  }
   if (node?.tag !== undefined && !JSON_TAG.test(node.tag))
     return refuse(
       reading,
       'yaml_tag',
       `${node.tag.replace('tag:yaml.org,2002:', '!!')} is not supported: write the value itself`,
+      isScalar(node) ? itself(node.source) : undefined,
     )
-  if (isScalar(node)) return readScalar(node.value, reading)
+  if (isScalar(node)) return readScalar(node.value, reading, node.source)
   if (isMap(node)) return readMap(node.items as Entry[], reading)
   if (!isSeq(node)) return null
   return node.items.map((item, index) => {
@@ -187,8 +203,23 @@ function refuse({ problems, path }: Reading, code: Problem['code'], message: str
   return null
 }
 
+/** Characters of a value in a hint. */
+const MAX_HINTED = 200
+
+/** The hint to write a plain value. */
+const itself = (value: unknown): string | undefined =>
+  isJsonScalar(value) && String(value).length <= MAX_HINTED ? write(flowText(value)) : undefined
+
+const isJsonScalar = (value: unknown) =>
+  (typeof value === 'string' && isStorable(value) && !/[`\n]/.test(value)) ||
+  typeof value === 'boolean' ||
+  Number.isFinite(value)
+
+const quoted = (source: string | undefined): string =>
+  source !== undefined && source.length <= MAX_HINTED ? write(JSON.stringify(source)) : 'put it in quotes'
+
 /** Refuses values that JSON does not have, and text that PostgreSQL cannot store. */
-function readScalar(value: unknown, reading: Reading): unknown {
+function readScalar(value: unknown, reading: Reading, source?: string): unknown {
   if (typeof value === 'string')
     return isStorable(value)
       ? value
@@ -200,14 +231,9 @@ function readScalar(value: unknown, reading: Reading): unknown {
         )
   if (typeof value === 'number') {
     if (!Number.isFinite(value))
-      return refuse(reading, 'yaml_value', 'JSON has no such number', 'put it in quotes')
+      return refuse(reading, 'yaml_value', 'JSON has no such number', quoted(source))
     if (Number.isInteger(value) && !Number.isSafeInteger(value))
-      return refuse(
-        reading,
-        'yaml_value',
-        'this integer is too large to be stored exactly',
-        'put it in quotes',
-      )
+      return refuse(reading, 'yaml_value', 'this integer is too large to be stored exactly', quoted(source))
     return value
   }
   return typeof value === 'boolean' ? value : null

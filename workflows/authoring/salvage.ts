@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import { type ConfigIssue, checkShape } from '../language/config.ts'
-import { type Problem, pointer } from '../language/problems.ts'
+import { add, type Problem, pointer } from '../language/problems.ts'
 import { flowText, repairHint } from '../language/repair.ts'
 import { keysAt, memberOf, shapeOf } from '../language/shapes.ts'
 import { meantType } from '../nodes/index.ts'
-import { inputName, input as inputSchema, rawEdge, rawNode, specNode } from './schema.ts'
+import { inputName, input as inputSchema, nodeId, rawEdge, rawNode, specNode } from './schema.ts'
 
 /** Stands for a missing node type, which is reported as missing. */
 export const MISSING_TYPE = '?'
@@ -127,10 +127,19 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
         message: `${name} ${issue.message}`.trim(),
         path: whole === undefined ? place : '/trigger',
         ...node,
-        hint: () => whole ?? hintFor(schema, value, issue),
+        hint: () => whole ?? nameHint(issue) ?? hintFor(schema, value, issue),
       },
     ]
   })
+}
+
+/** The hint for a workflow without a name, and for a node whose id has other characters. */
+function nameHint({ path, message }: ConfigIssue): string | undefined {
+  const [first, id] = path
+  if (first === 'name' && message === 'is missing') return add('name: My workflow')
+  if (first !== 'nodes' || path.length !== 2 || typeof id !== 'string') return undefined
+  const better = id.toLowerCase().replaceAll(/[^a-z0-9]+/g, '_')
+  return better !== id && nodeId.safeParse(better).success ? `did you mean ${better}?` : undefined
 }
 
 /** The id of the node at a key of `nodes`: in a raw definition the key is an index. */

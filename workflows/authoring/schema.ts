@@ -8,7 +8,7 @@ import { SPEC } from '../shared/limits.ts'
 
 const name = z.string().trim().min(1).max(200)
 const description = z.string().max(5_000)
-const nodeId = z
+export const nodeId = z
   .string()
   .max(64)
   .regex(/^[a-z_][a-z0-9_]*$/, 'must be lower case letters, digits and underscores, such as find_contact')

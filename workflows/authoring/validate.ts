@@ -205,19 +205,30 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
+  const { workflows, services, pools, timeouts, settings } = outsideReferences(lowered)
   const references = {
-    workflows: lowered
-      ? workflowReferences(lowered).map(({ inputs, ...one }) =>
-          placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
-        )
-      : [],
-    services: lowered ? serviceReferences(lowered).map(placed) : [],
-    pools: lowered ? poolReferences(lowered).map(placed) : [],
-    timeouts: lowered ? callTimeouts(lowered).map(placed) : [],
-    settings: lowered ? settingReferences(withoutVerbatim(lowered)).slice(0, SPEC.findings).map(placed) : [],
+    workflows: workflows.map(({ inputs, ...one }) =>
+      placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
+    ),
+    services: services.map(placed),
+    pools: pools.map(placed),
+    timeouts: timeouts.map(placed),
+    settings: settings.slice(0, SPEC.findings).map(placed),
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
+
+/** What a saved definition names that is checked in the database; paths lead into the definition. */
+export const referencesIn = (definition: Definition): OutsideReferences =>
+  outsideReferences(lowerRaw(definition as z.output<typeof definitionSchema>))
+
+const outsideReferences = (lowered: Lowered | undefined): OutsideReferences => ({
+  workflows: lowered ? workflowReferences(lowered) : [],
+  services: lowered ? serviceReferences(lowered) : [],
+  pools: lowered ? poolReferences(lowered) : [],
+  timeouts: lowered ? callTimeouts(lowered) : [],
+  settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
+})
 
 function workflowReferences({ definition, nodePath }: Lowered): WorkflowReference[] {
   const { error_workflow } = definition.settings

@@ -2,8 +2,10 @@ import type { Port } from './define.ts'
 
 /** Exchange rates from the configured source. */
 export interface Rates {
-  /** Throws NodeError if the source cannot be reached, or its answer has no rates. */
+  /** Throws NodeError `rates_unavailable` if the source cannot be reached, or its answer has no rates. */
   latest(): Promise<RateTable>
+  /** The table that the service ships, which is older. */
+  shipped(): Promise<RateTable>
 }
 
 export interface RateTable {
@@ -12,6 +14,8 @@ export interface RateTable {
   base: string
   /** The day of the rates. */
   date: string
+  /** Whether it is the table that the service ships. */
+  shipped?: true
 }
 
 export const rates: Port<Rates> = {
@@ -21,6 +25,10 @@ export const rates: Port<Rates> = {
     latest: {
       call: () => 'reading the exchange rates',
       result: ({ rates, date }) => `read ${Object.keys(rates).length} rates of ${date}`,
+    },
+    shipped: {
+      call: () => 'taking the exchange rates that the service ships',
+      result: ({ date }) => `took the rates of ${date}`,
     },
   },
 }

@@ -113,6 +113,16 @@ export async function runSegment(
   return segment.result()
 }
 
+/** The output of a node whose child run has ended, and its error if that run did not complete. */
+export function resultOfChild({ workflow_name, ...child }: ChildEnd): { output: unknown; error?: RunError } {
+  const { run_id, workflow_id, status, outputs, error } = child
+  const output = { run_id, workflow_id, status, outputs }
+  if (status === 'completed') return { output }
+  const reason = error ? `: ${error.message}` : '.'
+  const message = `The run of ${workflow_name} is ${status}${reason}`.slice(0, 2_000)
+  return { output, error: { code: 'child_run_failed', message, details: { run_id, status, error } } }
+}
+
 class Segment {
   private readonly rows: Rows
   private readonly loops: Loops
@@ -375,20 +385,15 @@ class Segment {
     }
   }
 
-  private endChild(key: string, { workflow_name, ...child }: ChildEnd): void {
+  private endChild(key: string, child: ChildEnd): void {
     const { path, id } = splitKey(key)
     const row = this.rows.frames.get(path)?.rows.get(id)
     const node = this.program.nodes[id]
     if (!row || !node || row.settled_segment !== null || row.status !== 'waiting') return
-    const { run_id, workflow_id, status, outputs, error } = child
-    row.output = { run_id, workflow_id, status, outputs }
-    if (status === 'completed') {
-      this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
-      return
-    }
-    const reason = error ? `: ${error.message}` : '.'
-    const message = `The run of ${workflow_name} is ${status}${reason}`.slice(0, 2_000)
-    this.fail(row, node, { code: 'child_run_failed', message, details: { run_id, status, error } })
+    const { output, error } = resultOfChild(child)
+    row.output = output
+    if (error) this.fail(row, node, error)
+    else this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
   }
 
   private endAnswered({ path, node_id, ...answer }: AnsweredNode): void {

@@ -412,6 +412,14 @@ export const CODES = {
     'The organization has no workflow of this name, or several.',
     'Create it, or write the exact name or the id of another workflow.',
   ),
+  draft_workflow: warning(
+    'The workflow that it starts is a draft, which was never activated: it may be unfinished.',
+    'Finish and activate it. A draft that is complete runs as any other workflow.',
+  ),
+  deprecated_node: warning(
+    'The type of the node is deprecated: it still runs, but will be removed.',
+    'Use the type that the hint names.',
+  ),
   workflow_inputs: warning(
     'A node starts a workflow with inputs that it does not have, or without one that it requires: the node fails.',
     'Give the inputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',

@@ -63,9 +63,13 @@ export function nameHint(reference: Reference, index: number, names: readonly st
 }
 
 /** For a placeholder that does not parse. */
-export function syntaxHint(message: string): string | undefined {
+export function syntaxHint(message: string, text: string): string | undefined {
   const filter = unknownFilter(message)
-  return filter && writeInstead(filter.meant, filter.written)
+  if (filter) return writeInstead(filter.meant, filter.written)
+  // A placeholder at the end that is not closed, such as `{{ run.id` or `{{ run.id }`.
+  const [, inner] = /^(?:(?!\{\{)[\s\S])*\{\{([^{}]*)\}?$/.exec(text) ?? []
+  if (inner === undefined || !/ not closed$/.test(message)) return undefined
+  return writeInstead(`{{${inner.trimEnd()} }}`, text.slice(text.indexOf('{{')))
 }
 
 /** The text with the filter that was meant; undefined if that is not known. */

@@ -137,10 +137,32 @@ function ofText(text: string): unknown[] {
     ...(Object.hasOwn(WORDS, lower) ? [WORDS[lower]] : []),
     trimmed,
     lower,
+    trimmed.toUpperCase(),
+    ...(/^-?\d{1,3}([,']\d{3})+(\.\d+)?$/.test(trimmed) ? [trimmed.replaceAll(/[,']/g, '')] : []),
+    ...(/^[\w-]+(\.[\w-]+)+(:\d+)?(\/\S*)?$/.test(trimmed) ? [`https://${trimmed}`] : []),
+    ...countryOf(lower),
     lower.replaceAll(/[^a-z0-9]+/g, '_'),
     [text],
     ...(/[,;]/.test(text) ? [text.split(/[,;]/).map((part) => part.trim())] : []),
   ]
+}
+
+/** The code of a country by its English name. */
+function countryOf(name: string): string[] {
+  if (name.length < 4 || name.length > 50) return []
+  countries ??= new Map(countryCodes().map((code) => [COUNTRY_NAMES.of(code)!.toLowerCase(), code]))
+  return [countries.get(name) ?? []].flat()
+}
+
+const COUNTRY_NAMES = new Intl.DisplayNames('en', { type: 'region' })
+
+/** Computed at the first use: all two-letter codes that have a name. */
+let countries: ReadonlyMap<string, string> | undefined
+function countryCodes(): string[] {
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+  return letters
+    .flatMap((first) => letters.map((second) => first + second))
+    .filter((code) => COUNTRY_NAMES.of(code) !== code)
 }
 
 /** `30 sec`, `5 minutes`, `1 hour`, `2 weeks`, `PT5M`, `90` (seconds). */

@@ -12,7 +12,7 @@ import {
   parseDecimal,
   ROUNDINGS,
 } from '../shared/decimal.ts'
-import { defineNode } from './define.ts'
+import { defineNode, type NodeContext } from './define.ts'
 import { duration } from './fields.ts'
 
 /** Units for one euro that are fixed by law or treaty: valid without a source of rates, or if it does not list them. */
@@ -29,6 +29,9 @@ const FIXED: Readonly<Record<string, string>> = {
 
 const RATE_DECIMALS = 10
 
+/** The attempt from which a source that cannot be read is replaced by the table that the service ships: the last one. */
+const SHIPPED_FROM = 3
+
 const decimal = z.union([
   z.string().regex(DECIMAL, 'must be a decimal such as 1250.00'),
   z.number().refine((value) => DECIMAL.test(String(value)), 'must be a decimal with at most 12 decimals'),
@@ -43,7 +46,7 @@ export const convertCurrency = defineNode({
   title: 'Convert currency',
   alsoCalled: ['currency', 'exchange_rate', 'currency_converter', 'convert_money', 'forex'],
   description:
-    'Converts an amount of money, exactly, and rounds it once, to the decimals of the currency. The rates are the daily ones of the European Central Bank, or of another source that the operator has configured, unless `rate` is given.',
+    'Converts an amount of money, exactly, and rounds it once, to the decimals of the currency. The rates are the daily ones of the European Central Bank, or of another source that the operator has configured, unless `rate` is given. If the source cannot be read at the third attempt, the node takes the older rates that the service ships: `rates_date` and `rates_source` say so, and `max_age` refuses them.',
   effect: ({ rate }) => (rate === undefined ? 'external' : 'pure'),
   effects: ['rates'],
   outputOnly: true,
@@ -66,17 +69,27 @@ export const convertCurrency = defineNode({
     currency: z.string(),
     rate: z.string().describe(`The units of \`to\` for one of \`from\`, with ${RATE_DECIMALS} decimals.`),
     rates_date: z.string().nullable().describe('The day of the rates; null for a fixed rate or your own.'),
+    rates_source: z
+      .enum(['service', 'shipped'])
+      .nullable()
+      .describe('`shipped`: the source of the service could not be read.'),
   }),
   handles: () => [{ name: 'success', description: 'The amount is converted.' }],
   retry: { max_attempts: 3 },
   example: {
     config: { amount: '{{ inputs.amount }}', from: 'USD', to: 'EUR' },
     inputs: { inputs: { amount: '1250.00' } },
-    output: { amount: '1041.67', currency: 'EUR', rate: '0.8333333333', rates_date: '2026-01-05' },
+    output: {
+      amount: '1041.67',
+      currency: 'EUR',
+      rate: '0.8333333333',
+      rates_date: '2026-01-05',
+      rates_source: 'service',
+    },
   },
   async run({ amount, from, to, rate: own, decimals, rounding, max_age }, ctx) {
     const isFixed = [from, to].every((code) => Object.hasOwn(FIXED, code))
-    const table = own !== undefined || from === to || isFixed ? undefined : await ctx.rates.latest()
+    const table = own !== undefined || from === to || isFixed ? undefined : await latest(ctx)
     if (table && max_age !== undefined) requireFresh(table, max_age, ctx.now)
     const rate =
       own !== undefined ? plain(own) : from === to ? plain(1) : over(perEuro(to, table), perEuro(from, table))
@@ -87,10 +100,21 @@ export const convertCurrency = defineNode({
         currency: to,
         rate: decimalText(divide(rate.above, rate.below, RATE_DECIMALS, 'half_even')),
         rates_date: table?.date ?? null,
+        rates_source: table ? (table.shipped ? 'shipped' : 'service') : null,
       },
     }
   },
 })
+
+async function latest({ rates, node }: NodeContext<'rates'>): Promise<RateTable> {
+  try {
+    return await rates.latest()
+  } catch (error) {
+    const isUnavailable = error instanceof NodeError && error.code === 'rates_unavailable'
+    if (!isUnavailable || node.attempt < SHIPPED_FROM) throw error
+    return rates.shipped()
+  }
+}
 
 /** A rate as a fraction: nothing is rounded before the result. */
 interface Rate {

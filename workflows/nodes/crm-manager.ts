@@ -13,7 +13,7 @@ import {
 import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
-import { checkValues, kindOf } from './crm-values.ts'
+import { checkValues, customFieldsOf, kindOf } from './crm-values.ts'
 import { type Authored, defineNode, type TypeContext } from './define.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
@@ -108,6 +108,7 @@ export const crmManager = defineNode({
     return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
   },
   check: checkValues,
+  customFields: customFieldsOf,
   outputType,
   settingSchemas,
   raises,

@@ -1,12 +1,12 @@
 import { type ConfigIssue, checkConfig } from '../language/config.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { meantBy, nearestName } from '../language/problems.ts'
+import { meantBy, nearestName, REMOVE } from '../language/problems.ts'
 import { repairHint } from '../language/repair.ts'
 import { allowedValues } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { nearest } from '../shared/nearest.ts'
 import type { Catalogue, RecordKind } from './catalogue.ts'
-import type { Authored, ConfigProblem } from './define.ts'
+import type { Authored, ConfigProblem, UsedCustomField } from './define.ts'
 
 /**
  * Checks the plain values in the config of a record node with the schemas that a run uses: kinds, fields and their
@@ -118,7 +118,7 @@ function fieldProblems(
           : `${entity} have no writable field ${name.slice(0, 100)}`,
         path: ['fields', name],
         atKey: true,
-        ...choice(name, kind.writable),
+        ...(kind.readable.includes(name) ? { hint: REMOVE } : choice(name, kind.writable)),
       }),
     )
   const schema = operation === 'update' ? kind.schemas.update : kind.schemas.create
@@ -222,5 +222,17 @@ function keyProblems(kind: RecordKind, by: unknown, fields: Authored | undefined
       path: ['fields'],
       ...(isCustom ? {} : { hint: `add \`${by}: …\`, the value that identifies the record` }),
     },
+  ]
+}
+
+/** The custom fields that an operation writes, and the one by which it finds a record. */
+export function customFieldsOf({ entity, fields, by }: Authored): UsedCustomField[] {
+  const written = isObject(fields) && isObject(fields.custom_fields) ? Object.keys(fields.custom_fields) : []
+  const key = typeof by === 'string' ? /^custom_fields\.(.+)$/.exec(by)?.[1] : undefined
+  return [
+    ...written
+      .filter((name) => name !== key)
+      .map((name) => ({ entity, name, path: ['fields', 'custom_fields', name], unique: false })),
+    ...(key === undefined ? [] : [{ entity, name: key, path: ['by'], unique: true }]),
   ]
 }

@@ -27,6 +27,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The group in the catalogue. */
   category: 'records' | 'flow' | 'data' | 'integration' | 'time' | 'events'
   title: string
+  /** What to use instead of a type that should not be used any more; validation warns of its nodes. */
+  deprecated?: string
   /** The names of similar nodes in other products: hints lead from these to the type. */
   alsoCalled?: readonly string[]
   /** The handles that the author names: each must lead somewhere. Default none. */
@@ -82,6 +84,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   outputOnly?: boolean
   /** The workflows that a config names, each with the path to its name; default none. */
   workflows?: (config: Authored) => NamedWorkflow[]
+  /** The custom fields that a config writes or finds records by; default none. */
+  customFields?: (config: Authored) => UsedCustomField[]
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
@@ -117,6 +121,7 @@ export interface NodeType
     | 'run'
     | 'answered'
     | 'asksPerson'
+    | 'deprecated'
     | 'optionalSettings'
   > {
   alsoCalled: readonly string[]
@@ -146,6 +151,7 @@ export interface NodeType
   workflows(config: Authored): NamedWorkflow[]
   /** The settings of the service without which it fails. */
   settings: readonly string[]
+  customFields(config: Authored): UsedCustomField[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
   body: string | undefined
@@ -202,6 +208,15 @@ export interface NodeExample {
 export interface Handle {
   name: string
   description: string
+}
+
+export interface UsedCustomField {
+  /** The plural name of a kind, as written. */
+  entity: unknown
+  name: string
+  path: PropertyKey[]
+  /** Whether it must be unique, because records are found by it. */
+  unique: boolean
 }
 
 /** A problem with a config; `path` leads from the config to the value, or to the key with `atKey`. */
@@ -294,6 +309,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
     engines: [engine, ...laterUses.map((use) => use.engine)],
     workflows: node.workflows ?? (() => []),
+    customFields: node.customFields ?? (() => []),
     settings: effects.flatMap((name) => ports[name].settings ?? []),
     retry: node.retry ?? {},
     late: node.late ?? {},

@@ -71,7 +71,15 @@ describe('running workflows', () => {
     assert.equal(status, 200)
     assert.deepEqual([body.status, body.confirmed], ['confirmation_required', false])
     assert.deepEqual(body.preview.nodes, [
-      { id: 'hello', type: 'set_fields', title: 'hello', effect: 'pure' },
+      {
+        id: 'hello',
+        type: 'set_fields',
+        title: 'hello',
+        effect: 'pure',
+        reach: 'runs',
+        config: { fields: { text: 'Hello Ada' } },
+        calls: [],
+      },
     ])
     assert.deepEqual(body.preview.edges, [])
     assert.deepEqual(body.preview.inputs, { name: 'Ada' })
@@ -415,7 +423,7 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
     )
   })
 
-  it('tests run_workflow: it starts a real run, but does not wait for its end', async () => {
+  it('tests run_workflow: it starts a real run and waits for its end, and fails as that run does', async () => {
     const body = { node_type: 'run_workflow', config: { workflow: 'Greet', inputs: { name: 'Ada' } } }
     const preview = await api.request('POST', '/v1/workflows/nodes/test', { body })
     assert.deepEqual(preview.body.preview.calls, ['starting the workflow Greet, inputs name'])
@@ -423,8 +431,15 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
       body: { ...body, confirm: true },
     })
     const { run_id } = test.output
-    assert.deepEqual([test.status, test.output.status, test.handle], ['completed', 'queued', 'success'])
-    assert.match(test.log.at(-1).message, new RegExp(`would wait for the end of run ${run_id}`))
+    assert.deepEqual([test.status, test.output.status, test.handle], ['completed', 'completed', 'success'])
+    assert.deepEqual(test.output.outputs, { text: 'Hello Ada' })
+    const { body: fails } = await api.request('POST', '/v1/workflows/nodes/test', {
+      body: { node_type: 'run_workflow', config: { workflow: 'Fails' }, confirm: true },
+    })
+    assert.deepEqual(
+      [fails.status, fails.error.code, fails.error.message],
+      ['failed', 'child_run_failed', 'The run of Fails is failed: No.'],
+    )
     const started = await api.request('GET', `/v1/runs/${run_id}`)
     assert.deepEqual([started.body.workflow_id, started.body.trigger.type], [workflowId, 'run'])
   })

@@ -71,6 +71,18 @@ describe('workflows over HTTP', () => {
       deepEqual(await warnings('On error'), [unknown])
       deepEqual(await warnings('On error', ''), [unknown], 'as when it is saved')
       const { workflow_id } = await create('On error')
+      for (const name of ['On error', workflow_id]) {
+        const [draft] = await warnings(name)
+        deepEqual(
+          [draft.code, draft.message, draft.line],
+          [
+            'draft_workflow',
+            `the workflow ${JSON.stringify(name)} is a draft: it runs, but may be unfinished`,
+            2,
+          ],
+        )
+      }
+      await post(`/${workflow_id}/activate`)
       for (const name of ['On error', workflow_id]) deepEqual(await warnings(name), [])
       await create('On error')
       const [twice] = await warnings('On error')
@@ -321,8 +333,26 @@ describe('workflows over HTTP', () => {
         body: { definition },
       })
       equal(status, 200)
-      deepEqual([body.name, body.version, body.spec], ['Raw', 2, null])
+      deepEqual([body.name, body.version], ['Raw', 2])
       deepEqual(body.definition.edges, definition.edges)
+    })
+
+    it('writes a raw definition as YAML, and keeps the comments of what is unchanged', async () => {
+      const commented = `# The first line
+${spec('Commented').replace('  say:', '  # says hello\n  say:')}# The last line\n`
+      const { workflow_id: id } = (await post('', { spec: commented })).body
+      const path = `/v1/workflows/${id}`
+      const { body: read } = await suite.api.request('GET', path)
+      const { name: _, ...definition } = read.definition
+      definition.nodes[1].config.fields.note = 'hi'
+      const { status, body } = await suite.api.request('PATCH', path, { body: { definition } })
+      deepEqual(
+        [status, body.name, body.spec],
+        [200, 'Commented', commented.replace('note: hello', 'note: hi')],
+      )
+      // The YAML is the definition: saving it changes nothing else.
+      const again = await suite.api.request('PATCH', path, { body: { spec: body.spec } })
+      deepEqual([again.body.version, again.body.definition], [3, body.definition])
     })
 
     it('is not found after a delete, by another organization, or by an invalid id', async () => {
@@ -372,6 +402,25 @@ describe('workflows over HTTP', () => {
   })
 
   describe('node types', () => {
+    it('are found by words of their names and descriptions, and by their names in other products', async () => {
+      const found = async (search: string) => {
+        const query = new URLSearchParams({ search })
+        const { status, body } = await suite.api.request('GET', `/v1/workflows/nodes?${query}`)
+        equal(status, 200)
+        equal(body.total, body.data.length)
+        return body.data.map((node: { node_type: string }) => node.node_type)
+      }
+      deepEqual((await found('sleep'))[0], 'delay', 'its name in other products')
+      deepEqual((await found('Send E-Mail'))[0], 'send_email')
+      deepEqual((await found('dely'))[0], 'delay', 'misspelt')
+      ok((await found('durable')).includes('delay'), 'a word of the description')
+      deepEqual(await found('quantum entanglement'), [])
+      equal((await found('')).length, Object.keys(nodeTypes).length)
+      const { body } = await suite.api.request('GET', '/v1/workflows/nodes?search=record&category=flow')
+      ok(body.data.every((node: { category: string }) => node.category === 'flow'))
+      equal((await suite.api.request('GET', '/v1/workflows/nodes?serach=x')).status, 422)
+    })
+
     it('are an empty list for an unknown category', async () => {
       const { status, body } = await suite.api.request('GET', '/v1/workflows/nodes?category=zzz')
       deepEqual([status, body.data, body.total, body.has_more], [200, [], 0, false])

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/authoring/validate.ts'
+import { nodeTypes } from '../../../workflows/nodes/index.ts'
 import { stepsOf } from '../../support/steps.ts'
 
 /** A spec with `nodes` indented by two, from line 3 on. */
@@ -84,21 +85,14 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     ['an alias', 'name: &n Test\ndescription: *n\nnodes: {a: {type: stop}}', 'yaml_alias', 2, 14],
     ['a tag of what JSON lacks', spec(set('a').replace('1', '!!binary aGVsbG8=')), 'yaml_tag', 3, 55],
     ['a mapping that JSON lacks', spec(set('a').replace('1', '!!set {b, c}')), 'yaml_tag', 3, 43],
-    [
-      'a number that JSON lacks',
-      spec(set('a').replace('1', '.inf')),
-      'yaml_value',
-      3,
-      46,
-      'put it in quotes',
-    ],
+    ['a number that JSON lacks', spec(set('a').replace('1', '.inf')), 'yaml_value', 3, 46, 'write `".inf"`'],
     [
       'an integer too large to be exact',
       spec(set('a').replace('1', '9007199254740993')),
       'yaml_value',
       3,
       46,
-      'put it in quotes',
+      'write `"9007199254740993"`',
     ],
     ['an escaped NUL', 'name: x\ndescription: "\\0"\nnodes: {a: {type: stop}}', 'yaml_value', 2, 14],
     ['a lone surrogate', 'name: "s\\uD800"\nnodes: {a: {type: stop}}', 'yaml_value', 1, 7],
@@ -469,6 +463,22 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
         [code],
       )
     })
+
+  it('warns of nodes of a deprecated type, and says what to use instead', () => {
+    const { slack_message: type } = nodeTypes
+    type!.deprecated = 'use api_request'
+    try {
+      const { result } = validateSpec('name: Old\nnodes:\n  a: {type: slack_message}\n', catalogue)
+      deepEqual(
+        result.warnings
+          .map(({ code, line, column, hint }) => [code, line, column, hint])
+          .filter(([code]) => code === 'deprecated_node'),
+        [['deprecated_node', 3, 13, 'use api_request']],
+      )
+    } finally {
+      delete type!.deprecated
+    }
+  })
 
   it('names a literal credential by its path and what to do, but does not repeat it', () => {
     const call =

@@ -184,6 +184,13 @@ const calls: [
     ['reading the exchange rates', 'read 1 rates of 2026-01-05'],
   ],
   [
+    'rates',
+    'shipped',
+    [],
+    { base: 'EUR', date: '2026-01-05', shipped: true, rates: { USD: '1.2' } },
+    ['taking the exchange rates that the service ships', 'took the rates of 2026-01-05'],
+  ],
+  [
     'sandbox',
     'run',
     [{ code: 'return "hunter2"\n', inputs: { a: 'hunter2' }, seed: 'x', now: new Date() }],

@@ -31,6 +31,8 @@ describe('the codes of findings', () => {
       'unknown_pool',
       'timeout_too_long',
       'unknown_workflow',
+      'draft_workflow',
+      'deprecated_node',
       'workflow_inputs',
       'unknown_secret',
       'unknown_env',

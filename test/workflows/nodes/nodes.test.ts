@@ -87,6 +87,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
       },
       rates: {
         latest: async () => ({ base: 'EUR', date: '2026-01-05', rates: { USD: '1.2', JPY: '150.5' } }),
+        shipped: async () => ({ base: 'EUR', date: '2025-01-05', shipped: true, rates: { USD: '1.1' } }),
       },
       sandbox: { run: async () => ({ result: { total: 45 }, log: ['3 prices'] }) },
       lookups: {} as Lookups,

@@ -1,0 +1,67 @@
+import { deepEqual, equal } from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { ORGANIZATION_CODES } from '../../support/organization-codes.ts'
+import { withApi } from '../../support/with-api.ts'
+
+const FOLDER = new URL('../../fixtures/specs/organization/', import.meta.url)
+
+/** The codes that a spec of the folder has in validation, and those with which it is not activated. */
+const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> = {
+  'what-is-not-there.yaml': {
+    validation: [
+      'unknown_custom_field 10:150',
+      'unknown_custom_field 10:79',
+      'service_not_configured 9:3',
+      'service_not_configured 9:3',
+      'unknown_workflow 7:50',
+      'draft_workflow 8:50',
+      'unknown_env 5:19',
+      'unknown_secret 5:53',
+    ],
+    activation: [
+      'service_not_configured mail',
+      'service_not_configured mail',
+      'unknown_workflow child',
+      'unknown_env call',
+      'unknown_secret call',
+      'unknown_custom_field save',
+    ],
+  },
+  'inputs-that-a-workflow-lacks.yaml': { validation: ['draft_workflow 3:50', 'workflow_inputs 3:66'] },
+  'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
+}
+
+describe('findings about the organization', () => {
+  const suite = withApi()
+  const post = (path: string, body?: object) =>
+    suite.api.request('POST', `/v1/workflows${path}`, body ? { body } : {})
+
+  before(() => post('', { spec: 'name: Draft\nnodes: {a: {type: stop}}' }))
+
+  const found = new Set<string>()
+  for (const name of readdirSync(FOLDER))
+    it(`are those of ${name}`, async () => {
+      const spec = readFileSync(new URL(name, FOLDER), 'utf8')
+      const { validation, activation } = EXPECTED[name]!
+      const { body } = await post('/validate', { spec })
+      const findings = [...body.errors, ...body.warnings] as { code: string; line: number; column: number }[]
+      deepEqual(
+        findings.map(({ code, line, column }) => `${code} ${line}:${column}`),
+        validation,
+      )
+      for (const { code } of findings) found.add(code)
+      if (!activation) return
+      const saved = await post('', { spec })
+      equal(saved.status, 201)
+      const { missing } = (await post(`/${saved.body.workflow_id}/activate`)).body.error
+      deepEqual(
+        missing.map(({ code, node_id }: { code: string; node_id: string }) => `${code} ${node_id}`),
+        activation,
+      )
+      for (const { code } of missing) found.add(code)
+    })
+
+  it('have a fixture of each code', () => {
+    deepEqual([...found].sort(), ORGANIZATION_CODES.toSorted())
+  })
+})

@@ -1,0 +1,11 @@
+/** The codes that depend on the organization and the service; `test/api/v1/organization-findings.test.ts` finds each. */
+export const ORGANIZATION_CODES = [
+  'unknown_pool',
+  'unknown_workflow',
+  'draft_workflow',
+  'workflow_inputs',
+  'unknown_secret',
+  'unknown_env',
+  'unknown_custom_field',
+  'service_not_configured',
+]
