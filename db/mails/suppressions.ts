@@ -1,4 +1,3 @@
-import { NIL } from 'uuid'
 import type { System } from '../postgres/tenancy.ts'
 
 /**
@@ -7,9 +6,6 @@ import type { System } from '../postgres/tenancy.ts'
  */
 export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
-
-/** The organization id of what holds for all organizations. */
-const ALL = NIL
 
 /** `organizationId` undefined: for all organizations. */
 export async function suppress(
@@ -22,7 +18,7 @@ export async function suppress(
     `insert into mail_suppressions (organization_id, address, reason)
      select cast(? as uuid), address, ? from unnest(cast(? as text[])) as a(address)
      on conflict (organization_id, address) do nothing`,
-    [organizationId ?? ALL, reason, [...new Set(addresses.map((one) => one.toLowerCase()))]],
+    [organizationId ?? null, reason, [...new Set(addresses.map((one) => one.toLowerCase()))]],
   )
 }
 
@@ -33,7 +29,7 @@ export async function findSuppressed(
   addresses: readonly string[],
 ): Promise<Map<string, SuppressionReason>> {
   const rows = await system('mail_suppressions')
-    .whereIn('organization_id', [organizationId, ALL])
+    .where((of) => of.where({ organization_id: organizationId }).orWhereNull('organization_id'))
     .whereIn(
       'address',
       addresses.map((one) => one.toLowerCase()),

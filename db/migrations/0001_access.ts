@@ -47,13 +47,13 @@ export async function up(knex: Knex): Promise<void> {
 
     -- Addresses that get no mails of workflows.
     create table mail_suppressions (
-      -- nil: for all organizations; hence without a foreign key
-      organization_id uuid not null,
+      -- null: for all organizations
+      organization_id uuid references organizations on delete cascade,
       -- in lower case
       address text not null,
       reason text not null check (reason in ('unsubscribed', 'bounced', 'complained')),
       created_at timestamptz(3) not null default now(),
-      primary key (organization_id, address)
+      unique nulls not distinct (organization_id, address)
     );
 
     -- The bytes that an organization stores; a row is made by its first write.

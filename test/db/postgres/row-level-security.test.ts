@@ -200,6 +200,7 @@ describe('row-level security', () => {
 const OUTLIVES: Record<string, string> = {
   deleted_files: 'each leads to a content that is to be deleted; deleted with it',
   account_mails: 'those about an account have no organization; purged after 30 days',
+  mail_suppressions: 'those of a mailbox that does not exist have no organization',
   password_resets: 'those that a user asked for have no organization; purged when they expire',
   limit_windows:
     'also counts attempts to sign in, which have no organization; rows go when their window is over',
