@@ -124,7 +124,7 @@ describe('the examples of the authoring guide', () => {
     for (const title of ['One', 'Two']) await create('tasks', { title, status: 'waiting' })
     await create('tasks', { title: 'Done', status: 'done' })
     await run('Remind of open tasks')
-    deepEqual(await raised('tasks.bumped'), [{ count: 2 }])
+    deepEqual(await raised('tasks.bumped'), [{ titles: ['Two', 'One'] }])
     const tasks = await suite.db.system('tasks').where({ priority: 'high' }).orderBy('title')
     deepEqual(
       tasks.map(({ title }) => title),
