@@ -18,7 +18,13 @@ const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity']
 
 export const WORK = {
   specs: {
-    routes: ['validateWorkflow', 'createWorkflow', 'updateWorkflow', 'importTemplate'],
+    routes: [
+      'validateWorkflow',
+      'createWorkflow',
+      'updateWorkflow',
+      'importTemplate',
+      'diffWorkflowVersions',
+    ],
     by: 'thread',
   },
   documents: {
@@ -128,6 +134,9 @@ export const FREE = {
     'updateCustomField',
     'deleteCustomField',
     'listWorkflows',
+    'listWorkflowVersions',
+    'duplicateWorkflow',
+    'activateWorkflow',
     'deactivateWorkflow',
     'pauseSchedule',
     'backfillWorkflow',

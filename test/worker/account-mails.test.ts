@@ -266,7 +266,7 @@ describe('the mails of accounts', function () {
       await submit({ preventDefault() {} })
       return said.textContent
     }
-    match(await send(['name', ''], ['password', PASSWORD]), /name: required for a new account/)
+    match(await send(['name', ''], ['password', PASSWORD]), /if it has none, a name and a new password/)
     equal(removed, false)
     equal(await send(['name', 'Hana'], ['password', PASSWORD]), done)
     equal(removed, true)
