@@ -249,7 +249,7 @@ describe('a secret of the organization', () => {
       'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkFkYSJ9.dozjgNryP4J3jVmNHl0w5NaXgL0n3I9PlFUP0THsR8U'
     await put('jwt', long)
     const configs = [
-      { url: `${url}/ok?a={{ nodes | where: secrets.jwt }}` },
+      { url: `${url}/ok?a={{ 1 | plus: secrets.jwt }}` },
       { url: `${url}/ok`, headers: { A: '{{ inputs[secrets.jwt] }}' } },
       { url, method: '{{ secrets.jwt }}' },
       { url, headers: '{{ secrets.jwt }}' },
@@ -258,7 +258,8 @@ describe('a secret of the organization', () => {
       { url: `${url}/ok`, query: '{{ secrets.jwt }}' },
     ]
     const ids = await Promise.all(configs.map((config) => run([call('ok', { config })])))
-    for (const id of ids) assert.equal((await untilRun(db, id)).status, 'failed')
+    for (const [n, id] of ids.entries())
+      assert.equal((await untilRun(db, id)).status, 'failed', JSON.stringify(configs[n]))
     const places = await everyRow(db, ['secrets.sealed'])
     for (const id of ids) {
       await worker.client.workflow
