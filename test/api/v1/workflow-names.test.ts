@@ -61,7 +61,9 @@ describe('validation with what the organization has', () => {
     const spec = `name: Welcome
 inputs: {email: {type: string, required: true}, days: {type: number, default: 3}}
 nodes: {a: {type: stop, config: {message: "{{ inputs.email }} {{ inputs.days }}"}}}`
-    equal((await post('/v1/workflows', { spec })).status, 201)
+    const made = await post('/v1/workflows', { spec })
+    equal(made.status, 201)
+    equal((await post(`/v1/workflows/${made.body.workflow_id}/activate`, {})).status, 200)
     const start = (inputs: string) =>
       found(
         `nodes:\n  a:\n    type: run_workflow\n    config:\n      workflow: Welcome\n      inputs: ${inputs}`,

@@ -60,7 +60,7 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Flow: next, end, branches and joins',
     text: () =>
       [
-        '- A node without `next` leads, by its first handle, to the node after it, unless some `next` names that node: so the branches of a condition can be written one after the other. Write `next: <id>` to continue a branch, `next: end` to end it explicitly.',
+        '- A node without `next` leads, by its first handle, to the node after it, unless some `next` names that node: so the branches of a condition can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
         '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
         '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
         '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
