@@ -50,6 +50,7 @@ const MAX_FAILURES = 5
  */
 export function createRunNode(deps: RunNodeDeps) {
   const turns = new NodeTurns(deps)
+  const failures = new Failures()
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
     try {
       await withHeartbeat((signal) =>
@@ -57,12 +58,33 @@ export function createRunNode(deps: RunNodeDeps) {
       )
       return { status: 'completed' }
     } catch (error) {
-      if (!(error instanceof ApplicationFailure || error instanceof CancelledFailure))
-        deps.log.error({ err: error, run_id: input.run_id, node: input.node }, 'an external node failed')
-      throw toFailure(error, { last: Context.current().info.attempt >= MAX_FAILURES })
+      if (error instanceof ApplicationFailure || error instanceof CancelledFailure)
+        throw toFailure(error, { last: false })
+      deps.log.error({ err: error, run_id: input.run_id, node: input.node }, 'an external node failed')
+      throw toFailure(error, { last: failures.of(input) >= MAX_FAILURES })
     }
   }
 }
+
+/**
+ * Counts the internal errors of each call in this process. Temporal's number of the attempt also counts those that found
+ * no slot, and mails that waited for their minute.
+ */
+class Failures {
+  private readonly counts = new Map<string, number>()
+
+  /** The errors of the call, with this one. */
+  of({ run_id, path = '', node }: NodeInput): number {
+    const key = `${run_id}/${path}/${node}`
+    const count = (this.counts.get(key) ?? 0) + 1
+    // Forgotten counts begin again, which costs a few attempts more.
+    if (this.counts.size >= MOST_COUNTED) this.counts.clear()
+    this.counts.set(key, count)
+    return count
+  }
+}
+
+const MOST_COUNTED = 10_000
 
 async function oneAttempt(
   deps: RunNodeDeps,

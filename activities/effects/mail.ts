@@ -10,6 +10,7 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { FILES } from '../../workflows/shared/limits.ts'
 import type { Mailbox } from '../../workflows/shared/mailbox.ts'
 import type { AttachedFile, Mailer } from '../mail/mailer.ts'
+import { whenAvailable } from '../when-available.ts'
 import type { EffectHost } from './define.ts'
 import { transactionsOf } from './transactions.ts'
 
@@ -40,7 +41,7 @@ export const mailOf = (
     if (!db) throw new Error('this process has no database')
     const all = [...message.to, ...message.cc, ...message.bcc]
     const addresses = all.map(({ address }) => address)
-    const suppressed = await findSuppressed(db.system, organizationId, addresses)
+    const suppressed = await available(host, () => findSuppressed(db.system, organizationId, addresses))
     const reasonOf = ({ address }: Mailbox) => suppressed.get(address.toLowerCase())
     const wanted = (list: Mailbox[]) => list.filter((one) => !reasonOf(one))
     const left: Omit<MailMessage, 'attachments'> = {
@@ -63,7 +64,8 @@ export const mailOf = (
     host.reach('mail')
     // Before the recipients count: a file that is too large is no mail.
     const opened = await open(attachments, { db, files }, host)
-    await requireAllowance(db, organizationId, recipients.length, mailMinute)
+    // If the answer is lost, the recipients count twice: the mail itself is sent once.
+    await available(host, () => requireAllowance(db, organizationId, recipients.length, mailMinute))
     const link = recipients.length === 1 ? unsubscribeLink?.(organizationId, only.address) : undefined
     const receipt = await mailer.send(
       { ...left, attachments: opened, ...(link && { unsubscribe: link }) },
@@ -72,6 +74,10 @@ export const mailOf = (
     return { ...receipt, rejected: [...receipt.rejected, ...refused] }
   },
 })
+
+/** Waits for a database that is away: an outage uses up no attempt of the node. */
+const available = <T>({ log, signal, hold }: EffectHost, work: () => Promise<T>): Promise<T> =>
+  whenAvailable({ log, signal, hold }, work)
 
 const REASONS = {
   unsubscribed: 'unsubscribed',

@@ -26,6 +26,8 @@ const RESERVED_FOR_SERVICE = 5
 /** A call that found no place to wait is due again after so long, and one in each interval after it. */
 const RETRY_MS = 1_000
 const RETRY_INTERVAL_MS = 100
+/** No call waits longer before it asks again: the slots may be free long before the last one's turn. */
+const MOST_RETRY_MS = 60_000
 
 /** Who asks for a slot. */
 export interface Caller {
@@ -122,7 +124,10 @@ export class CallSlots {
     const queue = this.queues.get(waiter.organizationId)
     if (!queue?.delete(waiter)) return
     this.queued--
-    if (queue.size === 0) this.queues.delete(waiter.organizationId)
+    if (queue.size > 0) return
+    this.queues.delete(waiter.organizationId)
+    // Nobody waits any more: the next call that is sent back need not queue behind those before.
+    this.retries.delete(waiter.organizationId)
   }
 
   /** The calls that are sent back ask again in the order in which they came. */
@@ -131,7 +136,8 @@ export class CallSlots {
     const now = Date.now()
     if (this.retries.size > MANY_RETRIES)
       for (const [id, at] of this.retries) if (at < now) this.retries.delete(id)
-    const at = Math.max(now + RETRY_MS, (this.retries.get(organizationId) ?? 0) + RETRY_INTERVAL_MS)
+    const next = Math.max(now + RETRY_MS, (this.retries.get(organizationId) ?? 0) + RETRY_INTERVAL_MS)
+    const at = Math.min(next, now + MOST_RETRY_MS)
     this.retries.set(organizationId, at)
     return new NoSlot(at - now)
   }

@@ -51,7 +51,7 @@ export const secretRoutes: AppRoute[] = [
     id: 'putSecret',
     tag: 'Secrets',
     summary: 'Create or replace a secret',
-    description: `Stores the value encrypted; it can be used and replaced, but not read again. Nodes that call other services read it as \`{{ secrets.<name> }}\`, from their next attempt on. Everyone who may author or test workflows can send it to any service. The value is masked in the results of nodes that use it, also as part of JSON or a URL, in base64 and in hexadecimal; a value of ${SECRETS.distinctive} characters or more is masked in the results of all nodes that call other services. An organization has at most ${SECRETS.count} secrets.`,
+    description: `Stores the value encrypted; it can be used and replaced, but not read again. Nodes that call other services read it as \`{{ secrets.<name> }}\`, from their next attempt on. Everyone who may author or test workflows can send it to any service. The value is masked in the results of nodes that use it, also as part of JSON or a URL, in base64 and in hexadecimal; a value of ${SECRETS.distinctive} characters or more is masked in the results of all nodes that call other services. An organization has at most ${SECRETS.count} secrets, of ${SECRETS.total} bytes together.`,
     params,
     // The stored hash of a request would confirm a guessed secret.
     idempotent: false,

@@ -19,13 +19,22 @@ export async function listSecrets(tx: Tenant): Promise<Secret[]> {
   return rows.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** Creates or replaces a secret. Throws `conflict` above `SECRETS.count`. */
+/** Creates or replaces a secret. Throws `conflict` above `SECRETS.count` and `SECRETS.total`. */
 export async function putSecret(tx: Tenant, key: SecretsKey, name: string, value: string): Promise<Secret> {
   // Serialises concurrent creations, so that they cannot exceed the limit together.
   await tx.trx('organizations').where({ id: tx.organizationId }).forNoKeyUpdate().first('id')
-  const [others] = await secrets(tx).whereNot({ name }).count<{ count: string }[]>()
+  const others = await secrets(tx)
+    .whereNot({ name })
+    .first<{ count: string; sealed: string }>(
+      tx.trx.raw('count(*) as count, coalesce(sum(length(sealed)), 0) as sealed'),
+    )
   if (Number(others?.count) >= SECRETS.count)
     throw conflict(`the organization already has ${SECRETS.count} secrets`, { hint: 'delete an unused one' })
+  // Sealed, three bytes have four characters.
+  if (Math.floor((Number(others?.sealed) * 3) / 4) + Buffer.byteLength(value) > SECRETS.total)
+    throw conflict(`the secrets of the organization would have more than ${SECRETS.total} bytes together`, {
+      hint: 'delete an unused one',
+    })
   const sealed = seal(key, value, ownerOfSecret(tx.organizationId, name))
   const [row] = await tx
     .trx('secrets')

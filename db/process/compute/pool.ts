@@ -203,7 +203,15 @@ export class Pool<T extends Tasks> {
     thread.job = job
     this.options.onTask?.(job.name)
     thread.worker.ref()
-    thread.worker.postMessage({ name: job.name, values: job.values })
+    try {
+      thread.worker.postMessage({ name: job.name, values: job.values })
+    } catch (error) {
+      // The values cannot be cloned: without a message the thread would be busy for ever.
+      thread.job = undefined
+      thread.worker.unref()
+      thread.timer = setTimeout(() => this.end(thread), this.options.idleMs).unref()
+      job.reject(error as Error)
+    }
   }
 
   private hear(thread: Thread, message: Message): void {

@@ -84,6 +84,16 @@ describe('slots for calls', () => {
     assert.equal(slots.use.refused, 3)
   })
 
+  it('are asked for again within a minute, however many calls were sent back', async () => {
+    const slots = new CallSlots({ all: 2, firsts: 0, waiting: 0 })
+    takeAll(slots, of('a'))
+    for (let n = 0; n < 2_000; n++)
+      await assert.rejects(
+        Promise.resolve(slots.take(of('a'), signal)),
+        (error: unknown) => error instanceof NoSlot && error.retryInMs <= 60_000,
+      )
+  })
+
   it('are not held by a call that is cancelled while it waits, or that waits too long', async () => {
     const slots = new CallSlots({ all: 2, firsts: 0, waiting: 4, waitMs: 10 })
     const [held] = takeAll(slots, of('a'))

@@ -95,6 +95,17 @@ describe('secrets', () => {
       assert.equal((await put(name, VALUE)).status, 422, name)
   })
 
+  it('are limited in size together', async () => {
+    const value = 'v'.repeat(SECRETS.characters)
+    const most = SECRETS.total / SECRETS.characters
+    for (let i = 0; i < most - 1; i++) assert.equal((await put(`big${i}`, value)).status, 200)
+    const refused = await put('more', value)
+    assert.equal(refused.status, 409)
+    assert.match(refused.body.error.message, /more than 65536 bytes together/)
+    assert.equal((await put('big0', value.replace('v', 'w'))).status, 200)
+    for (let i = 0; i < most - 1; i++) await admin('DELETE', `/secrets/big${i}`)
+  })
+
   it('are limited in number, also when they are created at once; replacing one still works', async () => {
     const { organizationId, secretsKey } = suite.api
     for (let i = 0; i < SECRETS.count - 1; i++)

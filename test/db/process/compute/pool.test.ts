@@ -18,6 +18,13 @@ describe('the pool of threads', function () {
     await Promise.all(pools.splice(0).map((pool) => pool.close()))
   })
 
+  it('refuses values that cannot be cloned, and keeps its threads', async () => {
+    const pool = create({ threads: 1 })
+    for (let n = 0; n < 3; n++)
+      await assert.rejects(pool.run('a', 'add', (() => {}) as unknown as number, 2), /could not be cloned/)
+    assert.equal(await pool.run('a', 'add', 1, 2), 3)
+  })
+
   it('has no thread before its first task, and none some time after its last', async () => {
     const pool = create({ idleMs: 50 })
     assert.equal(pool.size, 0)
