@@ -16,24 +16,44 @@ const PERCENT = '%([0-9a-fA-F]{2})'
 const ENTITY = '&(?:#0{0,5}(\\d{1,5})|#[xX]0{0,5}([0-9a-fA-F]{1,4})|([a-zA-Z]{2,7}));'
 const BACKSLASH = '\\\\{1,8}(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))'
 
-/** Each kind alone, because a text may have what only looks like an escape of another kind; then all kinds. */
-const KINDS: { mark: RegExp; escapes: RegExp }[] = [
-  { mark: /%/, escapes: new RegExp(`${PERCENT}|(?!)()()()()()`, 'g') },
-  { mark: /&/, escapes: new RegExp(`(?!)()|${ENTITY}|(?!)()()`, 'g') },
-  { mark: /\\/, escapes: new RegExp(`(?!)()()()()|${BACKSLASH}`, 'g') },
-  { mark: /[%&\\]/, escapes: new RegExp(`${PERCENT}|${ENTITY}|${BACKSLASH}`, 'g') },
+interface Kind {
+  /** Found in a text that has such an escape. */
+  mark: RegExp
+  escapes: RegExp
+}
+
+const KINDS: Kind[] = [
+  { mark: new RegExp(PERCENT), escapes: new RegExp(`${PERCENT}|(?!)()()()()()`, 'g') },
+  { mark: new RegExp(ENTITY), escapes: new RegExp(`(?!)()|${ENTITY}|(?!)()()`, 'g') },
+  { mark: new RegExp(BACKSLASH), escapes: new RegExp(`(?!)()()()()|${BACKSLASH}`, 'g') },
 ]
 
-/** The forms of a text without its escapes, level by level; none if it has no escapes. */
+const ALL: Kind = { mark: /[%&\\]/, escapes: new RegExp(`${PERCENT}|${ENTITY}|${BACKSLASH}`, 'g') }
+
+/**
+ * The forms of a text without its escapes, level by level; none if it has no escapes. Each kind alone, because a text may
+ * have what only looks like an escape of another kind, and all kinds. A level takes 0.1 s for each MiB of nothing but
+ * escapes, so that where only one kind can be, its first level is not made twice.
+ */
 export function unescapedForms(text: string): Unescaped[] {
+  const kinds = KINDS.filter(({ mark }) => mark.test(text))
+  const [only, ...others] = kinds
+  if (!only) return []
+  if (others.length > 0) return [...kinds, ALL].flatMap((kind) => levelsOf(text, kind))
+  const first = withoutEscapes(text, undefined, only)
+  if (!first) return []
+  const isMixed = KINDS.some((kind) => kind !== only && kind.mark.test(first.text))
+  return [first, ...levelsOf(text, only, first), ...(isMixed ? levelsOf(text, ALL, first) : [])]
+}
+
+/** The levels of a kind, after the first one where that is known. */
+function levelsOf(text: string, kind: Kind, first?: Unescaped): Unescaped[] {
   const forms: Unescaped[] = []
-  for (const kind of KINDS) {
-    let last: Unescaped | undefined
-    for (let level = 0; level < LEVELS; level++) {
-      last = withoutEscapes(last?.text ?? text, last, kind)
-      if (!last) break
-      forms.push(last)
-    }
+  let last = first
+  for (let level = first ? 1 : 0; level < LEVELS; level++) {
+    last = withoutEscapes(last?.text ?? text, last, kind)
+    if (!last) break
+    forms.push(last)
   }
   return forms
 }
@@ -41,7 +61,7 @@ export function unescapedForms(text: string): Unescaped[] {
 function withoutEscapes(
   text: string,
   before: Unescaped | undefined,
-  { mark, escapes }: (typeof KINDS)[number],
+  { mark, escapes }: Kind,
 ): Unescaped | undefined {
   if (!mark.test(text)) return undefined
   const startOf = (at: number) => (before ? before.starts[at]! : at)
