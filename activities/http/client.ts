@@ -148,7 +148,13 @@ async function exchange(agent: Agent, url: URL, one: Exchange): Promise<Exchange
     ),
   }
   const sink = one.sinkOf?.(head)
-  await sink?.(response.body)
+  try {
+    await sink?.(response.body)
+  } catch (error) {
+    // A body that is not read keeps its connection for ever.
+    response.body.on('error', () => {}).destroy()
+    throw error
+  }
   const { body, truncated } = sink
     ? { body: Buffer.alloc(0), truncated: false }
     : await readUpTo(response.body, one.keepBytes)

@@ -100,7 +100,7 @@ export const receiverOperation = {
   ],
   requestBody: {
     description:
-      'JSON, a form, a multipart form or XML. A file of a multipart form is its name. Types with the suffix +json or +xml are accepted too. A JSON array, or an envelope around one (`data`, `batch`, `events`, …), is a batch of at most 1,000 records: each is mapped, deduplicated, logged and answered alone, unless a rule names an item of the list. Paths into XML begin below the root element; attributes are mapped like child elements.',
+      'JSON, a form, a multipart form or XML. A file of a multipart form is its name. Types with the suffix +json or +xml are accepted too. A JSON array is a batch; in automatic mapping so is an envelope that holds nothing else of a record (`data`, `batch`, `events`, …). It has at most 1,000 records: each is mapped, deduplicated, logged and answered alone, unless a rule names an item of the list. Paths into XML begin below the root element; attributes are mapped like child elements.',
     required: true,
     content: {
       'application/json': {

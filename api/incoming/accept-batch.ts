@@ -9,7 +9,8 @@ import { logRefusal, logSetUp } from './log.ts'
 /**
  * Accepts the records of a batch, each as a request of its own: with its own outcome, delivery and log row, which can be
  * replayed alone. Opt-outs come first, the others in their order. The answer has the outcome of each, and is that of the
- * first record which was accepted; if none was, it is the refusal of the first.
+ * first record which was accepted; if none was, it is the refusal of the first, and if some may be accepted later (above a
+ * quota), it is theirs: the sender repeats the batch, and the others are found by their delivery.
  * Throws what is no fault of a record: the sender repeats the batch, and what was accepted is found by its delivery.
  */
 export async function acceptBatch(call: Call, bytes: Buffer, records: MappedPayload[]): Promise<object> {
@@ -69,11 +70,12 @@ function answerOf(outcomes: Outcome[]): object {
   const results = outcomes.map(({ index, answer, refusal }) => ({ index, ...(answer ?? refusal!.body) }))
   const accepted = outcomes.filter(({ answer }) => answer)
   const first = accepted[0]?.answer
-  if (first) {
+  const later = outcomes.find(({ refusal }) => refusal?.retryAfter !== undefined)?.refusal
+  if (first && !later) {
     const message = `${accepted.length} of ${outcomes.length} records were accepted`
     return { ...first, message, warnings: undefined, results }
   }
-  const { code, message, details, retryAfter } = outcomes[0]!.refusal!
+  const { code, message, details, retryAfter } = later ?? outcomes[0]!.refusal!
   const more = { details, results, ...(retryAfter === undefined ? {} : { retryAfter }) }
-  throw new Refusal(code, `none of ${outcomes.length} records was accepted: ${message}`, more)
+  throw new Refusal(code, `${accepted.length} of ${outcomes.length} records were accepted: ${message}`, more)
 }

@@ -57,7 +57,10 @@ export function deliveryOf(
   return { fingerprint: ofBody(), has_delivery_id: false }
 }
 
-/** The delivery of a record of a batch: by the id that its sender gives it, else by that of the batch and its position. */
+/**
+ * The delivery of a record of a batch: by the id that its sender gives it, else by the batch and its position. A batch is
+ * written in several transactions, so that each record must be found again when the sender repeats it.
+ */
 export function deliveryOfItem(
   batch: Delivery,
   index: number,
@@ -67,7 +70,7 @@ export function deliveryOfItem(
   if (known) return ofKnown(known, bytes)
   return {
     fingerprint: sha256(`item ${index} `).update(batch.fingerprint).digest(),
-    has_delivery_id: batch.has_delivery_id,
+    has_delivery_id: true,
   }
 }
 

@@ -77,6 +77,7 @@ export function exclusionOf({ response, accepts }: Route): string | undefined {
 const CONSEQUENTIAL = [
   /^DELETE /,
   /^POST .*\/(merge|batch|bulk|erase|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
+  /^POST \/(workflows|runs)\/.*\/(deactivate|cancel|resume)$/,
   /^(POST|PATCH) \/webhooks\/outgoing(\/\{webhook_id\})?$/,
 ]
 

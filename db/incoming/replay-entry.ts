@@ -57,6 +57,7 @@ export async function replayEntry(
 ): Promise<Outcome | typeof QUOTA_EXCEEDED | undefined> {
   if (!(await lockEntry(tx, webhook.id, entry.id))) return undefined
   const started = performance.now()
+  const whole = onlyWhole(parsed)
   const outcome = (await earlierOutcome(tx, webhook, entry)) ?? (await within())
   if (outcome === QUOTA_EXCEEDED) return outcome
   await insertLog(tx, rowOf(webhook, entry, outcome, replayId, started))
@@ -66,7 +67,7 @@ export async function replayEntry(
     const isNew = entry.status === 'Blocked' && UNCOUNTED.includes(entry.error ?? '')
     if (isNew && (await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted === 0)
       return QUOTA_EXCEEDED
-    const { changes: _, ...done } = await tryPayload(tx, webhook, parsed, ontoOf(entry), false)
+    const { changes: _, ...done } = await tryPayload(tx, webhook, whole, ontoOf(entry), false)
     if (entry.has_delivery_id && entry.status !== 'Success' && done.record_id && done.outcome !== 'failed')
       await storeDeliveries(tx, webhook.id, [
         {
@@ -80,6 +81,15 @@ export async function replayEntry(
       ])
     return done
   }
+}
+
+/** A batch that was refused before its records were told apart is one entry: its first record alone would be written. */
+function onlyWhole(parsed: Parsed): Parsed {
+  if (parsed instanceof AppError || parsed.mapped.batch === undefined) return parsed
+  return new AppError(
+    'invalid_request',
+    `the request is a batch of ${parsed.mapped.batch} records, which cannot be replayed: its sender must repeat it`,
+  )
 }
 
 /** What a replay would do, without writing anything, and the fields of the record that would change. */

@@ -1,7 +1,7 @@
 import { isObject } from '../../../workflows/shared/is-object.ts'
 import { AppError } from '../errors.ts'
 import { normalise } from '../records/synonyms.ts'
-import { IDENTITY, matchesIn } from './mapping/automatic.ts'
+import { matchesIn } from './mapping/automatic.ts'
 import { leaves } from './mapping/leaves.ts'
 import { stepsOf } from './mapping/path.ts'
 import { senderOf } from './mapping/senders/index.ts'
@@ -11,15 +11,14 @@ import { type IncomingWebhook, pathOfKey } from './types.ts'
 /** Records of one request. */
 export const MAX_ITEMS = 1_000
 
-/** Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and is none. */
-const LISTS = new Set(
-  'batch contacts customers data entries events items leads members people profiles records results rows subscribers users'.split(
-    ' ',
-  ),
-)
+/**
+ * Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and one of items to one
+ * order: they are none.
+ */
+const LISTS = new Set('batch contacts data events leads records'.split(' '))
 
 /** What is around the list is repeated for each item: more than this, in characters of JSON, is no envelope. */
-const MAX_ENVELOPE = 2_048
+const MAX_ENVELOPE = 512
 
 export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs'>>
@@ -31,12 +30,15 @@ export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
  */
 export function itemsOf(payload: Payload, settings: BatchSettings): Payload[] | undefined {
   const members = Object.entries(payload)
-  const lists = members.filter(([name, value]) => LISTS.has(normalise(name)) && isListOfObjects(value))
+  const isBody = members.length === 1 && members[0]![0] === 'items'
+  const lists = members.filter(
+    ([name, value]) => (isBody || LISTS.has(normalise(name))) && isListOfObjects(value),
+  )
   const [name, list] = lists[0] ?? []
   if (name === undefined || lists.length > 1 || namesItemOf(name, settings)) return undefined
   const items = list as Payload[]
   // `parseBody` puts a body that is an array below `items`.
-  const isBare = members.length === 1 && name === 'items'
+  const isBare = isBody
   const { [name]: _, ...envelope } = payload
   if (!isBare && (items.length < 2 || !isEnvelope(envelope, settings))) return undefined
   if (leaves({ [name]: items.slice(0, 2) }).some(({ isAnswer, path }) => isAnswer && isMember(path)))
@@ -57,10 +59,11 @@ const isListOfObjects = (value: unknown): value is Payload[] =>
 /** Whether a list is one of answers: `items[0].value`, not `items[0].emails[0].value`. */
 const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
 
-/** Whether what is around a list is small, and says nothing of a record. */
-const isEnvelope = (envelope: Payload, { kind }: BatchSettings) =>
+/** Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open. */
+const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =>
+  field_mapping.mode === 'automatic' &&
   JSON.stringify(envelope).length <= MAX_ENVELOPE &&
-  !matchesIn(leaves(envelope), kind).some(({ field }) => IDENTITY.has(field))
+  matchesIn(leaves(envelope), kind).length === 0
 
 /** Whether a path of the webhook reads a certain item: its owner takes the list as one record. */
 function namesItemOf(

@@ -35,7 +35,10 @@ export function mapBody(body: Body, mapping: Mapping): MappedPayload | { refused
     const mapped = mapPayload(payload, mapping, body.headers)
     if (!items || items.length === 1) return { payload, mapped }
     const warning = `the first of ${items.length} records is shown`
-    return { payload, mapped: { ...mapped, warnings: [...(mapped.warnings ?? []), warning] } }
+    return {
+      payload,
+      mapped: { ...mapped, batch: items.length, warnings: [...(mapped.warnings ?? []), warning] },
+    }
   })
 }
 

@@ -51,11 +51,16 @@ export async function mapRequestIn(
 ): Promise<MappedRequest> {
   const values = [body, { field_mapping, kind, deduplication, workflow_inputs }] as const
   return accepted(
-    isSmall(body, field_mapping)
+    isSmall(body, field_mapping) && !mayBeBatch(body)
       ? mapRequest(...values)
       : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapRequest', ...values)),
   )
 }
+
+/** Whether a body has many objects: what is around a list is read again for each of its records. */
+const mayBeBatch = ({ content }: Body): boolean => String(content).split('{').length > MANY_OBJECTS
+
+const MANY_OBJECTS = 30
 
 const MAPPING = 'the body, with the patterns of the mapping,'
 

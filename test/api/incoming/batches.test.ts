@@ -91,6 +91,26 @@ describe('batches of incoming webhooks', function () {
     assert.equal((await contacts('delivery')).length, 3)
   })
 
+  it('a batch without any id is written once, also if its sender repeats it after a part was written', async () => {
+    const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway', by: 'email' } })
+    const batch = counted('again', 3)
+    await test.send(webhook, batch)
+    await test.send(webhook, batch)
+    assert.equal((await contacts('again')).length, 3)
+  })
+
+  it('is not replayed as its first record, where it was refused before its records were told apart', async () => {
+    const webhook = await test.createWebhook({ rate_limit: 1 })
+    await test.send(webhook, { email: 'first@example.com' })
+    assert.equal((await test.send(webhook, counted('whole', 3))).status, 429)
+    const blocked = (await test.logs(webhook)).find((entry) => entry.status === 'Blocked')
+    const replay = (
+      await test.app('POST', `/webhooks/incoming/${webhook.id}/replays`, { log_id: blocked.id })
+    ).body
+    assert.match(JSON.stringify(replay), /batch of 3 records, which cannot be replayed/)
+    assert.deepEqual(await contacts('whole'), [])
+  })
+
   it('opt-outs of SendGrid and users of Segment are taken, each from its envelope', async () => {
     const webhook = await test.createWebhook()
     const { body } = await test.send(webhook, [
@@ -154,12 +174,20 @@ describe('what a batch is', () => {
         ],
       },
       { attendees: [person(1), person(2)] },
+      { order_number: '1001', customer: person(1), items: [{ sku: 'A' }, { sku: 'B' }] },
       { email: 'buyer@example.com', items: [{ name: 'A' }, { name: 'B' }] },
       { data: [person(1), person(2)], note: 'x'.repeat(5_000) },
       { items: ['a', 'b'] },
       { data: person(1) },
     ])
       assert.equal(itemsOf(payload, settings), undefined, JSON.stringify(payload).slice(0, 80))
+  })
+
+  it('no list beside which rules read, or around which a deal is described', () => {
+    const order = { order_number: '1001', amount: '59', data: [{ sku: 'A' }, { sku: 'B' }] }
+    assert.equal(itemsOf(order, { field_mapping: { mode: 'automatic' }, kind: 'deals' }), undefined)
+    const rules = [{ from: 'order_number', to: 'name', transforms: [] }]
+    assert.equal(itemsOf(order, { field_mapping: { mode: 'manual', rules }, kind: 'deals' }), undefined)
   })
 
   it('no list of which a rule names an item', () => {

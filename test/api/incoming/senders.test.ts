@@ -262,6 +262,15 @@ describe('guesses from unknown senders', () => {
     assert.deepEqual(read(twice).fields, { email: 'Ada@example.com' })
   })
 
+  it('take nobody of a payload with hundreds of people, in linear time', () => {
+    const crowd = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, n) => [`a${n}`, { email: `p${n}@example.com` }]),
+    )
+    const { fields, warnings } = read(crowd)
+    assert.deepEqual(fields, {})
+    assert.match(warnings![0]!, /more than 200 objects/)
+  })
+
   it('mix no two people', () => {
     const driver = { name: 'Bob Stone', phone: '+12025550143' }
     assert.deepEqual(

@@ -146,15 +146,7 @@ function customTarget({ key, context }: Leaf, kind: TargetKind): string | undefi
 }
 
 /** Identifying fields: a list in which two entries have the same one is a list of records. */
-export const IDENTITY = new Set([
-  'email',
-  'full_name',
-  'first_name',
-  'last_name',
-  'name',
-  'title',
-  'external_id',
-])
+const IDENTITY = new Set(['email', 'full_name', 'first_name', 'last_name', 'name', 'title', 'external_id'])
 
 /** The index of the first record in each list of records: the result must not mix several records. */
 function firstRecords(matches: Match[]): Map<string, number> {

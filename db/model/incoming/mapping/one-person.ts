@@ -5,6 +5,9 @@ import { type Match, WRAPPERS } from './guess.ts'
 /** Fields that say who somebody is, and how to reach them. */
 const PERSONAL = new Set(['email', 'full_name', 'first_name', 'last_name', 'phone', 'mobile_phone'])
 
+/** Objects with a name or an address: each is compared with each. */
+const MAX_GROUPS = 200
+
 /** What a warning names: so many people, by paths of so many characters. */
 const MAX_NAMED = 3
 const MAX_PATH = 200
@@ -31,6 +34,11 @@ const rankOf = (context: string[]): number => {
  */
 export function ofOnePerson(found: Match[]): { found: Match[]; ambiguous?: string } {
   const groups = groupsOf(found)
+  if (groups.length > MAX_GROUPS)
+    return {
+      found: found.filter(({ field }) => !PERSONAL.has(field)),
+      ambiguous: `the payload has more than ${MAX_GROUPS} objects that may be people: none was used`,
+    }
   const people = candidates(groups)
   const [person, ...others] = people
   if (!person) return { found }
