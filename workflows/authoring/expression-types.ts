@@ -1,4 +1,5 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
+import { resultOf } from '../language/expressions/filters.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
 import {
   allowedValues,
@@ -195,7 +196,7 @@ function filtered(input: ValueType, name: string, args: readonly Argument[], rea
     BY_FIELD.includes(name) && field !== undefined ? fieldType(input, name, field, reading) : UNKNOWN
   if (second && TypeGuards.isQuotedToken(second) && TESTS.includes(name))
     requirePossible(second.content, member, reading)
-  if (COMPUTING.includes(name)) requireScalar(input, name, reading)
+  if (resultOf(name) === 'computed') requireScalar(input, name, reading)
   return typeAfter(name, input, types, member)
 }
 
@@ -219,20 +220,6 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
   return at
 }
 
-const COMPUTING = [
-  'abs',
-  'at_least',
-  'at_most',
-  'ceil',
-  'divided_by',
-  'floor',
-  'minus',
-  'modulo',
-  'plus',
-  'round',
-  'times',
-]
-
 function requireScalar(input: ValueType, filter: string, { report }: Reading): void {
   const kinds = kindsOf(input)
   if (kinds === undefined || kinds.length === 0) return
@@ -240,62 +227,19 @@ function requireScalar(input: ValueType, filter: string, { report }: Reading): v
     report?.({ kind: 'operand', filter, what: kinds[0] === 'array' ? 'a list' : 'a mapping' })
 }
 
-const TEXTUAL = [
-  'append',
-  'capitalize',
-  'downcase',
-  'escape',
-  'escape_once',
-  'lstrip',
-  'newline_to_br',
-  'prepend',
-  'remove',
-  'remove_first',
-  'remove_last',
-  'replace',
-  'replace_first',
-  'replace_last',
-  'rstrip',
-  'strip',
-  'strip_newlines',
-  'squish',
-  'truncate',
-  'truncatewords',
-  'upcase',
-  'slugify',
-  'cgi_escape',
-  'uri_escape',
-  'url_decode',
-  'url_encode',
-  'xml_escape',
-  'base64_decode',
-  'base64_encode',
-  'join',
-  'array_to_sentence_string',
-  'date',
-  'date_to_xmlschema',
-  'date_to_rfc822',
-  'date_to_string',
-  'date_to_long_string',
-  'add_time',
-  'json',
-  'sha256',
-]
-const COUNTING = ['size', 'find_index', 'number_of_words', 'time_until', 'to_integer']
-const SAME_LIST = ['where', 'reject', 'sort', 'sort_natural', 'reverse', 'uniq', 'compact', 'pop', 'shift']
-
 function typeAfter(name: string, input: ValueType, args: ValueType[], member: ValueType): ValueType {
   if (name === 'default') return unionOf([notNull(input), args[0] ?? UNKNOWN])
-  if (TEXTUAL.includes(name)) return TEXT
-  if (COUNTING.includes(name)) return INTEGER
+  const result = resultOf(name)
+  if (result === 'text') return TEXT
+  if (result === 'count') return INTEGER
+  if (result === 'computed') return computed([input, ...args])
   if (name === 'has') return BOOLEAN
   if (name === 'split') return listOf(TEXT)
-  if (COMPUTING.includes(name)) return computed([input, ...args])
   if (name === 'sum') return computed([member === UNKNOWN ? itemsOf(input) : member])
   if (name === 'map') return listOf(member)
   const isList = optionsOf(input).every(({ type }) => type === 'array')
   if (!isList) return UNKNOWN
-  if (SAME_LIST.includes(name)) return notNull(input)
+  if (result === 'same list') return notNull(input)
   if (name === 'first' || name === 'last' || name === 'find') return unionOf([itemsOf(input), NULL])
   if (name === 'push' || name === 'unshift') return listOf(unionOf([itemsOf(input), args[0] ?? UNKNOWN]))
   if (name === 'concat') return listOf(unionOf([itemsOf(input), itemsOf(args[0] ?? UNKNOWN)]))

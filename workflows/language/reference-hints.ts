@@ -1,5 +1,5 @@
+import { FILTERS } from './expressions/filters.ts'
 import type { Reference } from './expressions/references.ts'
-import { FILTERS } from './expressions/template.ts'
 import { meantBy, writeInstead } from './problems.ts'
 
 /** The members of a node's result. */

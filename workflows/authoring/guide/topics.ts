@@ -1,4 +1,4 @@
-import { FILTERS } from '../../language/expressions/template.ts'
+import { FILTERS } from '../../language/expressions/filters.ts'
 import { NODE_MEMBERS } from '../../language/reference-hints.ts'
 import { flowText } from '../../language/repair.ts'
 import { shapeOf } from '../../language/shapes.ts'

@@ -2,6 +2,7 @@ import { defaultOperators, type FilterImplOptions, Liquid, Output, TypeGuards, t
 import { LRUCache } from 'lru-cache'
 import { EXPRESSION } from '../../shared/limits.ts'
 import { comparisons } from './comparisons.ts'
+import { FILTERS } from './filters.ts'
 import { listFilters } from './list-filters.ts'
 import { numberFilters } from './number-filters.ts'
 import { timeFilters } from './time-filters.ts'
@@ -17,90 +18,6 @@ export interface Template {
 export class TemplateError extends Error {
   override readonly name = 'TemplateError'
 }
-
-/**
- * The allowed filters: none evaluates expressions of its own (`where_exp`), is random (`sample`) or runs patterns whose
- * time is not linear (`strip_html`).
- */
-export const FILTERS = [
-  'abs',
-  'at_least',
-  'at_most',
-  'ceil',
-  'divided_by',
-  'floor',
-  'minus',
-  'modulo',
-  'plus',
-  'round',
-  'times',
-  'append',
-  'capitalize',
-  'downcase',
-  'escape',
-  'escape_once',
-  'lstrip',
-  'newline_to_br',
-  'prepend',
-  'remove',
-  'remove_first',
-  'remove_last',
-  'replace',
-  'replace_first',
-  'replace_last',
-  'rstrip',
-  'slice',
-  'split',
-  'strip',
-  'strip_newlines',
-  'squish',
-  'truncate',
-  'truncatewords',
-  'upcase',
-  'number_of_words',
-  'slugify',
-  'cgi_escape',
-  'uri_escape',
-  'url_decode',
-  'url_encode',
-  'xml_escape',
-  'base64_decode',
-  'base64_encode',
-  'compact',
-  'concat',
-  'find',
-  'find_index',
-  'first',
-  'group_by',
-  'has',
-  'join',
-  'last',
-  'map',
-  'pop',
-  'push',
-  'reject',
-  'reverse',
-  'shift',
-  'size',
-  'sort',
-  'sort_natural',
-  'sum',
-  'uniq',
-  'unshift',
-  'where',
-  'array_to_sentence_string',
-  'date',
-  'date_to_xmlschema',
-  'date_to_rfc822',
-  'date_to_string',
-  'date_to_long_string',
-  'add_time',
-  'time_until',
-  'default',
-  'json',
-  'sha256',
-  'to_integer',
-]
 
 /** Whether a string holds a placeholder, or a tag, which is refused. */
 export const hasPlaceholder = (text: string) => text.includes('{{') || text.includes('{%')
