@@ -4,7 +4,6 @@ import { DASHBOARDS, type Dashboard, dashboardQueries } from '../../db/model/ana
 import { SUBJECTS } from '../../db/model/analytics/metric.ts'
 import { describeMetric, METRIC_NAMES, METRICS } from '../../db/model/analytics/metrics/index.ts'
 import { queryProblems } from '../../db/model/analytics/query.ts'
-import type { Page } from '../../db/model/lists/page.ts'
 import {
   analyticsPeriod,
   analyticsQuery,
@@ -14,7 +13,7 @@ import {
   type MetricInfo,
 } from '../../workflows/shared/analytics.ts'
 import { ANALYTICS } from '../../workflows/shared/limits.ts'
-import { listEnvelope, presentList } from '../http/list-query.ts'
+import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
 /**
@@ -59,15 +58,9 @@ const metric = z
   .meta({ id: 'Metric' })
 
 /** All metrics on one page. */
-const CATALOGUE: Page<z.input<typeof metric>> = {
-  data: METRICS.map((one) => ({ object: 'metric', ...describeMetric(one) }) as z.input<typeof metric>),
-  limit: METRICS.length,
-  offset: 0,
-  has_more: false,
-  next_cursor: null,
-  total: METRICS.length,
-  total_is_estimate: false,
-}
+const CATALOGUE = wholeList(
+  METRICS.map((one) => ({ object: 'metric', ...describeMetric(one) }) as z.input<typeof metric>),
+)
 
 const dashboard = z
   .object({
@@ -96,7 +89,7 @@ export const analyticsRoutes: Route[] = [
     summary: 'List metrics',
     description: 'Lists the metrics that can be queried, each with its dimensions.',
     response: { status: 200, schema: listEnvelope(metric) },
-    handler: async () => presentList(CATALOGUE),
+    handler: async () => CATALOGUE,
   }),
   route({
     method: 'POST',

@@ -5,7 +5,7 @@ import type { NodeType } from '../../workflows/nodes/define.ts'
 import { findNodeType, nodeTypes } from '../../workflows/nodes/index.ts'
 import { searchNodeTypes } from '../../workflows/nodes/search.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
-import { listEnvelope } from '../http/list-query.ts'
+import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 
 const summary = z
@@ -79,8 +79,7 @@ export const nodeRoutes: Route[] = [
       const data = types
         .filter(({ category }) => query.category === undefined || category === query.category)
         .map(present)
-      const whole = { limit: data.length, offset: 0, has_more: false, next_cursor: null }
-      return { object: 'list', data, ...whole, total: data.length, total_is_estimate: false }
+      return wholeList(data)
     },
   }),
   route({

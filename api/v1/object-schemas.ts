@@ -3,7 +3,7 @@ import { describeCustomField } from '../../db/model/records/custom-fields/descri
 import { describeKind } from '../../db/model/records/describe.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { listDefinitions } from '../../db/records/custom-fields/definitions.ts'
-import { listEnvelope, presentList } from '../http/list-query.ts'
+import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
 import { definitionSchema } from './custom-field-shapes.ts'
@@ -105,8 +105,7 @@ export const objectSchemaRoutes: Route[] = [
           },
         }
       })
-      const whole = { limit: data.length, offset: 0, has_more: false, next_cursor: null }
-      return presentList({ data, ...whole, total: data.length, total_is_estimate: false })
+      return wholeList(data)
     },
   }),
   ...KINDS.map((kind) => {
