@@ -5,6 +5,7 @@ import { matchesIn } from './mapping/automatic.ts'
 import { leaves } from './mapping/leaves.ts'
 import { stepsOf } from './mapping/path.ts'
 import { senderOf } from './mapping/senders/index.ts'
+import { combinedPaths } from './mapping/unmapped.ts'
 import type { Payload } from './parse-body.ts'
 import { type IncomingWebhook, pathOfKey } from './types.ts'
 
@@ -30,15 +31,14 @@ export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
  */
 export function itemsOf(payload: Payload, settings: BatchSettings): Payload[] | undefined {
   const members = Object.entries(payload)
-  const isBody = members.length === 1 && members[0]![0] === 'items'
+  // `parseBody` puts a body that is an array below `items`.
+  const isBare = members.length === 1 && members[0]![0] === 'items'
   const lists = members.filter(
-    ([name, value]) => (isBody || LISTS.has(normalise(name))) && isListOfObjects(value),
+    ([name, value]) => (isBare || LISTS.has(normalise(name))) && isListOfObjects(value),
   )
   const [name, list] = lists[0] ?? []
   if (name === undefined || lists.length > 1 || namesItemOf(name, settings)) return undefined
   const items = list as Payload[]
-  // `parseBody` puts a body that is an array below `items`.
-  const isBare = isBody
   const { [name]: _, ...envelope } = payload
   if (!isBare && (items.length < 2 || !isEnvelope(envelope, settings))) return undefined
   if (leaves({ [name]: items.slice(0, 2) }).some(({ isAnswer, path }) => isAnswer && isMember(path)))
@@ -72,11 +72,8 @@ function namesItemOf(
 ): boolean {
   const rules = field_mapping.mode === 'manual' ? field_mapping.rules : []
   const paths = [
-    ...rules.flatMap(({ from, when, transforms }) => [
-      from,
-      ...(when ? [when.path] : []),
-      ...transforms.flatMap((transform) => (transform.type === 'combine' ? transform.with : [])),
-    ]),
+    ...rules.flatMap(({ from, when }) => (when ? [from, when.path] : [from])),
+    ...combinedPaths(field_mapping),
     (deduplication && pathOfKey(deduplication)) ?? '',
     ...Object.values(workflow_inputs)
       .filter((path) => path.startsWith('payload'))

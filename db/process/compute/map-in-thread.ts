@@ -58,7 +58,8 @@ export async function mapRequestIn(
 }
 
 /** Whether a body has many objects: what is around a list is read again for each of its records. */
-const mayBeBatch = ({ content }: Body): boolean => String(content).split('{').length > MANY_OBJECTS
+const mayBeBatch = ({ content }: Body): boolean =>
+  Buffer.from(content).toString('latin1').split('{').length > MANY_OBJECTS
 
 const MANY_OBJECTS = 30
 

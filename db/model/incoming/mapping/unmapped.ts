@@ -14,7 +14,7 @@ export function unmappedOf(
   mapping: FieldMapping,
   { sources }: Mapped,
 ): Pick<Mapped, 'unmapped' | 'unmapped_more'> {
-  const taken = new Set([...Object.entries(sources).map(takenPath), ...combined(mapping)].map(dotted))
+  const taken = new Set([...Object.entries(sources).map(takenPath), ...combinedPaths(mapping)].map(dotted))
   const missed = [...new Set(all.map(({ path }) => path))].filter((path) => !isWithin(dotted(path), taken))
   if (missed.length === 0) return {}
   const more = missed.length - MAX_LISTED
@@ -28,7 +28,8 @@ export function unmappedOf(
 const takenPath = ([to, path]: [string, string]) =>
   to === 'tags' || to.startsWith('custom_fields.') ? path.replace(/\[\d+\](\.\w+)?$/, '') : path
 
-const combined = (mapping: FieldMapping) =>
+/** The paths of the values that rules append to others. */
+export const combinedPaths = (mapping: FieldMapping): string[] =>
   mapping.mode === 'automatic'
     ? []
     : mapping.rules.flatMap(({ transforms }) =>
