@@ -182,7 +182,7 @@ async function readUpTo(stream: AsyncIterable<Buffer>, limit: number) {
 function explain(error: unknown, one: Exchange, isOver: boolean): unknown {
   if (one.signal.aborted) return one.signal.reason
   if (isOver) return timedOut(one.timeoutMs)
-  // Of a sink.
+  // A sink threw it, for the author of the workflow.
   if (error instanceof NodeError || error instanceof AppError) return error
   if (error instanceof EgressRefused) return new NodeError('egress_refused', error.message)
   const { code, message } = error as { code?: unknown; message?: unknown }

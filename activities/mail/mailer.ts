@@ -82,7 +82,7 @@ export function createMailer(settings: {
       const reply = (error: NodemailerError) => redactor.text(replyOf(error))
       const sent = await transport.sendMail(message).catch((error: NodemailerError) => {
         signal.throwIfAborted()
-        // Of an attachment.
+        // An attachment could not be read.
         if (error instanceof AppError) throw error
         throw explain(error, reply)
       })

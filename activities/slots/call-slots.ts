@@ -9,7 +9,7 @@
 export interface SlotLimits {
   /** Calls that the worker makes at once. */
   all: number
-  /** Of these, kept for the first call of an organization. */
+  /** The part of `all` that is kept for the first call of an organization. */
   firsts: number
   /** Calls that wait in the worker for a slot, shared by the same rule. */
   waiting: number

@@ -44,7 +44,7 @@ export const passwordResetRoutes: AppRoute[] = [
     async handler({ body, deps, clientIp }) {
       await limitResets(deps, clientIp)
       const address = body.email.toLowerCase()
-      // Of one client only: a stranger must not use up what the user may ask for.
+      // Counts for one client only: a stranger must not use up what the user may ask for.
       await limitResetMails(deps, `email ${address} from ${subnetOf(clientIp)}`)
       const mailKey = mailKeyOf(deps)
       const rule = { subject: `reset mails to ${address}`, limit: MAX_RESET_MAILS, period: HOUR }

@@ -8,7 +8,7 @@ import { refuseCompressed, tooLarge } from './body.ts'
 export interface Upload {
   /** The media type, without parameters. */
   type: string
-  /** Of a text. */
+  /** The charset of a text. */
   charset: Encoding | undefined
   /** Content-Length, if it was sent. */
   length: number | undefined

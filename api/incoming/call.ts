@@ -22,7 +22,7 @@ export interface Call {
   bytes?: Buffer
   /** The same without its compression, once it was verified. */
   content?: Buffer
-  /** Of `content`, if it is not the body as sent: that of a record of a batch. */
+  /** The type of `content`, if that is a record of a batch and not the body as sent. */
   contentType?: string
   delivery?: Delivery
   verified: boolean

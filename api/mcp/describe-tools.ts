@@ -260,7 +260,7 @@ function headerArguments(own: readonly Operation[]) {
   }
 }
 
-/** Of two operations with a member of the same name the first one's schema is shown, if they differ by its type only. */
+/** Shows the first schema of a member that two operations have, if the schemas differ by its type only. */
 function merge(properties: Record<string, Json>, name: string, schema: Json): void {
   const before = properties[name]
   if (!before) properties[name] = schema

@@ -8,7 +8,7 @@ import { exclusionOf, isConsequential, reachesOutside, type ToolName, toolByRule
 /** An operation of /v1 as a tool offers it. */
 export interface Operation {
   tool: ToolName
-  /** Of the generic tools: the kind of record or resource. */
+  /** The kind of record or resource that a generic tool takes. */
   kind: string | undefined
   /** Selects the operation among those of the tool and kind. */
   action: string
@@ -203,7 +203,7 @@ export function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType
 export const nameOf = ({ tool, kind, action }: Pick<Operation, 'tool' | 'kind' | 'action'>) =>
   [tool, kind, action].filter(Boolean).join(' ')
 
-/** Of two operations with the same arguments, the second gets its id as action. */
+/** The second of two operations with the same arguments gets its id as action. */
 function withDistinctActions(operations: readonly Operation[]): Operation[] {
   const seen = new Set<string>()
   return operations.map((operation) => {

@@ -136,7 +136,7 @@ export interface WantedTest {
   /** The worker pool of the node, or of its workflow. */
   pool: string | undefined
   confirm: boolean
-  /** Of a loop in a workflow: the loop with its body, which is tested too. */
+  /** A loop of a workflow with its body, which is tested too. */
   body?: Program
 }
 

@@ -25,7 +25,7 @@ export interface ImportFile {
   header: string[]
   /** The first values of each column. */
   samples: string[][]
-  /** Of each column, as its values show it; absent in a file that was uploaded before formats were decided. */
+  /** The format of each column, as its values show it; absent in a file that was uploaded before formats were decided. */
   formats?: FoundFormat[]
   proposed: Mapping
   /** The end of the header. */

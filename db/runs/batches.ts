@@ -53,7 +53,7 @@ export interface RunBatch {
 export interface BatchPreview {
   count: number
   run_ids: string[]
-  /** Of a migration: what of the first `checked` runs would be refused now. */
+  /** What a migration would refuse now of the first `checked` runs. */
   migration?: { checked: number; refused: number; refusals: RunBatch['refusals'] }
 }
 
@@ -89,7 +89,7 @@ async function requireVersion(tx: Tenant, { action, filter, options }: BatchRequ
 /** What lists the runs of a batch. */
 type Listing = BatchWork & { filter: RunFilter }
 
-/** Of a migration: the runs that do not have the version yet, by default the newest of their workflow. */
+/** A migration takes the runs that do not have the version yet, by default the newest of their workflow. */
 async function matchingRuns(
   tx: Tenant,
   { action, filter, options }: Listing,

@@ -12,7 +12,7 @@ export interface TestValues {
   config: Record<string, unknown>
   /** Sample values by placeholder root. */
   inputs: Record<string, unknown>
-  /** Of a loop in a workflow: the loop with its body. */
+  /** A loop of a workflow with its body. */
   program?: Program | undefined
 }
 

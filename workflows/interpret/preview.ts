@@ -173,7 +173,7 @@ function handlesOf(type: NodeType, { config }: ProgramNode): Pick<Left, 'taken' 
 interface Computed extends Pick<Left, 'taken' | 'open'> {
   /** The node for placeholders. */
   value: unknown
-  /** Of a loop: its first item. */
+  /** The first item of a loop. */
   items?: Scope
 }
 

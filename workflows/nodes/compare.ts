@@ -72,7 +72,7 @@ function order(left: unknown, right: unknown): number {
 export interface SortKey {
   rank: number
   value: number | string
-  /** Of a number that is more exact than `value`. */
+  /** The decimal text of a number that is more exact than `value`. */
   exact?: string
 }
 

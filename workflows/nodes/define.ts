@@ -163,7 +163,7 @@ export interface TypeContext {
   catalogue: Catalogue
   /** The type of a setting, with its placeholders. */
   typeOf(value: unknown): ValueType
-  /** Of a loop: the type of the result of an item. */
+  /** The type of the result of an item of a loop. */
   result(): ValueType
 }
 

@@ -59,7 +59,7 @@ export const SECRETS = {
   least: 8,
   /** Room for a private key with its certificates. */
   characters: 8_192,
-  /** Of all values of an organization: each is searched for in every answer. */
+  /** Bytes of all values of an organization: each is searched for in every answer. */
   total: 65_536,
   /**
    * Values with at least this many characters are masked in the results of all nodes that call other services; shorter

@@ -38,7 +38,7 @@ export class Parts {
 const GRAM = 8
 /** Each part of `GRAM + STEP - 1` characters, the least, has a whole gram at a multiple of this. */
 const STEP = 5
-/** Of one gram: a text such as `aaaaaaaaaaaaaaaa` has the same at each place. */
+/** Places at which one gram is remembered: a text such as `aaaaaaaaaaaaaaaa` has the same at each place. */
 const PLACES = 4
 
 /** The part of the text around a gram that is equal to the one around its place; undefined if it is too short. */

@@ -36,7 +36,7 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: {
       connectionTimeout: 5_000,
-      // Of a server that sends nothing, and of a client that reads nothing of its download.
+      // Ends the wait for a server that sends nothing, and for a client that reads nothing of its download.
       socketTimeout: IDLE_MS,
       // A download that is read slowly keeps its connection, and must not keep others waiting.
       httpAgent: { keepAlive: true, maxSockets: CONNECTIONS },

@@ -17,7 +17,7 @@ import { ITERATIONS, LOOPS } from '../loops.ts'
 export interface SegmentRecord {
   temporal_run_id: string
   segment: number
-  /** Of a workflow that resumes the run: the Temporal run as which it was started; another one if it was reset. */
+  /** The Temporal run as which a workflow that resumes the run was started; another one if it was reset. */
   origin?: string | undefined
   /** What the workflow reported: a repeated call reports the same. */
   happened?: Happened[]

@@ -112,7 +112,7 @@ const overlap = (some: Set<string>, others: Set<string>) => [...some].some((one)
 
 const isPart = (some: Set<string>, all: Set<string>) => [...some].every((word) => all.has(word))
 
-/** Of an object that says nothing itself, only what speaks of the person belongs to the person. */
+/** An object without a role of its own gives the person only its personal values. */
 const isOf = ({ field, leaf }: Match, { matches: [first], rank }: Group): boolean =>
   leaf.holder === first!.leaf.holder && (rank !== 1 || PERSONAL.has(field))
 
