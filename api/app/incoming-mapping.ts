@@ -130,6 +130,7 @@ export const incomingMappingRoutes: AppRoute[] = [
       const { webhook, body } = await sampleOf(request)
       const { deps, caller } = request
       const { kind, id } = webhook
+      if (kind === 'none') throw invalid([NO_RECORD])
       const { proposed, ...proposal } = await deps.compute.propose(caller.organization.id, body, kind)
       return {
         object: 'incoming_mapping_proposal',
@@ -172,6 +173,13 @@ export const incomingMappingRoutes: AppRoute[] = [
     },
   }),
 ]
+
+const NO_RECORD = {
+  loc: ['body', 'target_entity'],
+  msg: 'the webhook writes no record, so that nothing is mapped',
+  type: 'invalid_value',
+  hint: 'give the target_entity for which to propose a mapping',
+}
 
 const toReason = ({ rule: { to, from }, value, reason }: ProposedRule) => ({ to, from, value, reason })
 

@@ -10,15 +10,25 @@ import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /** The scopes that a webhook's requests use; the caller who configures it must have them. */
-export const scopesOf = ({ kind, workflow_id }: Pick<IncomingWebhook, 'kind' | 'workflow_id'>): Scope[] => [
-  `${kind}:write`,
-  ...(workflow_id ? (['workflows:run'] as const) : []),
+export const scopesOf = ({
+  kind,
+  workflow_id,
+  listeners,
+}: Pick<IncomingWebhook, 'kind' | 'workflow_id' | 'listeners'>): Scope[] => [
+  ...(kind === 'none' ? [] : [`${kind}:write` as const]),
+  ...(workflow_id || listeners.length > 0 || kind === 'none' ? (['workflows:run'] as const) : []),
+]
+
+/** The scopes to read the log: its payloads are those of the records, or of the runs. */
+export const logScopesOf = ({ kind }: Pick<IncomingWebhook, 'kind'>): Scope[] => [
+  kind === 'none' ? 'workflows:run' : `${kind}:read`,
 ]
 
 /** Throws validation_error for rules whose `to` is not a field of the target. */
 export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'kind'>): void {
   const { field_mapping: mapping, kind } = webhook
   if (mapping.mode === 'automatic') return
+  if (kind === 'none') throw invalid([unusedWithoutRecords('field_mapping', mapping)])
   const issues = mapping.rules.flatMap(({ to }, index) =>
     isTarget(to, kind)
       ? []
@@ -34,6 +44,22 @@ export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | '
   )
   if (issues.length > 0) throw invalid(issues)
 }
+
+/** Throws validation_error for a deduplication of records that there are not. */
+export function assertDeduplication(webhook: Pick<IncomingWebhook, 'deduplication' | 'kind'>): void {
+  const { deduplication, kind } = webhook
+  const { action, by } = deduplication
+  if (kind === 'none' && (action !== 'Update' || by !== 'email'))
+    throw invalid([unusedWithoutRecords('deduplication', deduplication)])
+}
+
+const unusedWithoutRecords = (setting: string, input: unknown) => ({
+  loc: ['body', setting],
+  msg: 'has no effect with target_entity none, which writes no record',
+  type: 'invalid_value',
+  input,
+  hint: `omit ${setting}`,
+})
 
 /**
  * A hint: the field that other systems call `to`, the nearest field name, or the field that other systems call by a
@@ -56,7 +82,7 @@ export async function assertKey(
   tx: Tenant,
   { kind, deduplication: { by } }: Pick<IncomingWebhook, 'kind' | 'deduplication'>,
 ): Promise<void> {
-  if (!by.startsWith('custom_fields.')) return
+  if (kind === 'none' || !by.startsWith('custom_fields.')) return
   await finderBy(tx, kind, by).catch(() => {
     throw invalid([
       {

@@ -71,7 +71,7 @@ const transform = z
   ])
   .meta({ id: 'Transform' })
 
-const condition = z
+export const condition = z
   .discriminatedUnion('is', [
     z.strictObject({ path, is: z.enum(['present', 'absent']) }).meta({ id: 'PresenceCondition' }),
     z

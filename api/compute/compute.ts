@@ -1,6 +1,7 @@
 import type { Split } from '../../db/knowledge/documents.ts'
 import type { BatchSettings } from '../../db/model/incoming/batch.ts'
 import type { Body, Mapping } from '../../db/model/incoming/map-body.ts'
+import type { TargetKind } from '../../db/model/incoming/types.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
 import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
@@ -86,7 +87,7 @@ export class Compute {
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
-  propose(organizationId: string, body: Body, kind: Mapping['kind']) {
+  propose(organizationId: string, body: Body, kind: TargetKind) {
     return proposeIn(this.threads, organizationId, body, kind)
   }
 

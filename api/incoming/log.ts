@@ -1,13 +1,22 @@
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { v7 as uuidv7 } from 'uuid'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import { insertFoldedLog, insertRefusalLog } from '../../db/incoming/logs.ts'
-import { logOf, millisecondsSince, type NewLog, type RequestLog } from '../../db/model/incoming/log.ts'
+import {
+  logOf,
+  millisecondsSince,
+  type NewLog,
+  type RequestContext,
+  type RequestLog,
+} from '../../db/model/incoming/log.ts'
 import { textOfBody } from '../../db/model/incoming/parse-body.ts'
+import { entityOf } from '../../db/model/incoming/target-entity.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { firstCharacters } from '../../db/model/records/values.ts'
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Redactor } from '../../workflows/shared/redactor.ts'
 import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
+import { subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import type { Call } from './call.ts'
@@ -33,7 +42,7 @@ export async function logSetUp(call: Call, message: string): Promise<void> {
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   if (refusal.results) return
   const { deps, webhook } = call
-  const { organization_id, block_log_id } = webhook
+  const { organization_id } = webhook
   // Blocked before its body was read as its sender meant it: a replay needs that.
   if (call.verified && call.bytes && refusal.logStatus === 'Blocked')
     call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
@@ -46,10 +55,11 @@ export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   }
   // Beyond the rate limit there can be any number of them.
   const row = rowOf(call, outcome, { keepsRest: refusal.code !== 'rate_limited' })
+  const foldedId = foldedIdOf(call, refusal)
   const write = () =>
-    refusal.code === 'blocked' && block_log_id
-      ? insertFoldedLog(deps.db.system, organization_id, block_log_id, row)
-      : insertRefusalLog(deps.db.system, organization_id, row)
+    foldedId === undefined
+      ? insertRefusalLog(deps.db.system, organization_id, row)
+      : insertFoldedLog(deps.db.system, organization_id, foldedId, row)
   await write()
     .catch(write)
     .catch((error) =>
@@ -60,6 +70,18 @@ export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
     )
 }
 
+/** The entry that similar requests share. Anybody can send them, and they prove nothing. */
+function foldedIdOf({ webhook, sourceIp }: Call, { code }: Refusal): string | undefined {
+  if (code === 'blocked') return webhook.block_log_id ?? undefined
+  if (code !== 'method_not_allowed') return undefined
+  const minute = Date.now() - (Date.now() % 60_000)
+  const random = createHash('sha256')
+    .update(`${webhook.id} ${subnetOf(sourceIp)}`)
+    .digest()
+    .subarray(0, 16)
+  return uuidv7({ msecs: minute, random })
+}
+
 /** The log row of a request that was not accepted. `keepsRest`: whether it may be replayed, which needs all of it. */
 export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false } = {}): NewLog {
   const { webhook, started, mapped } = call
@@ -67,7 +89,7 @@ export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false 
     { ...describeRequest(call, { keepsRest }), ...(deliveryIn(call) ?? NO_DELIVERY) },
     {
       response_time_ms: millisecondsSince(started),
-      mapped_data: mapped && { entity: RECORD_KINDS[webhook.kind], ...mapped },
+      mapped_data: mapped && { entity: entityOf(webhook.kind), ...mapped },
       warnings: mapped?.warnings ?? [],
       ...outcome,
     },
@@ -83,10 +105,9 @@ function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery
 }
 
 /** The columns of a log row that describe the request, without its delivery. */
-export function describeRequest(
-  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, contentType, isLogBrief = false }: Call,
-  { keepsRest = false } = {},
-): Omit<RequestLog, keyof Delivery> {
+export function describeRequest(call: Call, { keepsRest = false } = {}): Omit<RequestLog, keyof Delivery> {
+  const { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, contentType } = call
+  const { isLogBrief = false } = call
   const { headers } = ctx.req
   const type = contentType ?? headers['content-type']
   const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
@@ -101,7 +122,26 @@ export function describeRequest(
     payload_truncated: kept !== text,
     payload_rest: keepsRest && verified && !isLogBrief && kept !== text ? text!.slice(kept!.length) : null,
     verified,
+    context: contextOf(call),
     payload_size: bytes?.length ?? declaredSize(headers['content-length']),
+  }
+}
+
+/** The allowed headers and query parameters of a request, without secrets. */
+function contextOf({ ctx, target, webhook, mask }: Call): RequestContext | null {
+  const { trigger_headers, trigger_query } = webhook
+  if (trigger_headers.length === 0 && trigger_query.length === 0) return null
+  const shown = (value: string) => firstCharacters(mask.text(value).replaceAll('\0', '\uFFFD'), MAX_VALUE)
+  const chosen = (names: string[], read: (name: string) => string | undefined) =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = read(name)
+        return value === undefined ? [] : [[name, shown(value)]]
+      }),
+    )
+  return {
+    headers: chosen(trigger_headers, (name) => ctx.req.headers[name]?.toString()),
+    query: chosen(trigger_query, (name) => target.query.get(name) ?? undefined),
   }
 }
 

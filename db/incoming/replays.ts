@@ -42,6 +42,7 @@ export interface Replay {
   total: number
   created: number
   updated: number
+  triggered: number
   skipped: number
   failed: number
   created_at: Date
@@ -74,6 +75,7 @@ const { lockActive, insertReplay, startReplay, readRunning, lockRunning, ...life
     'total',
     'created',
     'updated',
+    'triggered',
     'skipped',
     'failed',
     'created_at',

@@ -19,7 +19,7 @@ export interface Body {
   headers?: SenderRequest['headers']
 }
 
-export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'kind' | 'deduplication'>
+export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'kind' | 'deduplication' | 'listeners'>
 
 export interface Refused {
   type: ErrorType

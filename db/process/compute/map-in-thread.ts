@@ -14,7 +14,7 @@ import {
 } from '../../model/incoming/map-body.ts'
 import { programsOf } from '../../model/incoming/mapping/patterns.ts'
 import type { Proposal } from '../../model/incoming/mapping/propose.ts'
-import type { FieldMapping, TargetKind } from '../../model/incoming/types.ts'
+import type { TargetKind } from '../../model/incoming/types.ts'
 import { ComputeError, type Pool } from './pool.ts'
 
 /** What takes less than some 10 ms: to hand it to a thread costs more than it saves. Up to 1 ms for each KiB. */
@@ -32,11 +32,11 @@ export async function mapIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication }: Mapping,
+  { field_mapping, kind, deduplication, listeners }: Mapping,
 ): Promise<MappedPayload> {
-  const values = [body, { field_mapping, kind, deduplication }] as const
+  const values = [body, { field_mapping, kind, deduplication, listeners }] as const
   return accepted(
-    isSmall(body, field_mapping)
+    isSmall(body, { field_mapping, listeners })
       ? mapBody(...values)
       : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapBody', ...values)),
   )
@@ -47,11 +47,11 @@ export async function mapRequestIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, workflow_inputs }: Required<BatchSettings>,
+  { field_mapping, kind, deduplication, workflow_inputs, listeners }: Required<BatchSettings>,
 ): Promise<MappedRequest> {
-  const values = [body, { field_mapping, kind, deduplication, workflow_inputs }] as const
+  const values = [body, { field_mapping, kind, deduplication, workflow_inputs, listeners }] as const
   return accepted(
-    isSmall(body, field_mapping) && !mayBeBatch(body)
+    isSmall(body, { field_mapping, listeners }) && !mayBeBatch(body)
       ? mapRequest(...values)
       : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapRequest', ...values)),
   )
@@ -66,8 +66,11 @@ const MANY_OBJECTS = 30
 const MAPPING = 'the body, with the patterns of the mapping,'
 
 /** A text of a batch is read once for each pattern of each of its records, in total as often as one long text. */
-function isSmall({ content: { length } }: Body, mapping: FieldMapping): boolean {
-  const programs = mapping.mode === 'manual' ? programsOf(mapping.rules) : 0
+function isSmall(
+  { content: { length } }: Body,
+  { field_mapping: mapping, listeners }: Pick<Mapping, 'field_mapping' | 'listeners'>,
+): boolean {
+  const programs = (mapping.mode === 'manual' ? programsOf(mapping.rules) : 0) + programsOf(listeners)
   return length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
 }
 

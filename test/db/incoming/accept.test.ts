@@ -50,6 +50,10 @@ describe('accepting requests of an incoming webhook', function () {
     deduplication: { action: 'Create Anyway', by: 'email' },
     workflow_id: null,
     workflow_inputs: {},
+    listeners: [],
+    trigger_headers: [],
+    trigger_query: [],
+    dedupe_window: 0,
   } satisfies Parameters<typeof createIncomingWebhook>[1]
 
   /** A request as it is before its transaction: only data. */
@@ -67,6 +71,7 @@ describe('accepting requests of an incoming webhook', function () {
         payload: JSON.stringify(payload),
         payload_truncated: false,
         payload_rest: null,
+        context: null,
         payload_size: 1,
         verified: true,
         fingerprint: createHash('sha256')
@@ -113,7 +118,7 @@ describe('accepting requests of an incoming webhook', function () {
         entity: 'contact',
         action: 'created',
       })
-      assert.equal((await records.get('contacts', record_id)).first_name, String(n))
+      assert.equal((await records.get('contacts', record_id!)).first_name, String(n))
       const { mapped_data, ...row } = rows.find((one) => one.record_id === record_id)
       assert.deepEqual(row, { action: 'Created', message: 'contact created', record_id })
       assert.deepEqual([mapped_data.entity, mapped_data.fields.first_name], ['contact', String(n)])

@@ -64,7 +64,8 @@ function listAt(payload: unknown, path: string): string {
     : textAt(payload, path)
 }
 
-function holds(condition: Condition, payload: unknown): boolean {
+/** Whether a condition on the payload holds. */
+export function holds(condition: Condition, payload: unknown): boolean {
   const text = textAt(payload, condition.path)
   switch (condition.is) {
     case 'present':
