@@ -190,7 +190,16 @@ export const challengeOperation = {
       description: 'The text of the challenge; without one, a result that says that nothing was written.',
       content: {
         'text/plain': { schema: { type: 'string' }, example: '1158201444' },
-        'application/json': { schema: { $ref: '#/components/schemas/ReceiverResult' } },
+        'application/json': {
+          schema: { $ref: '#/components/schemas/ReceiverResult' },
+          example: {
+            success: true,
+            message: 'check of the URL: nothing was written',
+            record_id: null,
+            entity: 'contact',
+            action: 'skipped',
+          },
+        },
       },
     },
     '401': failure('The token is missing or wrong.', 'invalid_secret'),

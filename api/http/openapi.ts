@@ -68,8 +68,9 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       'x-role': route.role,
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
-  add(RECEIVER_PATH, 'POST', receiverOperation)
-  add(RECEIVER_PATH, 'GET', challengeOperation)
+  // Copies: parameters that operations share are replaced in each document.
+  add(RECEIVER_PATH, 'POST', { ...receiverOperation })
+  add(RECEIVER_PATH, 'GET', { ...challengeOperation })
   add(MCP_PATH, 'POST', mcpOperation)
   for (const [method, operation] of Object.entries(approvalOperations(shapes, examples)))
     add(APPROVAL_PATH, method, operation)

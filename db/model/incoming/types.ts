@@ -112,6 +112,8 @@ export type Transform =
   | { type: 'split_name'; part: 'first_name' | 'last_name' }
   /** Appends other values of the payload, except missing ones. */
   | { type: 'combine'; with: string[]; separator: string }
+  /** The filters of workflows: `remove: "+" | truncate: 20`. Their arguments can read `value` and `payload`. */
+  | { type: 'liquid'; filters: string }
   /** Every match of a regular expression (RE2). */
   | { type: 'replace'; pattern: string; by: string }
 

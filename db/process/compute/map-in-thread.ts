@@ -14,7 +14,7 @@ import {
 } from '../../model/incoming/map-body.ts'
 import { programsOf } from '../../model/incoming/mapping/patterns.ts'
 import type { Proposal } from '../../model/incoming/mapping/propose.ts'
-import type { TargetKind } from '../../model/incoming/types.ts'
+import type { FieldMapping, TargetKind } from '../../model/incoming/types.ts'
 import { ComputeError, type Pool } from './pool.ts'
 
 /** What takes less than some 10 ms: to hand it to a thread costs more than it saves. Up to 1 ms for each KiB. */
@@ -70,9 +70,15 @@ function isSmall(
   { content: { length } }: Body,
   { field_mapping: mapping, listeners }: Pick<Mapping, 'field_mapping' | 'listeners'>,
 ): boolean {
+  if (usesLiquid(mapping)) return false
   const programs = (mapping.mode === 'manual' ? programsOf(mapping.rules) : 0) + programsOf(listeners)
   return length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
 }
+
+/** Filters have a limit of work each, which together is more than a request may take of the process. */
+const usesLiquid = (mapping: FieldMapping): boolean =>
+  mapping.mode === 'manual' &&
+  mapping.rules.some(({ transforms }) => transforms.some(({ type }) => type === 'liquid'))
 
 /** A mapping proposed from a sample, computed as `mapIn` does. */
 export async function proposeIn(
