@@ -173,6 +173,11 @@ describe('lists of records', () => {
       assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
     })
 
+    it('take the space that URL decoding makes of a plus sign in an address for that plus sign', () => {
+      const filter = parseFilter(kinds.contacts, 'email', 'a b@x.example')
+      assert.deepEqual('values' in filter && filter.values, ['a+b@x.example'])
+    })
+
     it('find values in any accepted form', async () => {
       const written = {
         name: ' Acme  Inc ',
