@@ -1,4 +1,5 @@
 import type { ColumnFormat } from '../csv/column-format.ts'
+import { WRONG_BYTE } from '../csv/encoding.ts'
 import { type Currencies, readMoney } from '../csv/money-cell.ts'
 import { CellProblem, readBoolean, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
 import { firstOfEachLoc, type Issue } from '../errors.ts'
@@ -70,6 +71,8 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
     const cell = cells[index]
     if (cell === undefined || !isFilled(cell)) continue
     try {
+      if (cell.includes(WRONG_BYTE))
+        throw new CellProblem('has bytes that are not UTF-8: correct it, or import the file in its encoding')
       put(row, column, cell, reading)
     } catch (error) {
       if (!(error instanceof CellProblem)) throw error
