@@ -1,3 +1,4 @@
+import { ownerOfRequest } from '../incoming/sealed-request.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
 import { ownerOfFile } from '../stored-files/store.ts'
@@ -36,6 +37,14 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     key: ANSWER_KEY,
     where: 'body_sealed is not null',
     ownerOf: ownerOfAnswer,
+  },
+  // Requests whose log rows have masks.
+  {
+    table: 'incoming_logs',
+    column: 'payload_sealed',
+    key: 'id',
+    where: 'payload_sealed is not null',
+    ownerOf: ownerOfRequest,
   },
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // The keys of contents, which stay as they are.
