@@ -1,6 +1,6 @@
-import { ownerOfRequest } from '../incoming/sealed-request.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
+import { ownerOfRequest } from '../process/sealed-request.ts'
 import { ownerOfFile } from '../stored-files/store.ts'
 import { ownerOfMail } from './account-mails.ts'
 import { ANSWER_KEY, ownerOfAnswer } from './idempotency.ts'

@@ -11,12 +11,12 @@ import { withoutSecrets } from '../model/incoming/secret-fields.ts'
 import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../process/seal.ts'
+import { openRequest } from '../process/sealed-request.ts'
 import { type Applied, applyMapped, withFittingCustomFields } from './apply.ts'
 import { claimFingerprint, storeDeliveries } from './deliveries.ts'
 import { insertLog } from './logs.ts'
 import { takeIncomingQuota } from './quota.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
-import { openRequest } from './sealed-request.ts'
 
 /** What a mapping makes of a payload, or why it makes nothing. */
 export type Parsed = MappedPayload | AppError

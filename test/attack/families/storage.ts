@@ -27,6 +27,11 @@ export const storage: Family = {
     const webhook = await app('/webhooks/incoming', { name: 'Full' })
     const caller = new Caller(ground, ground.attacker)
     const run = await caller.run(await caller.workflow(KEEP))
+    const isWaiting = async () => {
+      const { status } = await caller.done('GET', `/runs/${run}`)
+      return status === 'waiting' || undefined
+    }
+    tally.attempt((await eventually(isWaiting, 60)) === true, 'the run does not wait for its signal')
     await withLimits(ground, { storage_bytes: 1_000_000 }, async () => {
       await fill(ground, tally)
       await everyWay(ground, tally)
@@ -39,10 +44,13 @@ export const storage: Family = {
         `a run that stores a value while full: ${text.slice(0, 500)}`,
       )
     })
-    await ground.db
-      .system('organizations')
-      .where({ id: ground.attacker.organizationId })
-      .update({ storage_full: false })
+    // What was over the old limit is within the new one.
+    const stores = async () =>
+      (await caller.call('POST', '/objects/notes', { body: 'small' })).status === 201 || undefined
+    tally.attempt(
+      (await eventually(stores, 90)) === true,
+      'an organization with a greater limit stores nothing',
+    )
   },
 }
 

@@ -1,4 +1,4 @@
-import { open, type SecretsKey, seal } from '../process/seal.ts'
+import { open, type SecretsKey, seal } from './seal.ts'
 
 /** A request of which the log shows masks, as its replay needs it. */
 export interface SealedRequest {
