@@ -28,8 +28,8 @@ export const storage: Family = {
     const caller = new Caller(ground, ground.attacker)
     const run = await caller.run(await caller.workflow(KEEP))
     const isWaiting = async () => {
-      const { status } = await caller.done('GET', `/runs/${run}`)
-      return status === 'waiting' || undefined
+      const node = await ground.db.system('run_nodes').where({ run_id: run, node_id: 'wait' }).first('status')
+      return node !== undefined || undefined
     }
     tally.attempt((await eventually(isWaiting, 60)) === true, 'the run does not wait for its signal')
     await withLimits(ground, { storage_bytes: 1_000_000 }, async () => {
