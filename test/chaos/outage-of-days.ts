@@ -3,13 +3,13 @@ import { startLoadRun, statusOf } from '../load/operations.ts'
 import { until } from '../support/journey.ts'
 import type { Fault } from './situation.ts'
 
-/** Time and Temporal's limits of a history are as much smaller as in production. */
-const SCALE = 10
+/** The attempts of two days, and Temporal's limits of a history, are divided by it. */
+const SCALE = 20
 /** Temporal terminates a workflow with more events (`limit.historyCount.error`). */
 const MOST_EVENTS = 51_200 / SCALE
 /** Temporal suggests to continue as new from so many. */
 const SUGGESTED = 4_096 / SCALE
-const RUNS = 3
+const RUNS = 2
 const WAIT_SECONDS = 900
 
 /**
@@ -27,7 +27,7 @@ export const postgresAwayForDays: Fault = {
       'limit.historyCount.suggestContinueAsNew': Math.floor(SUGGESTED),
     },
   },
-  openRuns: RUNS,
+  openRuns: 1,
   async strike({ system, load }) {
     const connection = await Connection.connect({ address: system.stack.temporalAddress })
     const client = new Client({ connection })
