@@ -49,18 +49,18 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
       const kind = entityOf(name)
       return updateRecord(tx, kind, id, parse(updateSchema(kind), fields))
     },
-    async upsert(name, by, fields) {
+    async upsert(name, by, fields, { on_create, on_update } = {}) {
       const kind = entityOf(name)
       if (!isUpsertKey(kind, by)) {
         const keys = `${upsertKeys(kind).join(', ')} or custom_fields.<name>`
         throw new NodeError('invalid_request', `${kind} are upserted by ${keys}.`)
       }
-      const input = parse(createSchema(kind), fields)
+      const input = parse(createSchema(kind), { ...fields, ...on_create })
       // Without the key, each run would create another record.
       if (upsertKey(by, input) === undefined)
         throw new NodeError('validation_error', `${by}: is required as the key of the upsert`)
       // An update changes only the given fields, so it does not set the defaults of a create.
-      return upsertRecord(tx, kind, by, input, parse(upsertSchema(kind), fields))
+      return upsertRecord(tx, kind, by, input, parse(upsertSchema(kind), { ...fields, ...on_update }))
     },
     async delete(name, id) {
       const { deleted } = await deleteRecord(tx, entityOf(name), id)

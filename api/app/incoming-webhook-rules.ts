@@ -1,5 +1,6 @@
 import { invalid } from '../../db/model/errors.ts'
 import { isTarget, targetNames } from '../../db/model/incoming/mapping/targets.ts'
+import { isWithinSecret } from '../../db/model/incoming/secret-fields.ts'
 import type { IncomingWebhook, TargetKind } from '../../db/model/incoming/types.ts'
 import { normalise, SYNONYMS } from '../../db/model/records/synonyms.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -75,6 +76,47 @@ function suggestion(to: string, kind: TargetKind): { hint: string } {
     return { hint: 'write two rules, to first_name and last_name, each with the transform split_name' }
   if (field && names.includes(field)) return { hint: `did you mean ${field}?` }
   return { hint: `use custom_fields.<name>, or one of ${names.join(', ')}` }
+}
+
+type SecretPlaces = Pick<IncomingWebhook, 'secret_fields' | 'secret_headers'>
+type ReadByRuns = Pick<IncomingWebhook, 'workflow_inputs' | 'listeners' | 'trigger_headers'>
+
+/** Throws validation_error for secret values that workflows would read: their runs would get a mask. */
+export function assertInputs(webhook: SecretPlaces & ReadByRuns): void {
+  const { workflow_inputs, listeners, trigger_headers, secret_headers, secret_fields } = webhook
+  const secretInputs = (inputs: Record<string, string>, ...loc: (string | number)[]) =>
+    Object.entries(inputs)
+      .filter(
+        ([, path]) =>
+          /^payload[.[]/.test(path) && isWithinSecret(`$${path.slice('payload'.length)}`, secret_fields),
+      )
+      .map(([input, path]) => ({
+        loc: ['body', ...loc, input],
+        msg: `${path} is in secret_fields: runs see [masked] there`,
+        type: 'invalid_value',
+        input: path,
+        hint: 'read a field of the record that the value is mapped to, such as record.external_id, or take the path out of secret_fields',
+      }))
+  const issues = [
+    ...secretInputs(workflow_inputs, 'workflow_inputs'),
+    ...listeners.flatMap((listener, index) =>
+      secretInputs(listener.workflow_inputs, 'listeners', index, 'workflow_inputs'),
+    ),
+    ...trigger_headers.flatMap((name, index) =>
+      secret_headers.includes(name)
+        ? [
+            {
+              loc: ['body', 'trigger_headers', index],
+              msg: `${name} is in secret_headers`,
+              type: 'invalid_value',
+              input: name,
+              hint: 'take it out of one of the two',
+            },
+          ]
+        : [],
+    ),
+  ]
+  if (issues.length > 0) throw invalid(issues)
 }
 
 /** Throws validation_error for a custom field that cannot be a record key. */

@@ -23,7 +23,13 @@ import { incomingMappingRoutes } from './incoming-mapping.ts'
 import { incomingReplayRoutes } from './incoming-replays.ts'
 import { incomingSenderRoutes } from './incoming-senders.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
-import { assertDeduplication, assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
+import {
+  assertDeduplication,
+  assertInputs,
+  assertKey,
+  assertTargets,
+  scopesOf,
+} from './incoming-webhook-rules.ts'
 import {
   createBody,
   params,
@@ -97,6 +103,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         assertTargets(values)
         assertDeduplication(values)
         assertInputPaths(values)
+        assertInputs(values)
         await assertKey(tx, values)
         assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
@@ -140,6 +147,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         assertTargets(webhook)
         assertDeduplication(webhook)
         assertInputPaths(webhook)
+        assertInputs(webhook)
         if (body.deduplication || body.kind) await assertKey(tx, webhook)
         if (body.verification)
           assertStoredSecret(

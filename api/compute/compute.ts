@@ -1,6 +1,5 @@
 import type { Split } from '../../db/knowledge/documents.ts'
-import type { BatchSettings } from '../../db/model/incoming/batch.ts'
-import type { Body, Mapping } from '../../db/model/incoming/map-body.ts'
+import type { Body, Mapping, RequestSettings } from '../../db/model/incoming/map-body.ts'
 import type { TargetKind } from '../../db/model/incoming/types.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
@@ -82,13 +81,13 @@ export class Compute {
   }
 
   /** The same for a request, which may be a batch of records. */
-  mapRequest(organizationId: string, body: Body, settings: Required<BatchSettings>) {
+  mapRequest(organizationId: string, body: Body, settings: Required<RequestSettings>) {
     return mapRequestIn(this.threads, organizationId, body, settings)
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
-  propose(organizationId: string, body: Body, kind: TargetKind) {
-    return proposeIn(this.threads, organizationId, body, kind)
+  propose(organizationId: string, body: Body, kind: TargetKind, secretFields: string[]) {
+    return proposeIn(this.threads, organizationId, body, kind, secretFields)
   }
 
   /**

@@ -5,7 +5,9 @@ import { type Route, route } from '../http/route.ts'
 import { runShape, showRun } from './runs.ts'
 
 /** The version that a run is migrated to, of one run or of a batch. */
-export const targetVersion = z.union([z.int().min(1), z.literal('latest')])
+export const targetVersion = z.union([z.int().min(1), z.literal('latest')], {
+  error: 'must be the number of a version, or latest',
+})
 
 export const migrateRunRoutes: Route[] = [
   route({

@@ -46,7 +46,9 @@ const request = z
     filter: filter.default({}),
     from_start: retryOptions.from_start,
     version: z
-      .union([z.enum(RETRY_VERSIONS), targetVersion])
+      .union([z.enum(RETRY_VERSIONS), targetVersion], {
+        error: 'must be same or latest, or for migrate the number of a version',
+      })
       .optional()
       .describe(
         'For `retry` that of `retryRun`: `same` (default) or `latest`. For `migrate`, which requires it, that of `migrateRun`: `latest`, or a number with `workflow_id` in the filter.',

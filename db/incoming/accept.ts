@@ -9,6 +9,7 @@ import {
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import { mappedData, messageOf } from '../model/incoming/outcome.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
+import { type Hidden, withoutSecrets } from '../model/incoming/secret-fields.ts'
 import { entityOf } from '../model/incoming/target-entity.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Database } from '../postgres/connect.ts'
@@ -30,6 +31,7 @@ import type { Receiver } from './receiving.ts'
 export interface IncomingRequest {
   payload: Payload
   mapped: Mapped
+  hidden?: Hidden | undefined
   trace: TraceContext
   /** `performance.now()` when it arrived. */
   started: number
@@ -134,8 +136,8 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   const applied = await applyAll(
     tx,
     webhook,
-    fresh.map(({ request: { payload, trace, log }, written }) => ({
-      payload,
+    fresh.map(({ request: { payload, hidden, trace, log }, written }) => ({
+      payload: hidden?.payload ?? payload,
       mapped: written,
       trace,
       context: log.context,
@@ -217,12 +219,15 @@ const rowOf = (
   { request, written }: Checked,
   { answer, message, outcome, runIds = [] }: Done,
 ): NewLog =>
-  logOf(request.log, {
-    response_time_ms: millisecondsSince(request.started),
-    mapped_data: mappedData(kind, written, runIds),
-    record_id: answer.record_id,
-    message,
-    ...outcome,
-  })
+  withoutSecrets(
+    request.hidden,
+    logOf(request.log, {
+      response_time_ms: millisecondsSince(request.started),
+      mapped_data: mappedData(kind, written, runIds),
+      record_id: answer.record_id,
+      message,
+      ...outcome,
+    }),
+  )
 
 const zip = <A, B>(some: A[], others: B[]): [A, B][] => some.map((one, i) => [one, others[i]!])

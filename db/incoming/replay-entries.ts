@@ -36,6 +36,7 @@ export interface ReplayedEntry {
   payload: string | null
   payload_truncated: boolean
   payload_rest: string | null
+  payload_sealed: string | null
   /** Null for entries that are read with `getEntry`. */
   replay_problem: string | null
   payload_size: number
@@ -59,6 +60,7 @@ const COLUMNS = [
   'payload',
   'payload_truncated',
   'payload_rest',
+  'payload_sealed',
   'payload_size',
   'verified',
   'fingerprint',

@@ -29,6 +29,8 @@ const COLUMNS = [
   'field_mapping',
   'deduplication',
   'dedupe_window',
+  'secret_headers',
+  'secret_fields',
   'workflow_id',
   'workflow_inputs',
   'listeners',

@@ -4,7 +4,7 @@ import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { RunStatus } from '../../workflows/shared/statuses.ts'
 import { totalOfRows } from '../lists/total.ts'
 import type { Actor } from '../model/actor.ts'
-import { AppError, notFound } from '../model/errors.ts'
+import { AppError, invalid, notFound } from '../model/errors.ts'
 import type { BatchItemStatus } from '../model/runs/batch-statuses.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
@@ -83,8 +83,18 @@ export async function previewBatch(tx: Tenant, request: BatchRequest): Promise<B
 
 async function requireVersion(tx: Tenant, { action, filter, options }: BatchRequest): Promise<void> {
   if (action === 'migrate' && filter.workflow_id !== undefined)
-    await findVersion(tx, filter.workflow_id, options.version)
+    await findVersion(tx, filter.workflow_id, options.version, noSuchWorkflow)
 }
+
+const noSuchWorkflow = () =>
+  invalid([
+    {
+      loc: ['body', 'filter', 'workflow_id'],
+      msg: 'there is no such workflow, or it was deleted',
+      type: 'unknown_workflow',
+      hint: 'the runs of a deleted workflow go on as they are, or cancel them',
+    },
+  ])
 
 /** What lists the runs of a batch. */
 type Listing = BatchWork & { filter: RunFilter }

@@ -151,13 +151,17 @@ function planOf(
 }
 
 /**
- * The number of the wanted version. Throws `conflict` for a workflow that was deleted, and `validation_error` for a
- * version that it does not have.
+ * The number of the wanted version. Throws the error of `deleted` for a workflow that was deleted, and `validation_error`
+ * for a version that it does not have.
  */
-export async function findVersion(tx: Tenant, workflowId: string, wanted: WantedVersion): Promise<number> {
+export async function findVersion(
+  tx: Tenant,
+  workflowId: string,
+  wanted: WantedVersion,
+  deleted: () => AppError = ofDeletedWorkflow,
+): Promise<number> {
   const { version: newest } = await getWorkflow(tx, workflowId).catch((error: unknown) => {
-    if (!(error instanceof AppError) || error.type !== 'not_found') throw error
-    throw conflict('the workflow of the run was deleted', { hint: 'the run goes on as it is, or cancel it' })
+    throw error instanceof AppError && error.type === 'not_found' ? deleted() : error
   })
   if (wanted === 'latest') return newest
   if (wanted >= 1 && wanted <= newest) return wanted
@@ -165,6 +169,9 @@ export async function findVersion(tx: Tenant, workflowId: string, wanted: Wanted
   const hint = newest === 1 ? 'it has only version 1' : `it has the versions 1 to ${newest}`
   throw invalid([{ loc: ['body', 'version'], msg, type: 'unknown_version', hint }])
 }
+
+const ofDeletedWorkflow = () =>
+  conflict('the workflow of the run was deleted', { hint: 'the run goes on as it is, or cancel it' })
 
 /** SQL: the loops around a node or a loop, from its path: `outer/inner`. */
 const LOOPS = (path: string) => `regexp_replace(${path}, ':[0-9]+', '', 'g')`

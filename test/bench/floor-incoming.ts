@@ -49,6 +49,7 @@ async function record(kept: Statement[]): Promise<void> {
       payload_truncated: false,
       payload_rest: null,
       context: null,
+      payload_sealed: null,
       mapped_data: mapped,
       error_details: undefined,
       verified: true,

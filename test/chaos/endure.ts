@@ -15,8 +15,8 @@ import {
 import { type Outside, startOutside } from '../load/outside.ts'
 import { prepareTarget, type Target } from '../load/target.ts'
 import { until } from '../support/journey.ts'
-import type { Fault } from './faults.ts'
-import { System } from './system.ts'
+import type { Fault } from './situation.ts'
+import { System, type SystemOptions } from './system.ts'
 
 /** A system under test. Its ledger grows with each fault: each account covers all requests since the start. */
 export interface Subject {
@@ -27,8 +27,8 @@ export interface Subject {
   ledger: Ledger
 }
 
-export async function startSubject(): Promise<Subject> {
-  const system = await System.start()
+export async function startSubject(options?: SystemOptions): Promise<Subject> {
+  const system = await System.start(options)
   const db = connect({ url: system.stack.databaseUrl, poolSize: 4 })
   const outside = await startOutside()
   outside.delayCalls(CALL_MS)
@@ -110,6 +110,7 @@ export async function endure(
   const load: Load = { target, ledger, giveUp: giveUp.signal }
   const started = Date.now()
   const gauge = new Gauge(db)
+  const { openRuns = MAX_OPEN_RUNS } = fault
   const report = (what: string) => {
     const seconds = ((Date.now() - started) / 1_000).toFixed(0).padStart(4)
     const requests = `${acknowledgedIn(ledger) - before.acknowledged} requests acknowledged, ${ledger.failures - before.failures} attempts failed`
@@ -118,7 +119,7 @@ export async function endure(
   let phase = 'load'
   const progress = setInterval(() => report(phase), PROGRESS_MS)
   const clients = Promise.all(
-    Array.from({ length: CLIENTS }, (_, n) => client(load, n, gauge, ending.signal)),
+    Array.from({ length: CLIENTS }, (_, n) => client(load, n, () => gauge.runs > openRuns, ending.signal)),
   )
   try {
     await pause(beforeMs)
@@ -196,9 +197,14 @@ class Gauge {
   }
 }
 
-async function client(load: Load, first: number, gauge: Gauge, ending: AbortSignal): Promise<void> {
+async function client(
+  load: Load,
+  first: number,
+  isTooMuch: () => boolean,
+  ending: AbortSignal,
+): Promise<void> {
   for (let n = first; !ending.aborted; n++) {
-    while (gauge.runs > MAX_OPEN_RUNS && !ending.aborted) await pause(GAUGE_MS)
+    while (isTooMuch() && !ending.aborted) await pause(GAUGE_MS)
     // The ledger counts abandoned requests.
     await MIX[n % MIX.length]!(load).catch(() => {})
     await pause(PAUSE_MS)

@@ -12,22 +12,9 @@ import {
   startWaitingRun,
 } from '../load/operations.ts'
 import { until } from '../support/journey.ts'
-import type { Situation } from './situation.ts'
-
-/** A fault that occurs while the load continues. */
-export interface Fault {
-  name: string
-  title: string
-  /** Whether it needs a second api and worker. */
-  second?: true
-  /**
-   * `kill`: the remaining and the restarted parts must take over within the limits of `endure.ts`. Otherwise recovery
-   * may have to wait for the sweep, which runs once a minute.
-   */
-  kind: 'kill' | 'outage' | 'loss'
-  /** Resolves when the fault is over: the killed parts are dead, the frozen ones are resumed. */
-  strike(on: Situation): Promise<{ restoredTo?: number }>
-}
+import { manyCallsResumed } from './many-calls.ts'
+import { postgresAwayForDays } from './outage-of-days.ts'
+import type { Fault, Situation } from './situation.ts'
 
 const OUTAGE_MS = 30_000
 /** The supervisor restarts a process at once if it ran for five seconds. */
@@ -120,6 +107,8 @@ export const FAULTS: Fault[] = [
       system.kill(name)
     }
   }),
+  manyCallsResumed,
+  postgresAwayForDays,
   {
     name: 'temporal-deleted',
     title: 'Temporal is killed, and its database is deleted',

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { linesOf } from '../load/account.ts'
 import { endure, type Outcome, type Subject, startSubject, stopSubject } from './endure.ts'
-import { FAULTS, type Fault } from './faults.ts'
+import { FAULTS } from './faults.ts'
+import type { Fault } from './situation.ts'
 
 /**
  * `npm run chaos [-- --only=worker-in-call,everything] [--patient] [--list]`: applies one fault after the other to a
@@ -31,17 +32,22 @@ let subject: Subject | undefined
 for (const [n, fault] of chosen.entries()) {
   say(`\n${n + 1} of ${chosen.length}: ${fault.name}: ${fault.title}`)
   try {
-    subject ??= await startSubject()
+    if (fault.system && subject) {
+      await stopSubject(subject)
+      subject = undefined
+    }
+    subject ??= await startSubject(fault.system)
     const outcome = await endure(fault, subject, DURATIONS, say)
     for (const line of linesOf(outcome.accounted)) say(line)
     rows.push(rowOf(outcome))
     if (isLate(outcome) && !values.patient) failed = true
-    if (outcome.complete) continue
+    if (outcome.complete && !fault.system) continue
+    if (!outcome.complete) failed = true
   } catch (error) {
     say(`  WRONG  ${error instanceof Error ? error.stack : error}`)
     rows.push(`${fault.name.padEnd(28)} WRONG, not measured`)
+    failed = true
   }
-  failed = true
   // The next fault must not be affected by this one.
   if (subject) await stopSubject(subject)
   subject = undefined

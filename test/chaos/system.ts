@@ -1,13 +1,22 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
+import type { OtherPace } from '../support/bundle.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { quietPort } from '../support/quiet-port.ts'
-import { LOCAL_ONLY, type ProcessName, startStack, type TestStack } from '../support/stack.ts'
+import {
+  LOCAL_ONLY,
+  type ProcessName,
+  type StackOptions,
+  startStack,
+  type TestStack,
+} from '../support/stack.ts'
 
 /** The parts that a fault can affect. */
 export type Victim = Exclude<ProcessName, 'supervisor'>
@@ -21,22 +30,34 @@ const ENV = {
   SECRETS_KEY: randomBytes(32).toString('base64'),
 }
 
+/** What makes time pass faster than in production. */
+export interface SystemOptions {
+  pace?: OtherPace
+  /** Dynamic configuration of Temporal. */
+  temporalLimits?: Record<string, number>
+}
+
 /** A running stack whose parts can be killed, kept down and frozen. Linux only. */
 export class System {
   stack: TestStack
   /** A second api and worker on the same database and Temporal. */
   second: TestStack | undefined
 
-  private constructor(stack: TestStack) {
+  private readonly options: StackOptions
+
+  private constructor(stack: TestStack, options: StackOptions) {
     this.stack = stack
+    this.options = options
   }
 
-  static async start(): Promise<System> {
-    return new System(await startStack({ env: ENV }))
+  static async start({ pace, temporalLimits }: SystemOptions = {}): Promise<System> {
+    const cli = temporalLimits && { TEMPORAL_CLI_PATH: await cliWith(temporalLimits) }
+    const options = { env: { ...ENV, ...cli }, ...(pace && { pace }) }
+    return new System(await startStack(options), options)
   }
 
   async startSecond(): Promise<void> {
-    this.second ??= await startStack({ env: ENV, beside: this.stack })
+    this.second ??= await startStack({ ...this.options, beside: this.stack })
   }
 
   async stop(): Promise<void> {
@@ -84,7 +105,7 @@ export class System {
     // The processes of PostgreSQL end after their parent.
     await pause(200)
     meanwhile()
-    this.stack = await startStack({ previous: this.stack, env: ENV })
+    this.stack = await startStack({ ...this.options, previous: this.stack })
   }
 
   deleteTemporalDatabase(): void {
@@ -179,6 +200,16 @@ export class System {
     const pid = this.stack.pid(victim)
     return [pid, ...childrenOf(pid)]
   }
+}
+
+/** @returns the path of a Temporal CLI whose server has further settings. */
+async function cliWith(settings: Record<string, number>): Promise<string> {
+  const { env } = process
+  const cli = await findTemporalCli({ path: env.TEMPORAL_CLI_PATH, env, progress: () => {} })
+  const options = Object.entries(settings).map(([key, value]) => `--dynamic-config-value ${key}=${value}`)
+  const path = join(temporaryFolder(), 'temporal')
+  writeFileSync(path, `#!/bin/sh\nexec '${cli}' "$@" ${options.join(' ')}\n`, { mode: 0o755 })
+  return path
 }
 
 /** The time within which a worker that is refused exits. */

@@ -6,6 +6,7 @@ import { queueRun } from '../support/worker.ts'
 import { account, linesOf } from './account.ts'
 import { emptyLedger, type Ledger } from './ledger.ts'
 import type { Outside } from './outside.ts'
+import { MANY_CALLS } from './target.ts'
 
 /** Rows as they must be after a contact, an incoming webhook, a run and a cancellation. */
 interface World {
@@ -167,6 +168,22 @@ const CASES: [title: string, damage: (world: World) => unknown, ...checks: strin
     'a successful attempt that is not in the log',
     ({ db }) => db.system('delivery_attempts').update({ status: 'unknown' }),
     'succeeded deliveries are in the log of attempts',
+  ],
+  [
+    'a run of many calls that made none of them',
+    ({ ledger, run }) => ledger.manyCalls.push({ id: run, at: Date.now() }),
+    'each of many calls was made with one idempotency key',
+  ],
+  [
+    'a run of many calls, one of which was repeated with another idempotency key, that was cancelled',
+    ({ ledger, outside }) => {
+      const { id } = ledger.cancelled[0]!
+      ledger.manyCalls.push({ id, at: Date.now() })
+      for (let n = 0; n < MANY_CALLS; n++) outside.calls.set(`${id} ${n}`, [`${id}:${n}`])
+      outside.calls.get(`${id} 0`)!.push('another')
+    },
+    'acknowledged runs of many calls completed',
+    'each of many calls was made with one idempotency key',
   ],
   ['a request that was given up', ({ ledger }) => ledger.abandoned.push('503'), 'requests were acknowledged'],
 ]

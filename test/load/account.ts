@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Acknowledged, Ledger } from './ledger.ts'
 import type { Outside } from './outside.ts'
-import { SUBSCRIBED } from './target.ts'
+import { MANY_CALLS, SUBSCRIBED } from './target.ts'
 
 /** A condition that must hold for each of `of` rows; `wrong` describes the rows that violate it. */
 export interface Check {
@@ -96,6 +96,13 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
     await check('all deliveries succeeded', await count('from deliveries'), DELIVERIES),
     await check('succeeded deliveries are in the log of attempts', await count('from deliveries'), UNLOGGED),
     await callsOf(db, outside),
+    await check(
+      'acknowledged runs of many calls completed',
+      ledger.manyCalls.length,
+      notEndedAs('completed'),
+      idsOf(ledger.manyCalls),
+    ),
+    manyCallsOf(ledger, outside),
     await arrivalsOf(db, outside),
   ]
   if (ledger.abandoned.length === 0 && !ledger.forgetful) {
@@ -186,6 +193,27 @@ async function callsOf(db: Database, { calls }: Pick<Outside, 'calls'>): Promise
       : [`${id}: ${keys.length} calls, keys ${[...new Set(keys)].join(', ')}`]
   })
   return { name: 'completed runs made their call with one idempotency key', of: rows.length, wrong }
+}
+
+/** Each run of many calls made all of them, and repeated them only with the same idempotency key. */
+function manyCallsOf({ manyCalls }: Ledger, { calls }: Pick<Outside, 'calls'>): Check {
+  const made = new Map<string, string[]>()
+  for (const [run, keys] of calls) {
+    const [id] = run.split(' ') as [string]
+    if (id !== run) made.set(id, [...(made.get(id) ?? []), ...new Set(keys)])
+  }
+  const wrong = manyCalls.flatMap(({ id }) => {
+    const keys = made.get(id) ?? []
+    const different = new Set(keys).size
+    return keys.length === MANY_CALLS && different === MANY_CALLS
+      ? []
+      : [`${id}: ${keys.length} of ${MANY_CALLS} calls, ${different} keys`]
+  })
+  return {
+    name: 'each of many calls was made with one idempotency key',
+    of: manyCalls.length * MANY_CALLS,
+    wrong,
+  }
 }
 
 async function arrivalsOf(db: Database, { deliveries }: Pick<Outside, 'deliveries'>): Promise<Check> {

@@ -16,6 +16,8 @@ export interface Ledger {
   cancelled: Acknowledged[]
   /** Runs of the workflow `Waiting` that got both of their signals. */
   signalled: Acknowledged[]
+  /** Runs of the workflow `Many calls`. */
+  manyCalls: Acknowledged[]
   /** Attempts of requests that failed. */
   failures: number
   /** The errors of refused and abandoned requests. */
@@ -30,6 +32,7 @@ export const emptyLedger = (): Ledger => ({
   runs: [],
   cancelled: [],
   signalled: [],
+  manyCalls: [],
   failures: 0,
   abandoned: [],
   forgetful: false,
@@ -43,6 +46,7 @@ export function forget(ledger: Ledger, from: number, to: number): void {
   ledger.runs = kept(ledger.runs)
   ledger.cancelled = kept(ledger.cancelled)
   ledger.signalled = kept(ledger.signalled)
+  ledger.manyCalls = kept(ledger.manyCalls)
   ledger.forgetful = true
 }
 

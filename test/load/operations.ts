@@ -104,11 +104,24 @@ export const listRuns: Operation = async (load) => void (await send(load, '/v1/r
 const startByName = async (load: Load, name: string) =>
   (await send(load, '/v1/workflows/run-by-name', { name, inputs: {}, confirm: true })).run_id!
 
-export const startRun: Operation = async (load) =>
-  void load.ledger.runs.push(acknowledged(await startByName(load, 'Load')))
+export const startRun: Operation = async (load) => void (await startLoadRun(load))
+
+/** @returns the id of the run. */
+export async function startLoadRun(load: Load): Promise<string> {
+  const id = await startByName(load, 'Load')
+  load.ledger.runs.push(acknowledged(id))
+  return id
+}
 
 /** @returns the id of a run that ends in its first segment. */
 export const startQuickRun = (load: Load): Promise<string> => startByName(load, 'Quick')
+
+/** @returns the id of a run of `Many calls`. */
+export async function startManyCalls(load: Load): Promise<string> {
+  const id = await startByName(load, 'Many calls')
+  load.ledger.manyCalls.push(acknowledged(id))
+  return id
+}
 
 /** Starts a run that would take a month, and cancels it. */
 export const cancelRun: Operation = async (load) => {
@@ -130,6 +143,8 @@ export const signalRun = async (load: Load, id: string, name: string) =>
 export const pauseRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/pause`, {})
 
 export const resumeRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/resume`, {})
+
+export const statusOf = async (load: Load, id: string) => (await send(load, `/v1/runs/${id}`)).status!
 
 export const receiveWebhook: Operation = async (load) => {
   const { path, secret } = load.target.incoming

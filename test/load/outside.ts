@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 /** A third-party server that counts the calls of runs (`/call`) and the deliveries of webhooks (`/hook`). */
 export interface Outside {
   url: string
-  /** The idempotency keys of the calls of each run, one entry per call. */
+  /** The idempotency keys of the calls, by the member `run` of their bodies, one entry per call. */
   calls: Map<string, string[]>
   /** The number of arrivals of each delivery, by webhook-id. */
   deliveries: Map<string, number>
@@ -12,8 +12,8 @@ export interface Outside {
   delayCalls(milliseconds: number): void
   /** Responds with 500 to one of this many first attempts of deliveries; 0 for none. */
   failDeliveries(oneIn: number): void
-  /** Holds the responses of all later calls until `release`. */
-  hold(): void
+  /** Holds the responses of later calls until `release`: of all, or of those whose `run` starts with `prefix`. */
+  hold(prefix?: string): void
   /** Number of requests whose responses are held. */
   held(): number
   release(): void
@@ -24,7 +24,8 @@ export async function startOutside(): Promise<Outside> {
   const calls: Outside['calls'] = new Map()
   const deliveries: Outside['deliveries'] = new Map()
   const held: ServerResponse[] = []
-  let holding = false
+  /** Calls whose `run` starts with it are held. */
+  let holding: string | undefined
   let delay = 0
   let failing = 0
   const answer = (response: ServerResponse, status = 200) =>
@@ -45,7 +46,7 @@ export async function startOutside(): Promise<Outside> {
     }
     const { run } = JSON.parse(body) as { run: string }
     calls.set(run, [...(calls.get(run) ?? []), String(request.headers['idempotency-key'])])
-    if (holding) held.push(response)
+    if (holding !== undefined && run.startsWith(holding)) held.push(response)
     else setTimeout(() => answer(response), delay)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -59,12 +60,12 @@ export async function startOutside(): Promise<Outside> {
     failDeliveries(oneIn) {
       failing = oneIn
     },
-    hold() {
-      holding = true
+    hold(prefix = '') {
+      holding = prefix
     },
     held: () => held.length,
     release() {
-      holding = false
+      holding = undefined
       for (const response of held.splice(0)) answer(response)
     },
     close: () =>

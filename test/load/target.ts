@@ -64,6 +64,30 @@ nodes:
     config: {fields: {text: "Run {{ run.id }}"}}
 `
 
+/** Items of the loop of `Many calls`, and calls of each, all of which are ready at once. */
+const ITEMS = 41
+const CALLS_OF_ITEM = 50
+export const MANY_CALLS = ITEMS * CALLS_OF_ITEM
+
+/** More calls than Temporal lets a workflow wait for; a run has only some of them in progress. */
+function manyCallsSpec(url: string) {
+  const names = Array.from({ length: CALLS_OF_ITEM }, (_, n) => `call${n}`)
+  const call = (name: string) => ({
+    type: 'api_request',
+    retry: { max_attempts: 1 },
+    timeout: '10m',
+    config: { method: 'POST', url: `${url}/call`, body: { run: `{{ run.id }} {{ index }} ${name}` } },
+    next: 'end',
+  })
+  const each = {
+    type: 'for_each',
+    config: { items: Array.from({ length: ITEMS }, (_, n) => n), concurrency: 50, output: 1 },
+    next: { item: names, done: 'end' },
+  }
+  const nodes = { each, ...Object.fromEntries(names.map((name) => [name, call(name)])) }
+  return JSON.stringify({ name: 'Many calls', nodes })
+}
+
 /** The events that the outgoing webhook selects. */
 export const SUBSCRIBED = ['contact.created', 'workflow.completed']
 
@@ -86,7 +110,8 @@ export async function prepareTarget(
   const headers = { ...json, authorization: `Bearer ${stack.key}` }
   const workflow = (await post('/v1/workflows', headers, { spec: loadSpec(outside.url) })).body
   await post(`/v1/workflows/${workflow.workflow_id}/activate`, headers)
-  for (const spec of [LONG, WAITING, QUICK]) await post('/v1/workflows', headers, { spec })
+  for (const spec of [LONG, WAITING, QUICK, manyCallsSpec(outside.url)])
+    await post('/v1/workflows', headers, { spec })
   const session = await post('/app/session', {}, stack.owner)
   const app = {
     cookie: session.answer.headers.get('set-cookie')!.split(';')[0]!,

@@ -13,8 +13,11 @@ export const SHARED_DATA = join(tmpdir(), 'agx-test')
 export const testBundle = (dataConverter?: DataConverter): Promise<string> =>
   workflowBundle(SHARED_DATA, dataConverter)
 
-/** The path of a bundle whose run workflow has other values of `PACE` (`workflows/bundle/pace.ts`). */
-export async function bundleWith(pace: Partial<Record<keyof typeof PACE, string | number>>): Promise<string> {
+/** Other values of `PACE` (`workflows/bundle/pace.ts`). */
+export type OtherPace = Partial<Record<keyof typeof PACE, string | number>>
+
+/** The path of a bundle whose run workflow has other values of `PACE`. */
+export async function bundleWith(pace: OtherPace): Promise<string> {
   let code = readFileSync(await testBundle(), 'utf8')
   for (const [name, value] of Object.entries(pace)) {
     const set = new RegExp(`\\b${name}: ['"\\d][^,}]*`)
@@ -27,7 +30,7 @@ export async function bundleWith(pace: Partial<Record<keyof typeof PACE, string 
 }
 
 /** Puts the bundle into the data folder of a stack, which then need not build it. */
-export async function shareBundle(dataDir: string): Promise<void> {
+export async function shareBundle(dataDir: string, pace?: OtherPace): Promise<void> {
   const path = await testBundle()
-  cpSync(path, join(dataDir, 'bundles', basename(path)))
+  cpSync(pace ? await bundleWith(pace) : path, join(dataDir, 'bundles', basename(path)))
 }

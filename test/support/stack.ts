@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { shareBundle } from './bundle.ts'
+import { type OtherPace, shareBundle } from './bundle.ts'
 import { temporaryFolder } from './folder.ts'
 import { searchFolder } from './planted.ts'
 import { quietPort } from './quiet-port.ts'
@@ -45,6 +45,8 @@ export interface StackOptions {
   previous?: TestStack
   /** A stack whose database and Temporal this one's api and worker share. Both need the same SECRETS_KEY. */
   beside?: TestStack
+  /** Other values of the run workflow's pace. */
+  pace?: OtherPace
 }
 
 const START_MILLISECONDS = 90_000
@@ -54,12 +56,13 @@ export async function startStack({
   env: given = {},
   previous,
   beside,
+  pace,
 }: StackOptions = {}): Promise<TestStack> {
   const shared = beside && { DATABASE_URL: beside.databaseUrl, TEMPORAL_ADDRESS: beside.temporalAddress }
   const env: Record<string, string> = { ...shared, ...given }
   const known = previous ?? beside
   const dataDir = previous?.dataDir ?? temporaryFolder()
-  await shareBundle(dataDir)
+  await shareBundle(dataDir, pace)
   const ports = previous ? portsOf(previous) : await freePorts()
   const supervisor = spawnSupervisor({ DATA_DIR: dataDir, ...ports, ...env })
   const reap = reaper(cleanUp(supervisor.pid, dataDir))

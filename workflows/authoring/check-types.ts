@@ -121,6 +121,9 @@ class SettingCheck {
           hint() {
             if (kinds.every((kind) => TEXTUAL.includes(kind)) && !refuses('string'))
               return write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
+            // A list in a text would be JSON.
+            if (kinds.every((kind) => kind === 'array') && !refuses('string'))
+              return write(flowText(text.replace(/\s*\}\}$/, ' | join: ", " }}')))
             const isOne = kinds.every((kind) => kind === 'object')
             return isOne && !refuses('array') ? write(flowText([text])) : undefined
           },

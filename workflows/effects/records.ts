@@ -11,6 +11,12 @@ export interface RecordQuery {
   limit?: number
 }
 
+/** The further fields of an upsert, by what it does; they replace those of the same name. */
+export interface UpsertFields {
+  on_create?: RecordFields | undefined
+  on_update?: RecordFields | undefined
+}
+
 export type RecordPage = { data: RecordFields[]; has_more: boolean }
 
 /**
@@ -22,11 +28,12 @@ export interface Records {
   get(entity: string, id: string): Promise<RecordFields>
   search(entity: string, query: RecordQuery): Promise<RecordPage>
   update(entity: string, id: string, fields: RecordFields): Promise<RecordFields>
-  /** `by` is `email` (contacts), `domain` (companies) or `external_id`. */
+  /** `by` is `email` (contacts), `domain` (companies) or `external_id`. `only`: fields of a create or an update only. */
   upsert(
     entity: string,
     by: string,
     fields: RecordFields,
+    only?: UpsertFields,
   ): Promise<{ record: RecordFields; created: boolean }>
   delete(entity: string, id: string): Promise<{ id: string; deleted: true }>
   link(
@@ -68,8 +75,11 @@ export const records: Port<Records> = {
       result: (record) => `updated ${one(record)}, now version ${record.version}`,
     },
     upsert: {
-      call: (entity, by, fields) =>
-        [`upserting a record in ${entity} by ${by}`, ...fieldsOf(fields)].join(', '),
+      call: (entity, by, fields, only = {}) =>
+        [
+          `upserting a record in ${entity} by ${by}`,
+          ...fieldsOf({ ...fields, ...only.on_create, ...only.on_update }),
+        ].join(', '),
       result: ({ record, created }) => `${created ? 'created' : 'updated'} ${one(record)}`,
     },
     delete: {

@@ -13,7 +13,7 @@ import {
 import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
-import { checkValues, customFieldsOf, kindOf } from './crm-values.ts'
+import { checkValues, customFieldsOf, kindOf, WRITTEN } from './crm-values.ts'
 import { type Authored, defineNode, type TypeContext } from './define.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
@@ -55,6 +55,10 @@ const operations = z.discriminatedUnion('operation', [
         'The field that identifies a record: email (contacts), domain (companies), external_id or a unique custom_fields.<name>. `fields` must have it.',
       ),
     fields,
+    on_create: fields
+      .optional()
+      .describe('Further fields of a record that is created: an existing one keeps its own.'),
+    on_update: fields.optional().describe('Further fields of a record that exists.'),
   }),
   z.strictObject({ operation: z.literal('delete'), entity, id }),
   z.strictObject({
@@ -79,7 +83,10 @@ const operations = z.discriminatedUnion('operation', [
 export const crmManager = defineNode({
   type: 'crm_manager',
   engine: 1,
-  laterUses: [{ engine: 8, isUsed: ({ operation }) => FILE_OPERATIONS.includes(operation) }],
+  laterUses: [
+    { engine: 8, isUsed: ({ operation }) => FILE_OPERATIONS.includes(operation) },
+    { engine: 9, isUsed: ({ on_create, on_update }) => on_create !== undefined || on_update !== undefined },
+  ],
   category: 'records',
   title: 'CRM records',
   alsoCalled: [
@@ -152,7 +159,10 @@ async function operate(
     case 'update':
       return records.update(config.entity, config.id, config.fields)
     case 'upsert':
-      return records.upsert(config.entity, config.by, config.fields)
+      return records.upsert(config.entity, config.by, config.fields, {
+        on_create: config.on_create,
+        on_update: config.on_update,
+      })
     case 'delete':
       return records.delete(config.entity, config.id)
     case 'link':
@@ -169,8 +179,10 @@ async function operate(
 }
 
 /** The record kinds that the node accesses; all kinds if a placeholder names one. */
-function kindsOf({ entity, target, fields }: Authored, catalogue: Catalogue): string[] {
-  const named = [entity, target, ...linkedBy(entity, fields, catalogue)].filter((name) => name !== undefined)
+function kindsOf(config: Authored, catalogue: Catalogue): string[] {
+  const { entity, target } = config
+  const linked = WRITTEN.flatMap((member) => linkedBy(entity, config[member] ?? {}, catalogue))
+  const named = [entity, target, ...linked].filter((name) => name !== undefined)
   const open = named.some((name) => typeof name !== 'string' || hasPlaceholder(name))
   if (open) return Object.keys(catalogue.entities)
   return [...new Set(named.flatMap((name) => kindNamed(catalogue, String(name)) ?? []))]
@@ -222,7 +234,10 @@ function outputType(
 function settingSchemas({ operation, entity }: Authored, { entities }: Catalogue) {
   const kind = kindOf(entity, entities)
   if (!kind || !WRITES.includes(operation)) return []
-  return [{ path: ['fields'], schema: operation === 'update' ? kind.schemas.update : kind.schemas.create }]
+  return WRITTEN.map((member) => ({
+    path: [member],
+    schema: operation === 'update' || member === 'on_update' ? kind.schemas.update : kind.schemas.create,
+  }))
 }
 
 /** The actions of the events that an operation raises. */
@@ -239,10 +254,13 @@ const OF_FIELDS: Record<string, Record<string, readonly string[]>> = {
   tasks: { assignee_id: ['assigned'], status: ['completed'] },
 }
 
-function raises({ operation, entity, fields: written }: Authored, { entities }: Catalogue) {
+function raises({ operation, entity, ...config }: Authored, { entities }: Catalogue) {
   const kind = kindOf(entity, entities)
   if (!kind) return { events: [], fields: [] }
-  const fields = isObject(written) ? Object.keys(written) : []
+  const fields = WRITTEN.flatMap((member) => {
+    const written = config[member]
+    return isObject(written) ? Object.keys(written) : []
+  })
   const actions = [
     ...(ACTIONS[String(operation)] ?? []),
     ...fields.flatMap((field) => OF_FIELDS[String(entity)]?.[field] ?? []),

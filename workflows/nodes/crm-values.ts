@@ -8,6 +8,10 @@ import { nearest } from '../shared/nearest.ts'
 import type { Catalogue, RecordKind } from './catalogue.ts'
 import type { Authored, ConfigProblem, UsedCustomField } from './define.ts'
 
+/** The settings that hold the fields of a record. */
+export const WRITTEN = ['fields', 'on_create', 'on_update'] as const
+type Written = (typeof WRITTEN)[number]
+
 /**
  * Checks the plain values in the config of a record node with the schemas that a run uses: kinds, fields and their
  * values, filters, sorts, keys of upserts. Values of placeholders are not known yet.
@@ -20,7 +24,7 @@ export function checkValues(config: Authored, { entities }: Catalogue): ConfigPr
   const written = isObject(fields) ? fields : undefined
   return [
     ...problems,
-    ...(written ? fieldProblems(String(entity), kind, written, operation) : []),
+    ...WRITTEN.flatMap((member) => fieldProblems(String(entity), kind, config, member)),
     ...(isObject(filters) ? Object.entries(filters).flatMap((one) => filterProblems(kind, ...one)) : []),
     ...(operation === 'search' ? sortProblems(kind, sort) : []),
     ...(operation === 'upsert' ? keyProblems(kind, by, written) : []),
@@ -31,15 +35,17 @@ export function checkValues(config: Authored, { entities }: Catalogue): ConfigPr
 /** The custom fields that a config names: in what it writes, and in filters, `sort` and `by`. */
 function customProblems(entity: string, { customFields }: RecordKind, config: Authored): ConfigProblem[] {
   if (!customFields) return []
-  const { fields, filters, sort, by } = config
-  const written = isObject(fields) && isObject(fields.custom_fields) ? fields.custom_fields : {}
+  const { filters, sort, by } = config
+  const written = WRITTEN.flatMap((member) =>
+    Object.entries(customIn(config[member])).map(([name, value]) => ({
+      name,
+      value,
+      path: [member, 'custom_fields', name],
+    })),
+  )
   const named = (text: unknown) => /^custom_fields\.([^[\].]+)/.exec(String(text ?? ''))?.[1]
   const places: { name: string | undefined; path: PropertyKey[]; atKey?: true }[] = [
-    ...Object.keys(written).map((name) => ({
-      name,
-      path: ['fields', 'custom_fields', name],
-      atKey: true as const,
-    })),
+    ...written.map(({ name, path }) => ({ name, path, atKey: true as const })),
     ...Object.keys(isObject(filters) ? filters : {}).map((key) => ({
       name: named(key),
       path: ['filters', key],
@@ -63,14 +69,14 @@ function customProblems(entity: string, { customFields }: RecordKind, config: Au
       },
     ]
   })
-  const refused = Object.entries(written).flatMap(([name, value]): ConfigProblem[] => {
+  const refused = written.flatMap(({ name, value, path }): ConfigProblem[] => {
     const allowed = Object.hasOwn(customFields, name) ? allowedValues(customFields[name]!) : undefined
     if (!allowed || typeof value !== 'string' || hasPlaceholder(value) || allowed.includes(value)) return []
     return [
       {
         code: 'invalid_value',
         message: `custom_fields.${name} must be one of ${allowed.join(', ')}`,
-        path: ['fields', 'custom_fields', name],
+        path,
         ...choice(value, allowed),
       },
     ]
@@ -101,12 +107,10 @@ function meantKind(name: string, entities: Catalogue['entities']): string | unde
   return singular ?? nearest(name, Object.keys(entities))
 }
 
-function fieldProblems(
-  entity: string,
-  kind: RecordKind,
-  fields: Authored,
-  operation: unknown,
-): ConfigProblem[] {
+function fieldProblems(entity: string, kind: RecordKind, config: Authored, member: Written): ConfigProblem[] {
+  const { operation, on_create = {} } = config
+  const fields = config[member]
+  if (!isObject(fields)) return []
   const known = Object.entries(fields).filter(([name]) => kind.writable.includes(name))
   const unknown = Object.keys(fields)
     .filter((name) => !kind.writable.includes(name))
@@ -116,16 +120,19 @@ function fieldProblems(
         message: kind.readable.includes(name)
           ? `${name} of ${entity} is set by the service and cannot be written`
           : `${entity} have no writable field ${name.slice(0, 100)}`,
-        path: ['fields', name],
+        path: [member, name],
         atKey: true,
         ...(kind.readable.includes(name) ? { hint: REMOVE } : choice(name, kind.writable)),
       }),
     )
-  const schema = operation === 'update' ? kind.schemas.update : kind.schemas.create
+  const isUpdate = operation === 'update' || member === 'on_update'
+  const schema = isUpdate ? kind.schemas.update : kind.schemas.create
   const written = Object.fromEntries(known)
-  // An unknown field may be a misspelt one: then no field is missing.
+  // An unknown field may be a misspelt one, and a placeholder can hold them all: then no field is missing.
+  const mayMiss = member !== 'fields' || unknown.length > 0 || !isObject(on_create)
   const issues = checkConfig(schema, written).filter(
-    ({ path: [name] }) => unknown.length === 0 || Object.hasOwn(written, String(name)),
+    ({ path: [name] }) =>
+      Object.hasOwn(written, String(name)) || (!mayMiss && !Object.hasOwn(on_create, String(name))),
   )
   return [
     ...unknown,
@@ -134,7 +141,7 @@ function fieldProblems(
       return {
         code: missing ? 'missing_value' : 'invalid_value',
         message: messageOf(issue),
-        path: ['fields', ...(missing ? [] : issue.path)],
+        path: [member, ...(missing ? [] : issue.path)],
         ...(missing ? {} : { hint: () => repairHint(schema, written, issue) }),
       }
     }),
@@ -225,14 +232,17 @@ function keyProblems(kind: RecordKind, by: unknown, fields: Authored | undefined
   ]
 }
 
+const customIn = (fields: unknown): Authored =>
+  isObject(fields) && isObject(fields.custom_fields) ? fields.custom_fields : {}
+
 /** The custom fields that an operation writes, and the one by which it finds a record. */
-export function customFieldsOf({ entity, fields, by }: Authored): UsedCustomField[] {
-  const written = isObject(fields) && isObject(fields.custom_fields) ? Object.keys(fields.custom_fields) : []
+export function customFieldsOf({ entity, by, ...config }: Authored): UsedCustomField[] {
+  const written = WRITTEN.flatMap((member) =>
+    Object.keys(customIn(config[member])).map((name) => ({ name, path: [member, 'custom_fields', name] })),
+  )
   const key = typeof by === 'string' ? /^custom_fields\.(.+)$/.exec(by)?.[1] : undefined
   return [
-    ...written
-      .filter((name) => name !== key)
-      .map((name) => ({ entity, name, path: ['fields', 'custom_fields', name], unique: false })),
+    ...written.filter(({ name }) => name !== key).map((one) => ({ entity, ...one, unique: false })),
     ...(key === undefined ? [] : [{ entity, name: key, path: ['by'], unique: true }]),
   ]
 }

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { checkShape } from '../language/config.ts'
 import { countValues } from '../language/measure.ts'
 import { NodeError } from '../language/node-error.ts'
+import { REMOVE } from '../language/problems.ts'
 import { UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { OUTPUT_SCHEMA } from '../shared/limits.ts'
+import { nearest } from '../shared/nearest.ts'
 import type { ConfigProblem } from './define.ts'
 
 /** `output_schema`: the JSON Schema of an output, in the subset that language models support. */
@@ -67,13 +69,22 @@ function keywordProblems(schema: unknown, path: PropertyKey[], depth = 0): Place
       .map((keyword) => ({
         path: [...path, keyword],
         message: `output_schema cannot have ${keyword.slice(0, 100)}`,
-        hint: `one of ${KEYWORDS.join(', ')}`,
+        hint: meant(keyword, schema),
         atKey: true,
       })),
     ...inner('properties'),
     ...(schema.items === undefined ? [] : keywordProblems(schema.items, [...path, 'items'], depth + 1)),
     ...anyOf.flatMap((one, index) => keywordProblems(one, [...path, 'anyOf', index], depth + 1)),
   ]
+}
+
+/** Other keywords only restrict values further: without them the schema describes the same members. */
+function meant(keyword: string, schema: object): string {
+  const near = nearest(
+    keyword,
+    KEYWORDS.filter((one) => !Object.hasOwn(schema, one)),
+  )
+  return near === undefined ? REMOVE : `did you mean ${near}?`
 }
 
 /** The problems of a schema as those of the setting `output_schema`. */

@@ -29,6 +29,7 @@ export const NAVIGATION: readonly { title: string; pages: readonly (MarkdownPage
       { file: 'README.md', path: '/docs/overview', title: 'Overview' },
       guide('records', 'Records'),
       guide('workflows', 'Workflows'),
+      guide('expressions', 'Expressions'),
       guide('incoming-webhooks', 'Incoming webhooks'),
       guide('outgoing-webhooks', 'Outgoing webhooks'),
       guide('agents', 'Agents'),

@@ -60,6 +60,8 @@ export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests'
   payload_rest: string | null
   /** The headers and parameters that workflows read; null if the webhook allows none. */
   context: RequestContext | null
+  /** The request as received, if `payload` or `headers` have masks and it can be replayed. */
+  payload_sealed: string | null
   /** Equal for an equal request; null for an unverified one. */
   fingerprint: Buffer | null
   has_delivery_id: boolean
@@ -75,6 +77,7 @@ export type RequestLog = Pick<
   | 'payload'
   | 'payload_truncated'
   | 'payload_rest'
+  | 'payload_sealed'
   | 'payload_size'
   | 'verified'
   | 'context'

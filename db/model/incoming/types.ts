@@ -143,6 +143,10 @@ export interface IncomingWebhook {
   deduplication: Deduplication
   /** Seconds in which a request without a delivery id is taken for a repetition of one with the same body; 0: never. */
   dedupe_window: number
+  /** Names of headers, in lower case, whose values are masked wherever a request is shown. */
+  secret_headers: string[]
+  /** The same of values of the payload, by their paths. */
+  secret_fields: string[]
   workflow_id: string | null
   /** The workflow's inputs, each with its path into `payload`, `record` or `webhook`. */
   workflow_inputs: Record<string, string>

@@ -1,6 +1,5 @@
 import { PATTERN } from '../../../workflows/shared/limits.ts'
 import { AppError } from '../../model/errors.ts'
-import type { BatchSettings } from '../../model/incoming/batch.ts'
 import {
   type Body,
   type MappedPayload,
@@ -10,6 +9,7 @@ import {
   mapRequest,
   proposeFrom,
   type Refused,
+  type RequestSettings,
   type tasks,
 } from '../../model/incoming/map-body.ts'
 import { programsOf } from '../../model/incoming/mapping/patterns.ts'
@@ -32,9 +32,9 @@ export async function mapIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, listeners }: Mapping,
+  { field_mapping, kind, deduplication, listeners, secret_fields }: Mapping,
 ): Promise<MappedPayload> {
-  const values = [body, { field_mapping, kind, deduplication, listeners }] as const
+  const values = [body, { field_mapping, kind, deduplication, listeners, secret_fields }] as const
   return accepted(
     isSmall(body, { field_mapping, listeners })
       ? mapBody(...values)
@@ -47,9 +47,13 @@ export async function mapRequestIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, workflow_inputs, listeners }: Required<BatchSettings>,
+  settings: Required<RequestSettings>,
 ): Promise<MappedRequest> {
-  const values = [body, { field_mapping, kind, deduplication, workflow_inputs, listeners }] as const
+  const { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields } = settings
+  const values = [
+    body,
+    { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields },
+  ] as const
   return accepted(
     isSmall(body, { field_mapping, listeners }) && !mayBeBatch(body)
       ? mapRequest(...values)
@@ -86,10 +90,13 @@ export async function proposeIn(
   organizationId: string,
   body: Body,
   kind: TargetKind,
+  secretFields: string[],
 ): Promise<Proposal> {
-  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind))
+  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind, secretFields))
   return accepted(
-    await withinLimits('the sample', () => threads.run(organizationId, 'proposeFrom', body, kind)),
+    await withinLimits('the sample', () =>
+      threads.run(organizationId, 'proposeFrom', body, kind, secretFields),
+    ),
   )
 }
 

@@ -44,4 +44,36 @@ describe('record effects of nodes', () => {
     })
     assert.deepEqual(found, titles)
   })
+
+  it('upsert with fields of a create or an update only: with the key alone, it finds or creates', async () => {
+    const upsert = (fields: object, only: object) =>
+      db.tenant(organization, testActor, (tx) =>
+        recordsIn(tx).upsert('contacts', 'email', { email: 'once@example.com', ...fields }, only),
+      )
+    const only = {
+      on_create: { lead_source: 'form', lead_status: 'new' },
+      on_update: { lead_status: 'open', first_name: 'Ada' },
+    }
+    const first = await upsert({}, only)
+    const { lead_source, lead_status, first_name } = first.record
+    assert.deepEqual([first.created, lead_source, lead_status, first_name], [true, 'form', 'new', null])
+    const second = await upsert({ last_name: 'Lovelace' }, only)
+    const { record } = second
+    assert.deepEqual(
+      [second.created, record.lead_source, record.lead_status, record.first_name, record.last_name],
+      [false, 'form', 'open', 'Ada', 'Lovelace'],
+    )
+    const found = await upsert({}, { on_create: { first_name: 'Bob' } })
+    assert.deepEqual([found.created, found.record], [false, record])
+    const key = { email: 'race@example.com' }
+    const raced = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((first_name) =>
+        db.tenant(organization, testActor, (tx) =>
+          recordsIn(tx).upsert('contacts', 'email', key, { on_create: { first_name } }),
+        ),
+      ),
+    )
+    assert.equal(raced.filter(({ created }) => created).length, 1)
+    assert.equal(new Set(raced.map(({ record }) => `${record.id} ${record.first_name}`)).size, 1)
+  })
 })

@@ -63,6 +63,8 @@ describe('the migration of a run', () => {
       assert.deepEqual(detail[0].loc, ['body', 'version'])
     }
     for (const version of [0, -1, 1.5, '2', 'newest', null, undefined]) await migrate({ version }, 422)
+    const { message } = (await migrate({ version: 'newest' }, 422)).body.error
+    assert.equal(message, 'version: must be the number of a version, or latest')
     await migrate({ version: 2, force: true }, 422)
     const same = (await migrate({ version: 1 }, 409)).body.error
     assert.deepEqual([same.type, same.param], ['conflict', 'version'])
@@ -178,7 +180,14 @@ describe('the migration of a run', () => {
     await invalid({ action: 'migrate', filter }, /version: migrate requires the version/)
     await invalid({ ...wanted, version: 'same' }, /version: migrate requires the version/)
     await invalid({ action: 'migrate', version: 2 }, /a version number belongs to one workflow/)
+    await invalid({ ...wanted, version: 'newest' }, /^version: must be same or latest, or for migrate/)
     await invalid({ ...wanted, version: 9 }, /the workflow has no version 9/)
+    const unknown = { workflow_id: '01890a5d-ac96-774b-bcce-b302099a8057' }
+    await invalid({ ...wanted, filter: unknown }, /^filter.workflow_id: there is no such workflow/)
+    await invalid(
+      { ...wanted, filter: unknown, confirm: true },
+      /^filter.workflow_id: there is no such workflow/,
+    )
     await invalid({ action: 'retry', version: 2, filter }, /version: must be same or latest/)
     await invalid(
       { ...wanted, filter: { ...filter, status: ['failed'] } },

@@ -201,6 +201,27 @@ describe('node types', () => {
       'companies:write',
       'notes:write',
     ])
+    const upsert = { operation: 'upsert', entity: 'deals', by: 'external_id', fields: {} }
+    deepEqual(scopes({ ...upsert, on_create: { company_id: ID }, on_update: { contact_id: ID } }), [
+      'deals:write',
+      'companies:write',
+      'contacts:write',
+    ])
+  })
+
+  it('crm_manager checks the fields of an upsert that only a create or an update writes', () => {
+    const upsert = { operation: 'upsert', entity: 'deals', by: 'external_id', fields: { external_id: 'x' } }
+    const problems = (config: object) =>
+      nodeTypes
+        .crm_manager!.check({ ...upsert, ...config }, catalogue)
+        .map(({ path, code }) => [code, ...path])
+    deepEqual(problems({}), [['missing_value', 'fields']])
+    deepEqual(problems({ on_create: { name: 'Acme' }, on_update: { stage: 'won' } }), [])
+    deepEqual(problems({ on_create: '{{ inputs.fields }}' }), [])
+    deepEqual(problems({ on_create: { name: 'Acme', stge: 'won' }, on_update: { stage: 'wonn' } }), [
+      ['unknown_field', 'on_create', 'stge'],
+      ['invalid_value', 'on_update', 'stage'],
+    ])
   })
 
   it('delay waits from the time of the segment', async () => {

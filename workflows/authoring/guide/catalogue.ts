@@ -52,12 +52,13 @@ function briefText(type: NodeType, fields: string[] | undefined): string {
   const effect = type.effectClass(example.config)
   const handles = type.handles(example.config).map(({ name }) => name)
   const shown = handles.join(', ') || 'none, it ends the run'
+  const settings = briefSettings(shapeOf(type.config))
   // What has one value for each setting is told by its settings.
   const plain = !('operation' in example.config) && !Object.values(example.config).some(isObject)
   return [
     `### ${type.type}`,
     `${fields ? firstSentence(description) : description}${effect === 'pure' ? '' : ` Effect: ${effect}.`}`,
-    `${briefSettings(shapeOf(type.config))}${fields ? ` → ${outputText(shapeOf(type.output))}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
+    `${settings}${fields ? ` → ${outputText(shapeOf(type.output), settings)}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
     ...(plain ? [] : [`\`${flowText({ type: type.type, config: example.config })}\``]),
   ].join('\n')
 }

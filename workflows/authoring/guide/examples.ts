@@ -171,14 +171,4 @@ export const EXPRESSIONS: readonly { text: string; scope: Record<string, unknown
     scope: { inputs: { day: '2026-01-31' } },
     result: '2026-02-14',
   },
-  {
-    text: "{{ inputs.list | map: 'email' | join: ', ' }}",
-    scope: { inputs: { list: [{ email: 'a@b.c' }, { email: 'd@e.f' }] } },
-    result: 'a@b.c, d@e.f',
-  },
-  {
-    text: "{{ inputs.day | date: '%d.%m.%Y' }}",
-    scope: { inputs: { day: '2026-01-31' } },
-    result: '31.01.2026',
-  },
 ]

@@ -77,19 +77,25 @@ const isOperator = (values: unknown[]) =>
 const enumText = (values: unknown[]): string =>
   values.map((value) => (/^[\w./-]+$/.test(String(value)) ? String(value) : JSON.stringify(value))).join('|')
 
-/** The members of an output, with those of its lists and mappings: `{count, rows: [{name, value}]}`. */
-export function outputText(shape: Shape, depth = 2): string {
-  if (shape.type === 'array') return shape.items ? `[${outputText(shape.items, depth)}]` : '[]'
+/**
+ * The members of an output, with those of its lists and mappings: `{count, rows: [{name, value}]}`; without what the
+ * text of the settings tells of the same name.
+ */
+export function outputText(shape: Shape, settings: string, depth = 2): string {
+  if (shape.type === 'array') return shape.items ? `[${outputText(shape.items, settings, depth)}]` : '[]'
   const properties = Object.entries(shape.properties ?? {})
   if (properties.length > 0 && depth > 0)
     return `{${properties
       .map(([name, one]) => {
-        const inner = outputText(one, depth - 1)
-        return inner === '' ? name : `${name}: ${inner}`
+        const inner = outputText(one, settings, depth - 1)
+        const told = settings.includes(`${name}: ${inner}`) || settings.includes(`${name}?: ${inner}`)
+        return inner === '' || told ? name : `${name}: ${inner}`
       })
       .join(', ')}}`
   if (shape.enum) return enumText(shape.enum)
-  const options = (shape.anyOf ?? shape.oneOf ?? []).map((one) => outputText(one, depth)).filter(Boolean)
+  const options = (shape.anyOf ?? shape.oneOf ?? [])
+    .map((one) => outputText(one, settings, depth))
+    .filter(Boolean)
   return [...new Set(options)].join(' or ')
 }
 

@@ -1,111 +1,38 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { FILTERS } from '../../../../workflows/language/expressions/filters.ts'
 import { render, renderTainted } from '../../../../workflows/language/expressions/liquid.ts'
 import { references } from '../../../../workflows/language/expressions/references.ts'
 import { compare } from '../../../../workflows/nodes/compare.ts'
 
-const inputs = {
-  n: 5,
-  money: '100.00',
-  none: null,
-  yes: true,
-  day: '2026-01-31',
-  deals: [
-    { amount: '900.00', stage: 'won', owner: { name: 'Ada' } },
-    { amount: '1250.00', stage: 'lost', owner: { name: 'Bob' } },
-  ],
-}
-
-/** The expressions with their results, by rule. */
-const RULES: Record<string, [string, unknown][]> = {
-  'numbers compare by value, also those in texts': [
-    ['inputs.money == 100', true],
-    ['inputs.money > 99', true],
-    ['"9" < "10"', true],
-    ['"0.1" == 0.10', true],
-    ['"9007199254740993" == "9007199254740992"', false],
-    ['inputs.deals[0].amount < inputs.deals[1].amount', true],
-    ['"10" contains 1', true],
-  ],
-  'nothing is greater or less than null': [
-    ['inputs.none < 1', false],
-    ['inputs.none >= 0', false],
-    ['inputs.none == nil', true],
-    ['inputs.none == 0', false],
-  ],
-  'times compare by the moment': [
-    ['"2026-01-31T09:00:00+01:00" < "2026-01-31T08:30:00Z"', true],
-    ['inputs.day < "2026-02-01"', true],
-  ],
-  '`not` applies before `and`, `and` before `or`': [
-    ['false and false or true', true],
-    ['true or true and false', true],
-    ['not false and false', false],
-    ['false and (false or true)', false],
-    ['not (inputs.n == 5 or inputs.yes)', false],
-    ['(not inputs.yes) or inputs.n == 5', true],
-  ],
-  'a choice takes one of two values': [
-    ['inputs.n > 3 ? "big" : "small"', 'big'],
-    ['inputs.none ? inputs.none.x : inputs.n', 5],
-    ['inputs.n > 9 ? "large" : inputs.n > 4 ? "medium" : "small"', 'medium'],
-    ['inputs.n == 5 ? inputs.deals : nil', inputs.deals],
-  ],
-  'only what is needed is read': [
-    ['inputs.none != nil and inputs.absent.x == 1', false],
-    ['inputs.yes or inputs.absent', true],
-    ['inputs.yes ? 1 : inputs.absent', 1],
-    ['inputs.none.x.y == nil', true],
-  ],
-  'filters can be in parentheses': [
-    ['(inputs.absent | default: "WON" | downcase) == "won"', true],
-    ['(inputs.deals | size) > 1 and (inputs.deals | map: "stage" | first) == "won"', true],
-    ['inputs.none | default: (inputs.n > 3 ? "x" : "y")', 'x'],
-  ],
-  'money keeps its digits': [
-    ['inputs.money | plus: 0.1', '100.10'],
-    ['inputs.money | plus: 1', '101.00'],
-    ['"12345678901234567.89" | plus: "0.01"', '12345678901234567.90'],
-    ['"12.50" | times: 1.077', '13.4625'],
-    ['inputs.money | times: 3', '300.00'],
-    ['inputs.money | divided_by: 3 | round: 2', '33.33'],
-    ['inputs.money | at_least: 250', '250.00'],
-    ['"12.50" | round', 13],
-    ['inputs.deals | sum: "amount"', '2150.00'],
-    ['inputs.deals | sort: "amount" | map: "amount"', ['900.00', '1250.00']],
-  ],
-  'numbers stay numbers, and are exact': [
-    ['0.1 | plus: 0.2', 0.3],
-    ['1.005 | round: 2', 1.01],
-    ['"5" | plus: 1', 6],
-    ['inputs.none | plus: 1', 1],
-    ['10 | divided_by: 4', 2.5],
-    ['-7 | modulo: 3', 2],
-    ['-1.5 | abs', 1.5],
-    ['-3.2 | ceil', -3],
-    ['-3.2 | floor', -4],
-  ],
-  'lists are searched by fields of their items': [
-    ['inputs.deals | where: "amount", 900 | size', 1],
-    ['inputs.deals | where: "owner.name", "Bob" | map: "stage"', ['lost']],
-    ['inputs.deals | reject: "stage", "won" | map: "stage"', ['lost']],
-    ['inputs.deals | find: "stage", "won" | json', JSON.stringify(inputs.deals[0])],
-    ['inputs.deals | has: "stage", "open"', false],
-    ['inputs.deals | find_index: "stage", "lost"', 1],
-  ],
-  'times are added in named units': [
-    ['inputs.day | add_time: 1, "month"', '2026-02-28'],
-    ['inputs.day | add_time: -2, "weeks"', '2026-01-17'],
-    ['"2026-01-31T23:30:00Z" | add_time: 45, "minutes"', '2026-02-01T00:15:00.000Z'],
-    ['inputs.day | time_until: "2026-03-01", "days"', 29],
-    ['"2026-03-01" | time_until: inputs.day, "weeks"', -4],
-  ],
-}
+/** The page has the only table of examples: their data, and for each rule the expressions with their results. */
+const PAGE = readFileSync(new URL('../../../../docs/expressions.md', import.meta.url), 'utf8')
+const { inputs } = JSON.parse(/```json\n([\s\S]*?)```/.exec(PAGE)![1]!)
+const RULES = PAGE.split(/^### /m)
+  .slice(1)
+  .map((section) => {
+    const rows = [...section.matchAll(/^\| `(.+)` \| `(.+)` \|$/gm)].map(
+      ([, text, result]) => [text, result].map((cell) => cell!.replaceAll('\\|', '|')) as [string, string],
+    )
+    return { rule: section.split('\n')[0]!, rows }
+  })
 
 describe('expressions', () => {
-  for (const [rule, cases] of Object.entries(RULES))
+  for (const { rule, rows } of RULES)
     it(`follow the rule: ${rule}`, () => {
-      for (const [text, expected] of cases) deepEqual(render(`{{ ${text} }}`, { inputs }), expected, text)
+      ok(rows.length > 1)
+      for (const [text, expected] of rows)
+        deepEqual(render(`{{ ${text} }}`, { inputs }), JSON.parse(expected), text)
     })
+
+  it('have a page that lists every filter', () => {
+    equal(RULES.length, 11)
+    const [, table = ''] = /## Filters\n([\s\S]*?)\n## /.exec(PAGE)!
+    const listed = [...table.matchAll(/^\| .* \| (.*) \|$/gm)].flatMap(([, names]) =>
+      [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
+    )
+    deepEqual(listed.sort(), [...FILTERS].sort())
+  })
 
   it('compare numbers as conditions do', () => {
     const values = [1, '1', '1.00', '01', 1.5, '9007199254740993', '9007199254740992', '100.00', 100, '-0', 0]
@@ -157,6 +84,26 @@ describe('expressions', () => {
     const shown = tainted.shown(rendered) as string[]
     equal(shown[1], 'plain')
     ok(!JSON.stringify(shown).includes('enough'))
+  })
+
+  it('say at run time which member was meant', () => {
+    const scope = {
+      inputs,
+      nodes: { find: { output: { data: [{ amount: 1 }] } } },
+      secrets: { smtp_key: 'x' },
+    }
+    const cases: [string, RegExp][] = [
+      ['nodes.find.output.data[0].amuont', /amuont: did you mean amount\?$/],
+      ['nodes.fnd.output.data', /nodes\.fnd: did you mean find\?$/],
+      ['inputs.deals[1].owner.nmae | upcase', /nmae: did you mean name\?$/],
+      ['inputs.something_else', /: undefined variable: inputs\.something_else$/],
+    ]
+    for (const [text, message] of cases)
+      throws(() => render(`{{ ${text} }}`, scope), { code: 'placeholder_error', message })
+    throws(
+      () => renderTainted('{{ secrets.smtp_kye }}', scope),
+      (error: Error) => !error.message.includes('smtp_key'),
+    )
   })
 
   it('say what is wrong', () => {
