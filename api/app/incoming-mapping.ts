@@ -130,7 +130,13 @@ export const incomingMappingRoutes: AppRoute[] = [
       const { webhook, body } = await sampleOf(request)
       const { deps, caller } = request
       const { kind, id } = webhook
-      const { proposed, ...proposal } = await deps.compute.propose(caller.organization.id, body, webhook)
+      if (kind === 'none') throw invalid([NO_RECORD])
+      const { proposed, ...proposal } = await deps.compute.propose(
+        caller.organization.id,
+        body,
+        kind,
+        webhook.secret_fields,
+      )
       return {
         object: 'incoming_mapping_proposal',
         webhook_id: id,
@@ -172,6 +178,13 @@ export const incomingMappingRoutes: AppRoute[] = [
     },
   }),
 ]
+
+const NO_RECORD = {
+  loc: ['body', 'target_entity'],
+  msg: 'the webhook writes no record, so that nothing is mapped',
+  type: 'invalid_value',
+  hint: 'give the target_entity for which to propose a mapping',
+}
 
 const toReason = ({ rule: { to, from }, value, reason }: ProposedRule) => ({ to, from, value, reason })
 

@@ -43,7 +43,7 @@ const replayBody = z
     until: time.optional().meta({ description: 'Requests received before this time. Default: now.' }),
     include: z.array(z.enum(REPLAY_INCLUDES)).min(1).default(['failed', 'blocked']).meta({
       description:
-        '`failed`: verified requests that were refused for their payload or an error. `blocked`: verified requests over the rate limit or the quota. `succeeded`: requests that created or updated a record.',
+        '`failed`: verified requests that were refused for their payload or an error. `blocked`: verified requests over the rate limit or the quota. `succeeded`: requests that created or updated a record, or started workflows without one.',
     }),
     field_mapping: fieldMapping
       .optional()
@@ -76,6 +76,7 @@ const replaySchema = z
     problem: z.string().nullable().meta({ description: 'The reason why it was paused.' }),
     created: z.int(),
     updated: z.int(),
+    triggered: z.int().meta({ description: 'Without records: those that started workflows again.' }),
     skipped: z.int(),
     failed: z.int(),
     created_at: z.iso.datetime(),
@@ -117,7 +118,7 @@ export const incomingReplayRoutes: AppRoute[] = [
     description: `Repeats one log entry at once, or those of a period in the background, at most ${MAX_REPLAY}, oldest first. Each is
 logged. What had its effect is not repeated: a request whose equal was accepted, by its delivery id or as a later request with the
 same body, is skipped; of a request that created or updated a record this record is updated, and neither a note nor a run of the
-workflow is added. A request that was over the quota counts in it now. One replay of a webhook at a time. With \`dry_run\` the
+workflow is added; without records, the workflows are started again. A request that was over the quota counts in it now. One replay of a webhook at a time. With \`dry_run\` the
 response only shows what would change.`,
     params,
     body: replayBody,

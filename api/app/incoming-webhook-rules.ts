@@ -11,15 +11,25 @@ import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /** The scopes that a webhook's requests use; the caller who configures it must have them. */
-export const scopesOf = ({ kind, workflow_id }: Pick<IncomingWebhook, 'kind' | 'workflow_id'>): Scope[] => [
-  `${kind}:write`,
-  ...(workflow_id ? (['workflows:run'] as const) : []),
+export const scopesOf = ({
+  kind,
+  workflow_id,
+  listeners,
+}: Pick<IncomingWebhook, 'kind' | 'workflow_id' | 'listeners'>): Scope[] => [
+  ...(kind === 'none' ? [] : [`${kind}:write` as const]),
+  ...(workflow_id || listeners.length > 0 || kind === 'none' ? (['workflows:run'] as const) : []),
+]
+
+/** The scopes to read the log: its payloads are those of the records, or of the runs. */
+export const logScopesOf = ({ kind }: Pick<IncomingWebhook, 'kind'>): Scope[] => [
+  kind === 'none' ? 'workflows:run' : `${kind}:read`,
 ]
 
 /** Throws validation_error for rules whose `to` is not a field of the target. */
 export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'kind'>): void {
   const { field_mapping: mapping, kind } = webhook
   if (mapping.mode === 'automatic') return
+  if (kind === 'none') throw invalid([unusedWithoutRecords('field_mapping', mapping)])
   const issues = mapping.rules.flatMap(({ to }, index) =>
     isTarget(to, kind)
       ? []
@@ -35,6 +45,22 @@ export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | '
   )
   if (issues.length > 0) throw invalid(issues)
 }
+
+/** Throws validation_error for a deduplication of records that there are not. */
+export function assertDeduplication(webhook: Pick<IncomingWebhook, 'deduplication' | 'kind'>): void {
+  const { deduplication, kind } = webhook
+  const { action, by } = deduplication
+  if (kind === 'none' && (action !== 'Update' || by !== 'email'))
+    throw invalid([unusedWithoutRecords('deduplication', deduplication)])
+}
+
+const unusedWithoutRecords = (setting: string, input: unknown) => ({
+  loc: ['body', setting],
+  msg: 'has no effect with target_entity none, which writes no record',
+  type: 'invalid_value',
+  input,
+  hint: `omit ${setting}`,
+})
 
 /**
  * A hint: the field that other systems call `to`, the nearest field name, or the field that other systems call by a
@@ -52,23 +78,44 @@ function suggestion(to: string, kind: TargetKind): { hint: string } {
   return { hint: `use custom_fields.<name>, or one of ${names.join(', ')}` }
 }
 
-/** Throws validation_error for a workflow input that reads a secret field: the run would get a mask. */
-export function assertInputs({
-  workflow_inputs,
-  secret_fields,
-}: Pick<IncomingWebhook, 'workflow_inputs' | 'secret_fields'>): void {
-  const issues = Object.entries(workflow_inputs)
-    .filter(
-      ([, path]) =>
-        /^payload[.[]/.test(path) && isWithinSecret(`$${path.slice('payload'.length)}`, secret_fields),
-    )
-    .map(([input, path]) => ({
-      loc: ['body', 'workflow_inputs', input],
-      msg: `${path} is in secret_fields: runs see [masked] there`,
-      type: 'invalid_value',
-      input: path,
-      hint: 'read a field of the record that the value is mapped to, such as record.external_id, or take the path out of secret_fields',
-    }))
+type SecretPlaces = Pick<IncomingWebhook, 'secret_fields' | 'secret_headers'>
+type ReadByRuns = Pick<IncomingWebhook, 'workflow_inputs' | 'listeners' | 'trigger_headers'>
+
+/** Throws validation_error for secret values that workflows would read: their runs would get a mask. */
+export function assertInputs(webhook: SecretPlaces & ReadByRuns): void {
+  const { workflow_inputs, listeners, trigger_headers, secret_headers, secret_fields } = webhook
+  const secretInputs = (inputs: Record<string, string>, ...loc: (string | number)[]) =>
+    Object.entries(inputs)
+      .filter(
+        ([, path]) =>
+          /^payload[.[]/.test(path) && isWithinSecret(`$${path.slice('payload'.length)}`, secret_fields),
+      )
+      .map(([input, path]) => ({
+        loc: ['body', ...loc, input],
+        msg: `${path} is in secret_fields: runs see [masked] there`,
+        type: 'invalid_value',
+        input: path,
+        hint: 'read a field of the record that the value is mapped to, such as record.external_id, or take the path out of secret_fields',
+      }))
+  const issues = [
+    ...secretInputs(workflow_inputs, 'workflow_inputs'),
+    ...listeners.flatMap((listener, index) =>
+      secretInputs(listener.workflow_inputs, 'listeners', index, 'workflow_inputs'),
+    ),
+    ...trigger_headers.flatMap((name, index) =>
+      secret_headers.includes(name)
+        ? [
+            {
+              loc: ['body', 'trigger_headers', index],
+              msg: `${name} is in secret_headers`,
+              type: 'invalid_value',
+              input: name,
+              hint: 'take it out of one of the two',
+            },
+          ]
+        : [],
+    ),
+  ]
   if (issues.length > 0) throw invalid(issues)
 }
 
@@ -77,7 +124,7 @@ export async function assertKey(
   tx: Tenant,
   { kind, deduplication: { by } }: Pick<IncomingWebhook, 'kind' | 'deduplication'>,
 ): Promise<void> {
-  if (!by.startsWith('custom_fields.')) return
+  if (kind === 'none' || !by.startsWith('custom_fields.')) return
   await finderBy(tx, kind, by).catch(() => {
     throw invalid([
       {

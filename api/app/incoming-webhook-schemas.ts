@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log.ts'
 import { isUnsupportedPath } from '../../db/model/incoming/mapping/path.ts'
+import { programsOf } from '../../db/model/incoming/mapping/patterns.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { TARGET_ENTITIES } from '../../db/model/incoming/target-entity.ts'
 import { SENDER_VERIFICATIONS, WEBHOOK_STATUSES, WRITES } from '../../db/model/incoming/types.ts'
+import { PATTERN } from '../../workflows/shared/limits.ts'
+import { isSecretName } from '../../workflows/shared/secret-names.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
-import { fieldMapping, path } from './mapping-schema.ts'
+import { condition, fieldMapping, path } from './mapping-schema.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
 export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
@@ -48,7 +51,8 @@ const ipWhitelist = z.preprocess(
 /** Secret headers, and secret fields, of a webhook. */
 const SECRET_PLACES = 50
 
-const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
+const PATH = /^(payload|record|webhook|headers|query)([.[].{0,200})?$/
+const PATH_RULE = 'must begin with payload, record, webhook, headers or query'
 
 const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^*]+)$/
 
@@ -72,9 +76,9 @@ const values = {
         'Blocks an IP address for `minutes` after it exceeded the limit `after` times within an hour.',
     })
     .nullable(),
-  target_entity: z.enum(TARGET_ENTITIES, {
-    error: `must be one of ${TARGET_ENTITIES.join(', ')}`,
-  }),
+  target_entity: z
+    .enum(TARGET_ENTITIES, { error: `must be one of ${TARGET_ENTITIES.join(', ')}` })
+    .meta({ description: 'What requests write. `none`: no record; they only start workflows.' }),
   field_mapping: fieldMapping,
   deduplication: z
     .strictObject({
@@ -94,6 +98,10 @@ const values = {
         }),
     })
     .meta({ id: 'Deduplication' }),
+  dedupe_window: z.int().min(0).max(86_400).meta({
+    description:
+      'Seconds in which a request without a delivery id, whose body equals that of an accepted one, gets its answer and does nothing. 0 (default, unless `sender` says otherwise): each is a new one. Requests with a delivery id are recognised for 24 hours.',
+  }),
   secret_headers: z
     .array(
       z
@@ -111,12 +119,50 @@ const values = {
       'Paths into the payload, as in mapping rules (`user.ssn`); a name after a list is that of each item. The mapping reads these values; logs, samples, previews, replays and the runs of the workflow show `[masked]`, also where the request repeats a value of 8 characters or more. The log shows such a payload as JSON; a replay reads the request as received, which is stored encrypted.',
   }),
   workflow_id: z.uuid().nullable(),
-  workflow_inputs: z
-    .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
-    .meta({
-      description:
-        'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
-    }),
+  workflow_inputs: z.record(z.string().min(1).max(100), z.string().regex(PATH, PATH_RULE)).meta({
+    description:
+      'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
+  }),
+  listeners: z
+    .array(
+      z
+        .strictObject({
+          workflow_id: z.uuid(),
+          workflow_inputs: z
+            .record(z.string().min(1).max(100), z.string().regex(PATH, PATH_RULE))
+            .default({}),
+          when: condition
+            .optional()
+            .meta({ description: 'Starts the workflow only for requests whose payload fulfils it.' }),
+        })
+        .meta({ id: 'IncomingWebhookListener' }),
+    )
+    .max(10)
+    .refine(
+      (listeners) => programsOf(listeners) <= PATTERN.programs,
+      `have patterns that are too large together (${PATTERN.programs} instructions of RE2 at most)`,
+    )
+    .meta({ description: 'Further workflows that each request starts, in addition to `workflow_id`.' }),
+  trigger_headers: z
+    .array(
+      z
+        .string()
+        .regex(/^[A-Za-z0-9-]{1,100}$/, 'is not a header name')
+        .refine((name) => !isSecretName(name), 'is a secret')
+        .toLowerCase(),
+    )
+    .max(20)
+    .meta({ description: 'The headers that workflows read as `trigger.headers`, by name in lower case.' }),
+  trigger_query: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(100)
+        .refine((name) => name !== 'token' && !isSecretName(name), 'is a secret'),
+    )
+    .max(20)
+    .meta({ description: 'The query parameters that workflows read as `trigger.query`.' }),
 }
 
 export const createBody = z
@@ -129,7 +175,7 @@ export const createBody = z
       .optional()
       .meta({
         description:
-          'A known sender (GET /v1/webhooks/incoming/senders): sets `verification` to what it uses.',
+          'A known sender (GET /v1/webhooks/incoming/senders): sets `verification` and `dedupe_window` to what it needs.',
       }),
     verification: verification.optional().meta({ description: 'Default: that of `sender`, else `secret`.' }),
     ip_whitelist: ipWhitelist.default([]),
@@ -139,10 +185,14 @@ export const createBody = z
     target_entity: values.target_entity.default('Contact'),
     field_mapping: values.field_mapping.default({ mode: 'automatic' }),
     deduplication: values.deduplication.prefault({}),
+    dedupe_window: values.dedupe_window.optional(),
     secret_headers: values.secret_headers.default([]),
     secret_fields: values.secret_fields.default([]),
     workflow_id: values.workflow_id.default(null),
     workflow_inputs: values.workflow_inputs.default({}),
+    listeners: values.listeners.default([]),
+    trigger_headers: values.trigger_headers.default([]),
+    trigger_query: values.trigger_query.default([]),
   })
   .meta({ id: 'IncomingWebhookCreate' })
 
@@ -212,7 +262,7 @@ export const logSchema = z
     warnings: z.array(z.string()),
     requests: z.int().meta({
       description:
-        'The number of requests. All requests of a blocked address during one block share an entry.',
+        'The number of requests. All requests of a blocked address during one block share an entry, and those of an address with another method than POST in a minute.',
     }),
     replay_of: z.uuid().nullable().meta({ description: 'For a replay: the original log entry.' }),
     replay_id: z.uuid().nullable(),
@@ -233,7 +283,7 @@ export const logDetailSchema = logSchema
         success: z.boolean(),
         message: z.string().nullable(),
         error: z.string().optional(),
-        entity: z.string().optional(),
+        entity: z.string().nullable().optional(),
         action: z.enum(WRITES).optional(),
         record_id: z.uuid().nullable().optional(),
       })
@@ -255,7 +305,7 @@ export const testSchema = z
   .object({
     object: z.literal('incoming_webhook_test'),
     valid: z.boolean(),
-    entity: z.string(),
+    entity: z.string().nullable(),
     mapped_data: z.unknown(),
     details: z.record(z.string(), z.string()),
   })

@@ -1,4 +1,5 @@
 import { AppError, type Issue, invalid } from '../../db/model/errors.ts'
+import { stepsOf } from '../../db/model/incoming/mapping/path.ts'
 import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { findById, type Runnable } from '../../db/workflows/workflows.ts'
@@ -26,10 +27,65 @@ export async function assertWorkflow(tx: Tenant, { workflow_id: id, workflow_inp
   if (issues.length > 0) throw invalid(issues)
 }
 
-async function selected(tx: Tenant, id: string): Promise<Runnable> {
+/** The same for each listener. */
+export async function assertListeners(
+  tx: Tenant,
+  { listeners }: Pick<IncomingWebhook, 'listeners'>,
+): Promise<void> {
+  const issues: Issue[] = []
+  for (const [place, { workflow_id, workflow_inputs }] of listeners.entries()) {
+    const at = ['body', 'listeners', place]
+    const found = await selected(tx, workflow_id, [...at, 'workflow_id'])
+    const of = inputIssues(found, workflow_inputs)
+    issues.push(...of.map((issue) => ({ ...issue, loc: [...at, ...issue.loc.slice(1)] })))
+  }
+  if (issues.length > 0) throw invalid(issues)
+}
+
+/** Throws validation_error for the path of an input that the webhook never has. */
+export function assertInputPaths({
+  kind,
+  workflow_inputs,
+  listeners,
+  trigger_headers,
+  trigger_query,
+}: Pick<
+  IncomingWebhook,
+  'kind' | 'workflow_inputs' | 'listeners' | 'trigger_headers' | 'trigger_query'
+>): void {
+  const allowed: Record<string, { setting: string; names: string[] }> = {
+    headers: { setting: 'trigger_headers', names: trigger_headers },
+    query: { setting: 'trigger_query', names: trigger_query },
+  }
+  const problemOf = (path: string) => {
+    const [root = '', name = ''] = stepsOf(path)
+    if (root === 'record' && kind === 'none')
+      return { msg: 'target_entity none writes no record', hint: 'read the payload' }
+    const list = allowed[root]
+    if (!list || list.names.includes(name)) return undefined
+    return { msg: `${list.setting} does not have ${name}`, hint: `add ${name} to ${list.setting}` }
+  }
+  const issuesOf = (inputs: Record<string, string>, loc: Issue['loc']): Issue[] =>
+    Object.entries(inputs).flatMap(([input, path]) => {
+      const problem = problemOf(path)
+      return problem ? [{ ...problem, loc: [...loc, input], type: 'invalid_value', input: path }] : []
+    })
+  const issues = [
+    ...issuesOf(workflow_inputs, ['body', 'workflow_inputs']),
+    ...listeners.flatMap((one, place) =>
+      issuesOf(one.workflow_inputs, ['body', 'listeners', place, 'workflow_inputs']),
+    ),
+  ]
+  if (issues.length > 0) throw invalid(issues)
+}
+
+async function selected(
+  tx: Tenant,
+  id: string,
+  loc: Issue['loc'] = ['body', 'workflow_id'],
+): Promise<Runnable> {
   return findById(tx, id).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.type !== 'not_found') throw error
-    const loc = ['body', 'workflow_id']
     throw invalid([{ loc, msg: 'there is no workflow with this id', type: 'not_found', input: id }])
   })
 }

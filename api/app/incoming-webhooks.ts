@@ -23,7 +23,13 @@ import { incomingMappingRoutes } from './incoming-mapping.ts'
 import { incomingReplayRoutes } from './incoming-replays.ts'
 import { incomingSenderRoutes } from './incoming-senders.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
-import { assertInputs, assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
+import {
+  assertDeduplication,
+  assertInputs,
+  assertKey,
+  assertTargets,
+  scopesOf,
+} from './incoming-webhook-rules.ts'
 import {
   createBody,
   params,
@@ -35,21 +41,27 @@ import {
   withSecret,
 } from './incoming-webhook-schemas.ts'
 import { assertSecret, assertStoredSecret } from './incoming-webhook-secret.ts'
-import { assertWorkflow } from './incoming-webhook-workflow.ts'
+import { assertInputPaths, assertListeners, assertWorkflow } from './incoming-webhook-workflow.ts'
 
 const tag = 'Incoming webhooks'
 
-/** With the verification that the webhook's sender uses, unless it is given. */
-function withVerification<
-  T extends { sender?: string | undefined; verification?: Verification | undefined },
->({
+/** With the settings that the webhook's sender needs, unless they are given. */
+function withSender<T extends { sender?: string | undefined } & Partial<Undefined<OfSender>>>({
   sender,
   verification,
+  dedupe_window,
   ...values
-}: T): Omit<T, 'sender' | 'verification'> & { verification: Verification } {
-  const ofSender = sender === undefined ? undefined : SENDERS.get(sender)?.verification
-  return { ...values, verification: verification ?? ofSender ?? { type: 'secret' } }
+}: T): Omit<T, 'sender' | keyof OfSender> & OfSender {
+  const known = sender === undefined ? undefined : SENDERS.get(sender)
+  return {
+    ...values,
+    verification: verification ?? known?.verification ?? { type: 'secret' },
+    dedupe_window: dedupe_window ?? known?.dedupeWindow ?? 0,
+  }
 }
+
+type OfSender = { verification: Verification; dedupe_window: number }
+type Undefined<T> = { [K in keyof T]: T[K] | undefined }
 
 export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
@@ -82,12 +94,15 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 201, schema: withSecret },
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
-      const { secret: given, ...values } = withVerification(withKind(request.body))
+      const { secret: given, ...values } = withSender(withKind(request.body))
       request.requireScopes(scopesOf(values))
       const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
+        await assertListeners(tx, values)
         assertTargets(values)
+        assertDeduplication(values)
+        assertInputPaths(values)
         assertInputs(values)
         await assertKey(tx, values)
         assertSecret(values.verification, secret)
@@ -130,7 +145,9 @@ export const incomingWebhookRoutes: AppRoute[] = [
         request.requireScopes(scopesOf(webhook))
         // A PATCH can change the target or the rules alone; both are checked together.
         assertTargets(webhook)
-        if (body.secret_fields || body.workflow_inputs) assertInputs(webhook)
+        assertDeduplication(webhook)
+        assertInputPaths(webhook)
+        assertInputs(webhook)
         if (body.deduplication || body.kind) await assertKey(tx, webhook)
         if (body.verification)
           assertStoredSecret(
@@ -140,6 +157,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         // A workflow that changed later must not block other updates of the webhook.
         if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
           await assertWorkflow(tx, webhook)
+        if (body.listeners) await assertListeners(tx, webhook)
         return present(webhook, request)
       }),
   }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { filtersProblem } from '../../db/model/incoming/mapping/liquid.ts'
 import { isUnsupportedPath } from '../../db/model/incoming/mapping/path.ts'
 import { programSize, programsOf } from '../../db/model/incoming/mapping/patterns.ts'
 import { DATE_FORMATS } from '../../db/model/incoming/types.ts'
@@ -66,12 +67,29 @@ const transform = z
       })
       .meta({ id: 'CombineTransform' }),
     z
+      .strictObject({
+        type: z.literal('liquid'),
+        filters: z
+          .string()
+          .min(1)
+          .max(500)
+          .superRefine((filters, context) => {
+            const message = filtersProblem(filters)
+            if (message) context.addIssue({ code: 'custom', message })
+          })
+          .meta({
+            description:
+              'Liquid filters as in workflows, applied to the value: `remove: "#" | truncate: 20`. Arguments can read `value` and `payload`. A value that they cannot convert stays as it is.',
+          }),
+      })
+      .meta({ id: 'LiquidTransform' }),
+    z
       .strictObject({ type: z.literal('replace'), pattern, by: z.string().max(500).default('') })
       .meta({ id: 'ReplaceTransform' }),
   ])
   .meta({ id: 'Transform' })
 
-const condition = z
+export const condition = z
   .discriminatedUnion('is', [
     z.strictObject({ path, is: z.enum(['present', 'absent']) }).meta({ id: 'PresenceCondition' }),
     z

@@ -5,7 +5,7 @@ import type { AppRoute, RowScopes } from '../http/route.ts'
 import { deliveryRoutes } from './deliveries.ts'
 import { deliveryActionRoutes } from './delivery-actions.ts'
 import { scopesOfEvents } from './event-scopes.ts'
-import { scopesOf } from './incoming-webhook-rules.ts'
+import { logScopesOf, scopesOf } from './incoming-webhook-rules.ts'
 import { incomingWebhookRoutes } from './incoming-webhooks.ts'
 import { outgoingReplayRoutes } from './outgoing-replays.ts'
 import { outgoingWebhookRoutes } from './outgoing-webhooks.ts'
@@ -21,8 +21,8 @@ const ROWS: { path: RegExp; reads?: RowScopes; changes: RowScopes }[] = [
   {
     path: /^\/webhooks\/incoming\/\{webhook_id\}\/logs\b/,
     ...both<'webhook_id'>({
-      description: 'that to read its records',
-      of: async (tx, { webhook_id }) => [`${(await getIncomingWebhook(tx, webhook_id)).kind}:read`],
+      description: 'that to read its records; without records, workflows:run',
+      of: async (tx, { webhook_id }) => logScopesOf(await getIncomingWebhook(tx, webhook_id)),
     }),
   },
   {

@@ -1,5 +1,6 @@
 import type { Split } from '../../db/knowledge/documents.ts'
 import type { Body, Mapping, RequestSettings } from '../../db/model/incoming/map-body.ts'
+import type { TargetKind } from '../../db/model/incoming/types.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
 import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
@@ -85,8 +86,8 @@ export class Compute {
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
-  propose(organizationId: string, body: Body, { kind, secret_fields }: Mapping) {
-    return proposeIn(this.threads, organizationId, body, kind, secret_fields)
+  propose(organizationId: string, body: Body, kind: TargetKind, secretFields: string[]) {
+    return proposeIn(this.threads, organizationId, body, kind, secretFields)
   }
 
   /**

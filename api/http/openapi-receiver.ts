@@ -39,9 +39,14 @@ export const receiverShapes = {
       record_id: {
         type: ['string', 'null'],
         format: 'uuid',
-        description: 'The record; null for the set-up request of a sender, which writes nothing.',
+        description:
+          'The record; null for the set-up request of a sender, which writes nothing, and without records.',
       },
-      entity: { type: 'string', enum: TARGET_KINDS.map((kind) => RECORD_KINDS[kind]) },
+      entity: {
+        type: ['string', 'null'],
+        enum: [...TARGET_KINDS.map((kind) => RECORD_KINDS[kind]), null],
+        description: 'Null if the webhook writes no record.',
+      },
       action: { type: 'string', enum: WRITES },
       warnings: {
         type: 'array',
@@ -75,6 +80,22 @@ export const receiverShapes = {
   },
 }
 
+const WEBHOOK_ID = {
+  name: 'webhook_id',
+  in: 'path' as const,
+  required: true as const,
+  description: 'The id of the incoming webhook.',
+  schema: { type: 'string', format: 'uuid' },
+}
+
+const TOKEN = {
+  name: 'token',
+  in: 'query' as const,
+  description:
+    'The secret, for the verification `token`. It can also be a last segment of the path: `/webhooks/incoming/{webhook_id}/{token}`.',
+  schema: { type: 'string' },
+}
+
 export const receiverOperation = {
   operationId: 'receiveWebhook',
   tags: ['Incoming webhooks'],
@@ -82,22 +103,7 @@ export const receiverOperation = {
   description:
     'Maps the payload to a record of the target entity, creates or updates the record by the deduplication rule, and starts the selected workflow. A set-up request of a known sender (a ping, a challenge with GET or POST) is answered and writes nothing.',
   security: [{ webhookSecret: [] }],
-  parameters: [
-    {
-      name: 'webhook_id',
-      in: 'path' as const,
-      required: true as const,
-      description: 'The id of the incoming webhook.',
-      schema: { type: 'string', format: 'uuid' },
-    },
-    {
-      name: 'token',
-      in: 'query' as const,
-      description:
-        'The secret, for the verification `token`. It can also be a last segment of the path: `/webhooks/incoming/{webhook_id}/{token}`.',
-      schema: { type: 'string' },
-    },
-  ],
+  parameters: [WEBHOOK_ID, TOKEN],
   requestBody: {
     description:
       'JSON, a form, a multipart form or XML. A file of a multipart form is its name. Types with the suffix +json or +xml are accepted too. A JSON array is a batch; in automatic mapping so is an envelope that holds nothing else of a record (`data`, `batch`, `events`, …). It has at most 1,000 records: each is mapped, deduplicated, logged and answered alone, unless a rule names an item of the list. Paths into XML begin below the root element; attributes are mapped like child elements.',
@@ -154,5 +160,54 @@ export const receiverOperation = {
     '503': failure('The service is busy or starting. Retry after Retry-After.', 'unavailable', {
       retry_after: 1,
     }),
+  },
+}
+
+/** What some senders ask with GET when the webhook is set up. */
+export const challengeOperation = {
+  operationId: 'answerWebhookChallenge',
+  tags: ['Incoming webhooks'],
+  summary: 'Answer a challenge',
+  description:
+    "Answers the set-up requests that senders make with GET: that of Meta, with the secret as `hub.verify_token`, gets the text of `hub.challenge`; with the verification `token` (Mailchimp and others), any GET of the URL with its token gets 200. Writes only a log entry. Any other GET gets a 405; an address's of a minute share a log entry.",
+  security: [],
+  parameters: [
+    WEBHOOK_ID,
+    TOKEN,
+    ...[
+      ['hub.mode', 'Of Meta: `subscribe`.'],
+      ['hub.challenge', 'Of Meta: the text to answer.'],
+      ['hub.verify_token', 'Of Meta: the secret.'],
+    ].map(([name, description]) => ({
+      name: name!,
+      in: 'query' as const,
+      description: description!,
+      schema: { type: 'string' },
+    })),
+  ],
+  responses: {
+    '200': {
+      description: 'The text of the challenge; without one, a result that says that nothing was written.',
+      content: {
+        'text/plain': { schema: { type: 'string' }, example: '1158201444' },
+        'application/json': {
+          schema: { $ref: '#/components/schemas/ReceiverResult' },
+          example: {
+            success: true,
+            message: 'check of the URL: nothing was written',
+            record_id: null,
+            entity: 'contact',
+            action: 'skipped',
+          },
+        },
+      },
+    },
+    '401': failure('The token is missing or wrong.', 'invalid_secret'),
+    '403': receiverOperation.responses['403'],
+    '404': receiverOperation.responses['404'],
+    '405': failure('The request is no challenge.', 'method_not_allowed'),
+    '429': receiverOperation.responses['429'],
+    '500': receiverOperation.responses['500'],
+    '503': receiverOperation.responses['503'],
   },
 }

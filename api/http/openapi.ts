@@ -6,7 +6,7 @@ import { errorResponse, errorResponses, errorShapes } from './openapi-errors.ts'
 import { Examples } from './openapi-examples.ts'
 import { type Parameter, parametersOf, shareParameters } from './openapi-parameters.ts'
 import { DESCRIPTION, responseHeaders, securitySchemes } from './openapi-parts.ts'
-import { RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-receiver.ts'
+import { challengeOperation, RECEIVER_PATH, receiverOperation, receiverShapes } from './openapi-receiver.ts'
 import { rolesSection } from './openapi-roles.ts'
 import { type Json, type Reference, Shapes } from './openapi-schemas.ts'
 import { describeTag, groupTags } from './openapi-tags.ts'
@@ -68,7 +68,9 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       'x-role': route.role,
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
-  add(RECEIVER_PATH, 'POST', receiverOperation)
+  // Copies: parameters that operations share are replaced in each document.
+  add(RECEIVER_PATH, 'POST', { ...receiverOperation })
+  add(RECEIVER_PATH, 'GET', { ...challengeOperation })
   add(MCP_PATH, 'POST', mcpOperation)
   for (const [method, operation] of Object.entries(approvalOperations(shapes, examples)))
     add(APPROVAL_PATH, method, operation)

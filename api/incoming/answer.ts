@@ -1,6 +1,6 @@
 import { failureOf, REFUSALS, type RefusalCode } from '../../db/model/incoming/refusals.ts'
+import { entityOf } from '../../db/model/incoming/target-entity.ts'
 import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { toAppError } from '../http/errors.ts'
 
 /** Logged as Blocked; all other codes are logged as Failed. */
@@ -74,7 +74,7 @@ export const skipped = (
   success: true,
   message,
   record_id: null,
-  entity: RECORD_KINDS[webhook.kind],
+  entity: entityOf(webhook.kind),
   action: 'skipped',
 })
 

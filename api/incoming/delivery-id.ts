@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
+import { isObject } from '../../workflows/shared/is-object.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [
@@ -42,7 +43,12 @@ export function deliveryOf(
   payload?: unknown,
   known?: string,
 ): Delivery {
-  const ofBody = () => sha256('\n').update(bytes).digest()
+  // The boundary of a multipart form is another one in each repetition.
+  const isForm = payload !== undefined && /^multipart\//i.test(headers['content-type'] ?? '')
+  const content = isForm ? Buffer.from(JSON.stringify(payload)) : bytes
+  const ofBody = () => sha256('\n').update(content).digest()
+  const stable = stableBody(verification.type, payload ?? parsed(bytes))
+  if (stable) return { fingerprint: sha256('\n').update(stable).digest(), has_delivery_id: true }
   if (SIGN_BODY_ALONE.includes(verification.type)) return { fingerprint: ofBody(), has_delivery_id: true }
   const header = HEADERS.find((name) => headers[name])
   if (header)
@@ -53,8 +59,24 @@ export function deliveryOf(
   // A retry of Stripe says anew how many webhooks are pending.
   const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
   if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
-  if (known) return ofKnown(known, bytes)
+  if (known) return ofKnown(known, content)
   return { fingerprint: ofBody(), has_delivery_id: false }
+}
+
+/** Members that some senders change in a repetition of a body that has an id. */
+const CHANGING: { [Type in Verification['type']]?: { id: string; members: string[] } } = {
+  hubspot: { id: 'eventId', members: ['attemptNumber'] },
+  intercom: { id: 'id', members: ['delivery_status', 'delivery_attempts', 'delivered_at'] },
+  linear: { id: 'webhookId', members: ['webhookTimestamp'] },
+}
+
+/** The body without what a repetition changes, as JSON; undefined for one that has no id. */
+function stableBody(type: Verification['type'], payload: unknown): string | undefined {
+  const changing = CHANGING[type]
+  if (!changing || !isObject(payload)) return undefined
+  const items = Array.isArray(payload.items) ? payload.items : [payload]
+  if (!items.every((item) => isObject(item) && item[changing.id] !== undefined)) return undefined
+  return JSON.stringify(payload, (name, value) => (changing.members.includes(name) ? undefined : value))
 }
 
 /**

@@ -1,16 +1,26 @@
+import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { v7 as uuidv7 } from 'uuid'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import { insertFoldedLog, insertRefusalLog } from '../../db/incoming/logs.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
-import { logOf, millisecondsSince, type NewLog, type RequestLog } from '../../db/model/incoming/log.ts'
+import {
+  logOf,
+  millisecondsSince,
+  type NewLog,
+  type RequestContext,
+  type RequestLog,
+} from '../../db/model/incoming/log.ts'
 import { senderHeaders } from '../../db/model/incoming/mapping/senders/index.ts'
 import { textOfBody } from '../../db/model/incoming/parse-body.ts'
 import { withoutSecrets } from '../../db/model/incoming/secret-fields.ts'
+import { entityOf } from '../../db/model/incoming/target-entity.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
 import { firstCharacters } from '../../db/model/records/values.ts'
 import { sealRequest } from '../../db/process/sealed-request.ts'
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Redactor } from '../../workflows/shared/redactor.ts'
 import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
+import { subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import type { Call } from './call.ts'
@@ -36,7 +46,7 @@ export async function logSetUp(call: Call, message: string): Promise<void> {
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   if (refusal.results) return
   const { deps, webhook } = call
-  const { organization_id, block_log_id } = webhook
+  const { organization_id } = webhook
   // Blocked before its body was read as its sender meant it: a replay needs that.
   if (call.verified && call.bytes && refusal.logStatus === 'Blocked')
     call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
@@ -49,10 +59,11 @@ export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   }
   // Beyond the rate limit there can be any number of them.
   const row = rowOf(call, outcome, { keepsRest: refusal.code !== 'rate_limited' })
+  const foldedId = foldedIdOf(call, refusal)
   const write = () =>
-    refusal.code === 'blocked' && block_log_id
-      ? insertFoldedLog(deps.db.system, organization_id, block_log_id, row)
-      : insertRefusalLog(deps.db.system, organization_id, row)
+    foldedId === undefined
+      ? insertRefusalLog(deps.db.system, organization_id, row)
+      : insertFoldedLog(deps.db.system, organization_id, foldedId, row)
   await write()
     .catch(write)
     .catch((error) =>
@@ -63,6 +74,18 @@ export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
     )
 }
 
+/** The entry that similar requests share. Anybody can send them, and they prove nothing. */
+function foldedIdOf({ webhook, sourceIp }: Call, { code }: Refusal): string | undefined {
+  if (code === 'blocked') return webhook.block_log_id ?? undefined
+  if (code !== 'method_not_allowed') return undefined
+  const minute = Date.now() - (Date.now() % 60_000)
+  const random = createHash('sha256')
+    .update(`${webhook.id} ${subnetOf(sourceIp)}`)
+    .digest()
+    .subarray(0, 16)
+  return uuidv7({ msecs: minute, random })
+}
+
 /** The log row of a request that was not accepted. `keepsRest`: whether it may be replayed, which needs all of it. */
 export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false } = {}): NewLog {
   const { webhook, started, mapped, hidden } = call
@@ -70,7 +93,7 @@ export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false 
     { ...describeRequest(call, { keepsRest }), ...(deliveryIn(call) ?? NO_DELIVERY) },
     {
       response_time_ms: millisecondsSince(started),
-      mapped_data: mapped && { entity: RECORD_KINDS[webhook.kind], ...mapped },
+      mapped_data: mapped && { entity: entityOf(webhook.kind), ...mapped },
       warnings: mapped?.warnings ?? [],
       ...outcome,
     },
@@ -119,7 +142,26 @@ export function describeRequest(call: Call, { keepsRest = false } = {}): Omit<Re
       keepsRest && verified && !isLogBrief && !sealed && kept !== text ? text!.slice(kept!.length) : null,
     payload_sealed: sealed,
     verified,
+    context: contextOf(call),
     payload_size: bytes?.length ?? declaredSize(headers['content-length']),
+  }
+}
+
+/** The allowed headers and query parameters of a request, without secrets. */
+function contextOf({ ctx, target, webhook, mask }: Call): RequestContext | null {
+  const { trigger_headers, trigger_query } = webhook
+  if (trigger_headers.length === 0 && trigger_query.length === 0) return null
+  const shown = (value: string) => firstCharacters(mask.text(value).replaceAll('\0', '\uFFFD'), MAX_VALUE)
+  const chosen = (names: string[], read: (name: string) => string | undefined) =>
+    Object.fromEntries(
+      names.flatMap((name) => {
+        const value = read(name)
+        return value === undefined ? [] : [[name, shown(value)]]
+      }),
+    )
+  return {
+    headers: chosen(trigger_headers, (name) => ctx.req.headers[name]?.toString()),
+    query: chosen(trigger_query, (name) => target.query.get(name) ?? undefined),
   }
 }
 

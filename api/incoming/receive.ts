@@ -40,11 +40,12 @@ export async function handleIncoming(
   try {
     const webhook = await findWebhook(deps, target, sourceIp)
     const secrets = openSecrets(deps, webhook)
-    const challenge = requireMethod(ctx, target, webhook, secrets)
     // Requests may repeat them: Jotform sends the URL with its token in the body, a proxy in a header.
     const mask = new Redactor(secrets)
     call = { ctx, deps, webhook, target, sourceIp, started, secrets, mask, verified: false }
     ctx.state.organization = webhook.organization_id
+    showRate(call)
+    const challenge = requireMethod(ctx, target, webhook, secrets)
     guard(call)
     ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
     ctx.status = 200
@@ -102,7 +103,6 @@ function requireMethod(ctx: Koa.Context, target: Target, webhook: Receiver, secr
 /** Throws for a request that is refused whoever sent it. */
 function guard(call: Call): void {
   const { webhook, sourceIp } = call
-  showRate(call)
   if (webhook.status !== 'Active') throw new Refusal('webhook_inactive', 'the webhook is inactive')
   if (webhook.ip_whitelist.length > 0 && !ipMatches(sourceIp, webhook.ip_whitelist))
     throw new Refusal('ip_not_allowed', 'the IP address is not on the whitelist')

@@ -1,4 +1,3 @@
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { fitted } from '../model/incoming/fit.ts'
 import {
   LOG_ACTION_OF,
@@ -8,15 +7,23 @@ import {
   type RequestLog,
 } from '../model/incoming/log.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
+import { mappedData, messageOf } from '../model/incoming/outcome.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
 import { type Hidden, withoutSecrets } from '../model/incoming/secret-fields.ts'
+import { entityOf } from '../model/incoming/target-entity.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Database } from '../postgres/connect.ts'
 import { isDatabaseUnavailable, sqlState } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type Failed, settle } from '../records/sets.ts'
 import { type Applied, applyAll, withFittingCustomFields } from './apply.ts'
-import { claimFingerprints, type Delivery, type DeliveryAnswer, storeDeliveries } from './deliveries.ts'
+import {
+  claimFingerprints,
+  type Delivery,
+  type DeliveryAnswer,
+  storeDeliveries,
+  windowOf,
+} from './deliveries.ts'
 import { insertLogs } from './logs.ts'
 import type { Receiver } from './receiving.ts'
 
@@ -74,7 +81,7 @@ interface Checked {
 
 /** A retry is answered as its first request, which may have been replayed through another mapping. */
 async function acceptInvalid(db: Database, webhook: Receiver, one: Checked): Promise<Acceptance> {
-  if (one.request.log.has_delivery_id) return (await writeOrHalve(db, webhook, [one]))[0]!
+  if (isClaimed(webhook)(one)) return (await writeOrHalve(db, webhook, [one]))[0]!
   return { error: (one.valid as Failed).error, mapped: one.written }
 }
 
@@ -129,10 +136,11 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   const applied = await applyAll(
     tx,
     webhook,
-    fresh.map(({ request: { payload, hidden, trace }, written }) => ({
+    fresh.map(({ request: { payload, hidden, trace, log }, written }) => ({
       payload: hidden?.payload ?? payload,
       mapped: written,
       trace,
+      context: log.context,
     })),
   )
   const writtenOf = new Map(zip(fresh, applied))
@@ -140,7 +148,7 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
     const answer = earlier.get(one)
     return answer ? repeated(answer) : newly(webhook, writtenOf.get(one)!)
   })
-  const claimed = zip(all, done).filter(([one]) => hasId(one) && !earlier.has(one))
+  const claimed = zip(all, done).filter(([one]) => isClaimed(webhook)(one) && !earlier.has(one))
   await storeDeliveries(
     tx,
     webhook.id,
@@ -158,25 +166,32 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   }))
 }
 
-/** Claims the deliveries that have an id. @returns the answers of those that were received before. */
+/** Claims the deliveries that have an id, or a window. @returns the answers of those that were received before. */
 async function earlierAnswers(
   tx: Tenant,
   webhook: Receiver,
   all: Checked[],
 ): Promise<Map<Checked, DeliveryAnswer>> {
-  const known = all.filter(hasId)
-  const fingerprints = known.map(({ request }) => request.log.fingerprint)
-  const answers = await claimFingerprints(tx, webhook.id, fingerprints)
+  const known = all.filter(isClaimed(webhook))
+  const claims = known.map(({ request: { log } }) => ({
+    fingerprint: log.fingerprint,
+    window: windowOf(webhook, log),
+  }))
+  const answers = await claimFingerprints(tx, webhook.id, claims)
   return new Map(known.flatMap((one, i) => (answers[i] ? [[one, answers[i]] as const] : [])))
 }
 
-const hasId = ({ request }: Checked): boolean => request.log.has_delivery_id
+const isClaimed =
+  (webhook: Receiver) =>
+  ({ request }: Checked): boolean =>
+    windowOf(webhook, request.log) > 0
 
 /** What a request did. */
 interface Done {
   answer: DeliveryAnswer
   message: string
   warnings: string[]
+  runIds?: string[]
   /** In the log row. */
   outcome: Pick<NewLog, 'action' | 'warnings' | 'run_id'>
 }
@@ -188,26 +203,27 @@ const repeated = (answer: DeliveryAnswer): Done => ({
   outcome: { action: 'Skipped', run_id: null, warnings: ['duplicate delivery: nothing was written'] },
 })
 
-function newly({ kind }: Receiver, { record, action, runId, warnings }: Applied): Done {
-  const entity = RECORD_KINDS[kind]
+function newly({ kind }: Receiver, { record, action, runIds, warnings }: Applied): Done {
+  const entity = entityOf(kind)
   return {
-    answer: { record_id: record.id, entity, action },
-    message: `${entity} ${action}`,
+    answer: { record_id: record?.id ?? null, entity, action },
+    message: messageOf(entity, action, runIds),
     warnings,
-    outcome: { action: LOG_ACTION_OF[action], run_id: runId, warnings },
+    outcome: { action: LOG_ACTION_OF[action], run_id: runIds[0] ?? null, warnings },
+    runIds,
   }
 }
 
 const rowOf = (
   { kind }: Receiver,
   { request, written }: Checked,
-  { answer, message, outcome }: Done,
+  { answer, message, outcome, runIds = [] }: Done,
 ): NewLog =>
   withoutSecrets(
     request.hidden,
     logOf(request.log, {
       response_time_ms: millisecondsSince(request.started),
-      mapped_data: { entity: RECORD_KINDS[kind], ...written },
+      mapped_data: mappedData(kind, written, runIds),
       record_id: answer.record_id,
       message,
       ...outcome,

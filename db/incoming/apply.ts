@@ -1,22 +1,27 @@
 import type { Issue } from '../model/errors.ts'
 import { fitCustomFields } from '../model/incoming/fit.ts'
+import type { RequestContext } from '../model/incoming/log.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
-import type { IncomingWebhook } from '../model/incoming/types.ts'
+import type { IncomingWebhook, TargetKind, Write } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import { type Saved, saveAll, type ToSave, updateMapped } from './save.ts'
 import { startWorkflows } from './start-workflow.ts'
 
-/** What a payload wrote. */
-export interface Applied extends Saved {
-  runId: string | null
+/** What a payload wrote; `record`: null for a webhook without records. */
+export interface Applied {
+  action: Write
+  record: Saved['record'] | null
+  /** The runs that were queued. */
+  runIds: string[]
   warnings: string[]
 }
 
 /** A payload with its mapping from `fitted`. */
 export interface ToApply extends ToSave {
   payload: Payload
+  context?: RequestContext | null
 }
 
 /**
@@ -24,13 +29,20 @@ export interface ToApply extends ToSave {
  */
 export async function applyAll(tx: Tenant, webhook: IncomingWebhook, all: ToApply[]): Promise<Applied[]> {
   if (all.length === 0) return []
-  const saved = await saveAll(tx, webhook, all)
+  const saved = hasRecords(webhook)
+    ? await saveAll(tx, webhook, all)
+    : all.map(() => ({ action: 'triggered', record: null }) as const)
   const started = await startWorkflows(tx, webhook, all, saved)
   return saved.map((one, i) => {
-    const { runId = null, warning } = started[i]!
-    return { ...one, runId, warnings: [...(all[i]!.mapped.warnings ?? []), ...(warning ? [warning] : [])] }
+    const { runIds, warnings } = started[i]!
+    return { ...one, runIds, warnings: [...(all[i]!.mapped.warnings ?? []), ...warnings] }
   })
 }
+
+/** Whether the requests of a webhook write records. */
+export const hasRecords = <T extends Pick<IncomingWebhook, 'kind'>>(
+  webhook: T,
+): webhook is T & { kind: TargetKind } => webhook.kind !== 'none'
 
 /**
  * Writes the record of one mapping.
@@ -39,13 +51,12 @@ export async function applyAll(tx: Tenant, webhook: IncomingWebhook, all: ToAppl
 export async function applyMapped(
   tx: Tenant,
   webhook: IncomingWebhook,
-  payload: Payload,
-  mapped: Mapped,
+  one: ToApply,
   onto?: string,
 ): Promise<Applied> {
-  if (!onto) return (await applyAll(tx, webhook, [{ payload, mapped }]))[0]!
-  const warnings = mapped.warnings ?? []
-  return { ...(await updateMapped(tx, webhook, mapped, onto)), runId: null, warnings }
+  if (!onto || !hasRecords(webhook)) return (await applyAll(tx, webhook, [one]))[0]!
+  const warnings = one.mapped.warnings ?? []
+  return { ...(await updateMapped(tx, webhook, one.mapped, onto)), runIds: [], warnings }
 }
 
 /** Leaves out the custom fields that their definitions refuse, if automatic mapping guessed them. */
@@ -54,7 +65,8 @@ export async function withFittingCustomFields(
   webhook: IncomingWebhook,
   mapped: Mapped,
 ): Promise<Mapped> {
-  if (Object.keys((mapped.fields.custom_fields as object) ?? {}).length === 0) return mapped
+  if (!hasRecords(webhook) || Object.keys((mapped.fields.custom_fields as object) ?? {}).length === 0)
+    return mapped
   // The write checks them again: other issues refuse the payload there, with those of the record.
   return (await fitToDefinitions(tx, webhook, mapped)).mapped
 }
@@ -62,7 +74,7 @@ export async function withFittingCustomFields(
 /** The mapping with custom fields that their definitions accept, and the issues of the others. Locks the definitions. */
 export async function fitToDefinitions(
   tx: Tenant,
-  webhook: IncomingWebhook,
+  webhook: IncomingWebhook & { kind: TargetKind },
   mapped: Mapped,
 ): Promise<{ mapped: Mapped; issues: Issue[] }> {
   return fitCustomFields(webhook, await lockFieldRules(tx, webhook.kind), mapped)

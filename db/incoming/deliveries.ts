@@ -1,5 +1,5 @@
 import type { KindObject } from '../../workflows/shared/record-kinds.ts'
-import type { Write } from '../model/incoming/types.ts'
+import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Deliveries: a request that its sender repeats is answered as the first time, and writes nothing. */
@@ -14,8 +14,8 @@ export interface Delivery {
 
 /** The answer to a delivery, stored for retries of the sender. */
 export interface DeliveryAnswer {
-  record_id: string
-  entity: KindObject
+  record_id: string | null
+  entity: KindObject | null
   action: Write
 }
 
@@ -25,27 +25,50 @@ export async function claimFingerprint(
   webhookId: string,
   fingerprint: Buffer,
 ): Promise<DeliveryAnswer | undefined> {
-  return (await claimFingerprints(tx, webhookId, [fingerprint]))[0]
+  return (await claimFingerprints(tx, webhookId, [{ fingerprint, window: ID_WINDOW }]))[0]
+}
+
+/** Seconds in which a delivery id is recognised. */
+const ID_WINDOW = 86_400
+
+/** Seconds in which a request is taken for a repetition of an equal one; 0: never. */
+export const windowOf = (
+  { dedupe_window }: Pick<IncomingWebhook, 'dedupe_window'>,
+  { has_delivery_id }: Delivery,
+) => (has_delivery_id ? ID_WINDOW : dedupe_window)
+
+/** A fingerprint, and the seconds in which its first request is looked for. */
+export interface Claim {
+  fingerprint: Buffer
+  window: number
 }
 
 /**
- * Claims the fingerprints of different deliveries for this transaction; for those that have an answer of the last 24 hours,
- * returns it. A concurrent request with the same delivery waits here until the first one commits or rolls back.
+ * Claims the fingerprints of different deliveries for this transaction; for those that have an answer within
+ * their window, returns it. A concurrent request with the same delivery waits here until the first one commits or rolls back.
  */
 export async function claimFingerprints(
   tx: Tenant,
   webhookId: string,
-  fingerprints: Buffer[],
+  claims: Claim[],
 ): Promise<(DeliveryAnswer | undefined)[]> {
-  if (fingerprints.length === 0) return []
+  if (claims.length === 0) return []
+  const fingerprints = claims.map(({ fingerprint }) => fingerprint)
   const { rows: claimed } = await tx.trx.raw<{ rows: { fingerprint: Buffer }[] }>(
     // In order: two transactions could wait for each other.
     `insert into incoming_deliveries as d (organization_id, webhook_id, fingerprint)
-     select ?, ?, f from unnest(?::bytea[]) f order by f
+     select :organizationId, :webhookId, f from unnest(:fingerprints::bytea[]) f order by f
      on conflict (organization_id, webhook_id, fingerprint) do update set created_at = now(), answer = null
-       where d.created_at < now() - interval '24 hours'
+       where d.created_at < now() - make_interval(secs => (
+         select c.seconds from unnest(:fingerprints::bytea[], :windows::integer[]) as c (fingerprint, seconds)
+         where c.fingerprint = excluded.fingerprint))
      returning fingerprint`,
-    [tx.organizationId, webhookId, fingerprints],
+    {
+      organizationId: tx.organizationId,
+      webhookId,
+      fingerprints,
+      windows: claims.map(({ window }) => window),
+    } as never,
   )
   if (claimed.length === fingerprints.length) return fingerprints.map(() => undefined)
   const ours = new Set(claimed.map((row) => hex(row.fingerprint)))

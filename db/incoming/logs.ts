@@ -43,6 +43,7 @@ const STORED = [
   ...DETAIL.filter((column) => !['created_at', 'requests', 'replay_problem'].includes(column)),
   'content_type',
   'payload_rest',
+  'context',
   'payload_sealed',
   'fingerprint',
   'has_delivery_id',
@@ -77,7 +78,7 @@ export async function insertRefusalLog(system: System, organizationId: string, l
   await system('incoming_logs').insert(toRow(organizationId, log))
 }
 
-/** Logs a request of a blocked address: the first as a row with this id, the others as its count. */
+/** Logs requests that share an entry: the first as a row with this id, the others as its count. */
 export async function insertFoldedLog(
   system: System,
   organizationId: string,
@@ -95,6 +96,7 @@ const toRow = (organizationId: string, log: NewLog) => ({
   organization_id: organizationId,
   id: uuidv7(),
   headers: JSON.stringify(log.headers),
+  context: log.context && JSON.stringify(log.context),
   mapped_data: log.mapped_data === undefined ? null : JSON.stringify(log.mapped_data),
   error_details: log.error_details === undefined ? null : JSON.stringify(log.error_details),
 })

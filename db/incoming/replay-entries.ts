@@ -1,5 +1,5 @@
 import { conflict, notFound } from '../model/errors.ts'
-import type { LogAction, LogStatus } from '../model/incoming/log.ts'
+import type { LogAction, LogStatus, RequestContext } from '../model/incoming/log.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
 import { columnsOf, REPLAY_PROBLEM } from './logs.ts'
@@ -31,6 +31,7 @@ export interface ReplayedEntry {
   record_id: string | null
   mapped_data: unknown
   headers: Record<string, string>
+  context: RequestContext | null
   content_type: string | null
   payload: string | null
   payload_truncated: boolean
@@ -54,6 +55,7 @@ const COLUMNS = [
   'record_id',
   'mapped_data',
   'headers',
+  'context',
   'content_type',
   'payload',
   'payload_truncated',
@@ -79,8 +81,9 @@ const PERIOD = `
     and l.created_at >= :since and l.created_at < :until
     and (:failed and l.status = 'Failed' and l.replay_of is null
       or :blocked and l.status = 'Blocked' and l.replay_of is null
-      or :succeeded and l.status = 'Success' and l.record_id is not null
-        and (l.action = 'Created' or l.action = 'Updated' and l.replay_of is null))`
+      or :succeeded and l.status = 'Success' and (l.record_id is not null
+        and (l.action = 'Created' or l.action = 'Updated' and l.replay_of is null)
+      or l.action = 'Triggered' and l.replay_of is null))`
 /** SQL: those that can be replayed. */
 const ENTRIES = `${PERIOD} and ${REPLAY_PROBLEM} is null`
 
@@ -118,7 +121,7 @@ export async function countIneffective(
      select
        (select count(*) from entries e where e.status <> 'Success' and e.fingerprint is not null and (e.place > 1
           or exists (select from incoming_logs a where a.organization_id = :organizationId and a.webhook_id = :webhookId
-                     and a.fingerprint = e.fingerprint and a.status = 'Success' and a.record_id is not null
+                     and a.fingerprint = e.fingerprint and a.status = 'Success' and (a.record_id is not null or a.action = 'Triggered')
                      and (e.has_delivery_id or a.id > e.id))))::integer as skipped,
        (select count(*) ${PERIOD} and l.verified and ${REPLAY_PROBLEM} is not null)::integer as incomplete`,
     keysOf(tx, webhookId, period) as never,
@@ -171,12 +174,12 @@ export async function acceptedEqual(
   tx: Tenant,
   webhookId: string,
   { id, fingerprint, has_delivery_id }: ReplayedEntry,
-): Promise<{ id: string; record_id: string } | undefined> {
+): Promise<{ id: string; record_id: string | null } | undefined> {
   if (!fingerprint) return undefined
   const query = tx
     .trx('incoming_logs')
     .where({ organization_id: tx.organizationId, webhook_id: webhookId, fingerprint, status: 'Success' })
-    .whereNotNull('record_id')
+    .whereRaw("(record_id is not null or action = 'Triggered')")
   if (!has_delivery_id) query.where('id', '>', id)
   return query.orderBy('id').first('id', 'record_id')
 }

@@ -1,13 +1,21 @@
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Subscription } from '../access/plans.ts'
 import { AppError } from '../model/errors.ts'
 import { fitted } from '../model/incoming/fit.ts'
-import { LOG_ACTION_OF, logOf, millisecondsSince, type NewLog } from '../model/incoming/log.ts'
+import {
+  LOG_ACTION_OF,
+  logOf,
+  millisecondsSince,
+  type NewLog,
+  type RequestContext,
+} from '../model/incoming/log.ts'
 import type { Body, MappedPayload } from '../model/incoming/map-body.ts'
 import { senderHeaders } from '../model/incoming/mapping/senders/index.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
+import { mappedData, messageOf } from '../model/incoming/outcome.ts'
+import type { Payload } from '../model/incoming/parse-body.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from '../model/incoming/refusals.ts'
 import { withoutSecrets } from '../model/incoming/secret-fields.ts'
+import { entityOf } from '../model/incoming/target-entity.ts'
 import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../process/seal.ts'
@@ -77,14 +85,19 @@ export async function replayEntry(
     const isNew = entry.status === 'Blocked' && UNCOUNTED.includes(entry.error ?? '')
     if (isNew && (await takeIncomingQuota(tx.trx, tx.organizationId, subscription)).granted === 0)
       return QUOTA_EXCEEDED
-    const { changes: _, ...done } = await tryPayload(tx, webhook, whole, ontoOf(entry), false)
-    if (entry.has_delivery_id && entry.status !== 'Success' && done.record_id && done.outcome !== 'failed')
+    const { changes: _, ...done } = await tryPayload(tx, webhook, whole, entry.context, ontoOf(entry), false)
+    if (
+      entry.has_delivery_id &&
+      entry.status !== 'Success' &&
+      done.outcome !== 'failed' &&
+      (done.record_id || done.outcome === 'triggered')
+    )
       await storeDeliveries(tx, webhook.id, [
         {
           fingerprint: entry.fingerprint!,
           answer: {
             record_id: done.record_id,
-            entity: RECORD_KINDS[webhook.kind],
+            entity: entityOf(webhook.kind),
             action: done.outcome,
           },
         },
@@ -111,13 +124,15 @@ export async function previewEntry(
 ): Promise<Preview> {
   return preview(tx, async (tx) => {
     const earlier = await earlierOutcome(tx, webhook, entry)
-    return earlier ? { ...earlier, changes: {} } : tryPayload(tx, webhook, parsed, ontoOf(entry), true)
+    return earlier
+      ? { ...earlier, changes: {} }
+      : tryPayload(tx, webhook, parsed, entry.context, ontoOf(entry), true)
   })
 }
 
 /** The same for any payload. */
 export const previewPayload = (tx: Tenant, webhook: IncomingWebhook, parsed: Parsed): Promise<Preview> =>
-  preview(tx, (tx) => tryPayload(tx, webhook, parsed, undefined, true))
+  preview(tx, (tx) => tryPayload(tx, webhook, parsed, null, undefined, true))
 
 /** What would happen. A record and a run that would be created have no id. */
 export interface Preview extends Omit<Outcome, 'run_id'> {
@@ -148,7 +163,9 @@ async function earlierOutcome(
 ): Promise<Outcome | undefined> {
   const { status, action, record_id, fingerprint, has_delivery_id } = entry
   if (status === 'Success') {
-    const isDuplicate = action === 'Skipped' && record_id !== null
+    // A captured sample has no record either, but no equal was accepted.
+    const isDuplicate =
+      action === 'Skipped' && (record_id !== null || (await acceptedEqual(tx, webhook.id, entry)))
     return isDuplicate ? skipped('the request was a duplicate', record_id) : undefined
   }
   const accepted = await acceptedEqual(tx, webhook.id, entry)
@@ -173,21 +190,23 @@ async function tryPayload(
   tx: Tenant,
   webhook: IncomingWebhook,
   parsed: Parsed,
+  context: RequestContext | null,
   onto: string | undefined,
   withChanges: boolean,
 ): Promise<Tried> {
   const hidden = parsed instanceof AppError ? undefined : parsed.hidden
-  return withoutSecrets(hidden, await tried(tx, webhook, parsed, onto, withChanges))
+  return withoutSecrets(hidden, await tried(tx, webhook, parsed, context, onto, withChanges))
 }
 
 async function tried(
   tx: Tenant,
   webhook: IncomingWebhook,
   parsed: Parsed,
+  context: RequestContext | null,
   onto: string | undefined,
   withChanges: boolean,
 ): Promise<Tried> {
-  const entity = RECORD_KINDS[webhook.kind]
+  const entity = entityOf(webhook.kind)
   let shown: Mapped | undefined = parsed instanceof AppError ? undefined : parsed.mapped
   try {
     if (parsed instanceof AppError) throw parsed
@@ -198,18 +217,18 @@ async function tried(
       const actor = { type: 'webhook', id: webhook.id } as const
       const own = { ...tx, actor }
       shown = await withFittingCustomFields(own, webhook, shown!)
-      return applyMapped(own, webhook, hidden?.payload ?? payload, shown, onto)
+      return applyMapped(own, webhook, { payload: hidden?.payload ?? payload, mapped: shown, context }, onto)
     })
     return {
       outcome: done.action,
-      message: `${entity} ${done.action}`,
+      message: messageOf(entity, done.action, done.runIds),
       error: null,
       details: {},
-      record_id: done.record.id,
-      run_id: done.runId,
+      record_id: done.record?.id ?? null,
+      run_id: done.runIds[0] ?? null,
       warnings: done.warnings,
-      mapped_data: { entity, ...shown },
-      changes: withChanges ? await changesOf(tx, done.record.id) : {},
+      mapped_data: mappedData(webhook.kind, shown, done.runIds),
+      changes: withChanges && done.record ? await changesOf(tx, done.record.id) : {},
     }
   } catch (error) {
     const failure = error instanceof AppError ? failureOrMissing(error) : undefined
@@ -274,7 +293,7 @@ function rowOf(
   started: number,
 ): NewLog {
   const { source_ip, headers, content_type, payload, payload_truncated, payload_size } = entry
-  const { payload_sealed, fingerprint, has_delivery_id } = entry
+  const { context, payload_sealed, fingerprint, has_delivery_id } = entry
   const request = {
     webhook_id: webhook.id,
     source_ip,
@@ -287,6 +306,7 @@ function rowOf(
     payload_rest: null,
     payload_sealed,
     verified: true,
+    context,
     fingerprint,
     has_delivery_id,
   }

@@ -43,6 +43,7 @@ export interface Replay {
   total: number
   created: number
   updated: number
+  triggered: number
   skipped: number
   failed: number
   created_at: Date
@@ -75,6 +76,7 @@ const { lockActive, insertReplay, startReplay, readRunning, lockRunning, ...life
     'total',
     'created',
     'updated',
+    'triggered',
     'skipped',
     'failed',
     'created_at',

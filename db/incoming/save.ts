@@ -1,5 +1,5 @@
 import type { Mapped } from '../model/incoming/mapping/types.ts'
-import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
+import type { IncomingWebhook, TargetKind, Write } from '../model/incoming/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, REQUEST_TRACE, type RecordInput } from '../model/records/schemas.ts'
@@ -24,7 +24,7 @@ export interface ToSave {
   trace?: TraceContext | undefined
 }
 
-type DeduplicationSettings = Pick<IncomingWebhook, 'kind' | 'deduplication'>
+type DeduplicationSettings = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const

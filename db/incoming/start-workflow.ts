@@ -1,75 +1,103 @@
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import { AppError } from '../model/errors.ts'
+import type { RequestContext } from '../model/incoming/log.ts'
 import { valueAt } from '../model/incoming/mapping/path.ts'
+import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
-import type { IncomingWebhook } from '../model/incoming/types.ts'
+import type { IncomingWebhook, Listener, Write } from '../model/incoming/types.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { CHAIN_START, createRuns, type NewRun } from '../runs/runs.ts'
 import { getProgram, getWorkflow } from '../workflows/workflows.ts'
 import type { Saved } from './save.ts'
 
-/** A run that was queued, or why none was. */
+/** The runs that were queued, and why others were not. */
 export interface Started {
-  runId?: string
-  warning?: string
+  runIds: string[]
+  warnings: string[]
 }
 
 /**
- * Queues a run of the selected workflow for each written record. A workflow that cannot start (inactive, deleted, missing
+ * Queues a run of each selected workflow for each written record. A workflow that cannot start (inactive, deleted, missing
  * inputs) does not refuse the payload: the log row gets a warning.
  */
 export async function startWorkflows(
   tx: Tenant,
   webhook: IncomingWebhook,
   all: ToStart[],
-  saved: Saved[],
+  written: { action: Write; record: Saved['record'] | null }[],
 ): Promise<Started[]> {
-  const isWritten = saved.map(({ action }) => action !== 'skipped')
-  if (!webhook.workflow_id || !isWritten.includes(true)) return saved.map(() => ({}))
-  const ready = await workflowOf(tx, webhook.workflow_id)
-  if ('warning' in ready) return isWritten.map((is) => (is ? ready : {}))
-  const runs: (NewRun | undefined)[] = []
-  const started = saved.map(({ record, action }, i): Started => {
-    const trigger = {
-      type: 'webhook' as const,
-      record,
-      payload: all[i]!.payload,
-      webhook: { id: webhook.id, name: webhook.name },
-      action,
+  const started = all.map((): Started => ({ runIds: [], warnings: [] }))
+  const wanted = written.map(({ action }, i) => (action === 'skipped' ? [] : selected(webhook, all[i]!)))
+  const ready = new Map<string, Ready>()
+  for (const id of new Set(wanted.flat().map(({ workflow_id }) => workflow_id)))
+    ready.set(id, await workflowOf(tx, id))
+  const runs: { place: number; run: NewRun }[] = []
+  for (const [place, selections] of wanted.entries())
+    for (const { workflow_id, workflow_inputs } of selections) {
+      const run = runOf(ready.get(workflow_id)!, workflow_inputs, webhook, all[place]!, written[place]!)
+      if ('warning' in run) started[place]!.warnings.push(run.warning)
+      else runs.push({ place, run })
     }
-    if (!isWritten[i]) return {}
-    const { inputs, problems } = checkInputs(ready.inputs, inputsOf(webhook, trigger))
-    const { workflow } = ready
-    if (problems.length > 0)
-      return {
-        warning: `the workflow "${workflow.name}" was not started: ${problems.map((problem) => problem.message).join(' ')}`,
-      }
-    const { trace } = all[i]!
-    runs[i] = { workflow, trigger, inputs, record_id: record.id, chain: CHAIN_START, trace }
-    return {}
-  })
-  const places = [...runs.keys()].filter((place) => runs[place])
   const ids = await createRuns(
     tx,
-    places.map((place) => runs[place]!),
+    runs.map(({ run }) => run),
   )
-  for (const [n, place] of places.entries()) started[place] = { runId: ids[n]! }
+  for (const [n, { place }] of runs.entries()) started[place]!.runIds.push(ids[n]!)
+  if (webhook.kind === 'none' && !webhook.workflow_id && webhook.listeners.length === 0)
+    for (const { warnings } of started) warnings.push('the webhook selects no workflow: nothing was started')
   return started
+}
+
+type Selection = Pick<Listener, 'workflow_id' | 'workflow_inputs'>
+
+/** The workflows that a request starts: the selected one, and the listeners whose condition holds. */
+const selected = (
+  { workflow_id, workflow_inputs, listeners }: IncomingWebhook,
+  { mapped }: ToStart,
+): Selection[] => [
+  ...(workflow_id ? [{ workflow_id, workflow_inputs }] : []),
+  ...(mapped.listeners ?? []).flatMap((place) => listeners[place] ?? []),
+]
+
+function runOf(
+  ready: Ready,
+  workflow_inputs: Record<string, string>,
+  { id, name }: IncomingWebhook,
+  { payload, trace, context }: ToStart,
+  { record, action }: { action: Write; record: Saved['record'] | null },
+): NewRun | { warning: string } {
+  if ('warning' in ready) return ready
+  const trigger = {
+    type: 'webhook' as const,
+    ...(record ? { record } : {}),
+    payload,
+    headers: {},
+    query: {},
+    ...context,
+    webhook: { id, name },
+    action,
+  }
+  const { inputs, problems } = checkInputs(ready.inputs, inputsOf(workflow_inputs, trigger))
+  const { workflow } = ready
+  if (problems.length > 0)
+    return {
+      warning: `the workflow "${workflow.name}" was not started: ${problems.map((problem) => problem.message).join(' ')}`,
+    }
+  return { workflow, trigger, inputs, ...(record ? { record_id: record.id } : {}), chain: CHAIN_START, trace }
 }
 
 interface ToStart {
   payload: Payload
+  mapped: Mapped
+  context?: RequestContext | null
   trace?: TraceContext | undefined
 }
 
+type Ready = { workflow: NewRun['workflow']; inputs: Parameters<typeof checkInputs>[0] } | { warning: string }
+
 /** The workflow with the inputs of its active version, or why it cannot start. */
-async function workflowOf(
-  tx: Tenant,
-  workflowId: string,
-): Promise<
-  { workflow: NewRun['workflow']; inputs: Parameters<typeof checkInputs>[0] } | { warning: string }
-> {
+async function workflowOf(tx: Tenant, workflowId: string): Promise<Ready> {
   const found = await getWorkflow(tx, workflowId).catch(undefinedIfNotFound)
   if (!found) return { warning: 'the selected workflow does not exist' }
   const { id, name, active_version: version } = found
@@ -77,9 +105,9 @@ async function workflowOf(
   return { workflow: { id, version, name }, inputs: (await getProgram(tx, id, version)).program.inputs }
 }
 
-const inputsOf = (webhook: IncomingWebhook, trigger: object): Record<string, unknown> =>
+const inputsOf = (paths: Record<string, string>, trigger: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(webhook.workflow_inputs)
+    Object.entries(paths)
       .map(([input, path]) => [input, valueAt(trigger, path)])
       .filter(([, value]) => value !== undefined),
   )

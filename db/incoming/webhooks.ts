@@ -28,10 +28,14 @@ const COLUMNS = [
   'target_entity',
   'field_mapping',
   'deduplication',
+  'dedupe_window',
   'secret_headers',
   'secret_fields',
   'workflow_id',
   'workflow_inputs',
+  'listeners',
+  'trigger_headers',
+  'trigger_query',
   'capturing_until',
   'sample_log_id',
   'created_at',
@@ -155,7 +159,14 @@ function requireRate(
 
 /** Serializes jsonb values: the driver would send a JavaScript array as a PostgreSQL array. */
 function toRow(values: Patch) {
-  const JSON_COLUMNS = ['verification', 'block', 'field_mapping', 'deduplication', 'workflow_inputs']
+  const JSON_COLUMNS = [
+    'verification',
+    'block',
+    'field_mapping',
+    'deduplication',
+    'workflow_inputs',
+    'listeners',
+  ]
   return Object.fromEntries(
     Object.entries(withTargetEntity(values))
       .filter(([, value]) => value !== undefined)

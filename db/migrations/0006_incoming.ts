@@ -25,11 +25,18 @@ export async function up(knex: Knex): Promise<void> {
       target_entity text not null,
       field_mapping jsonb not null,
       deduplication jsonb not null,
+      -- seconds in which a request without a delivery id repeats one with the same body; 0: never
+      dedupe_window integer not null default 0,
       -- names in lower case, and paths into the payload, whose values are masked in the log
       secret_headers text[] not null default '{}',
       secret_fields text[] not null default '{}',
       workflow_id uuid,
       workflow_inputs jsonb not null default '{}',
+      -- further workflows: [{workflow_id, workflow_inputs, when}]
+      listeners jsonb not null default '[]',
+      -- the names of the headers and query parameters that workflows read
+      trigger_headers text[] not null default '{}',
+      trigger_query text[] not null default '{}',
       -- until then the next request is captured as a sample, of which nothing is written but its log entry
       capturing_until timestamptz(3),
       -- without a foreign key: the entry may be purged
@@ -50,7 +57,7 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz(3) not null default now(),
       source_ip text not null,
       status text not null check (status in ('Success', 'Failed', 'Blocked')),
-      action text check (action in ('Created', 'Updated', 'Skipped')),
+      action text check (action in ('Created', 'Updated', 'Skipped', 'Triggered')),
       http_status integer not null,
       -- as stated by the sender if the body was not read
       payload_size bigint not null,
@@ -74,6 +81,8 @@ export async function up(knex: Knex): Promise<void> {
       -- more than one where the requests of a blocked address are folded
       requests integer not null default 1,
       content_type text,
+      -- {headers, query}: what the runs of the request read of them
+      context jsonb,
       -- whether the sender proved to have the secret: only then the request can be replayed
       verified boolean not null default false,
       -- SHA-256 of the delivery's id, if it has one, and its body: equal for an equal request; null if not verified
@@ -87,7 +96,7 @@ export async function up(knex: Knex): Promise<void> {
     );
     -- a request that was accepted is not replayed as one that failed
     create index incoming_logs_accepted on incoming_logs (organization_id, webhook_id, fingerprint)
-      where status = 'Success' and record_id is not null;
+      where status = 'Success' and (record_id is not null or action = 'Triggered');
     create index incoming_logs_replays on incoming_logs (organization_id, webhook_id, replay_id, id)
       where replay_id is not null;
     -- for the rotation of SECRETS_KEY
@@ -114,6 +123,8 @@ export async function up(knex: Knex): Promise<void> {
       total integer not null,
       created integer not null default 0,
       updated integer not null default 0,
+      -- without records: those for which workflows were started
+      triggered integer not null default 0,
       skipped integer not null default 0,
       failed integer not null default 0,
       -- the last entry that was replayed
@@ -132,7 +143,7 @@ export async function up(knex: Knex): Promise<void> {
     create table incoming_deliveries (
       organization_id uuid not null,
       webhook_id uuid not null,
-      -- SHA-256 of the delivery's id and its body
+      -- SHA-256 of the delivery's id and its body; of the body alone within a dedupe_window
       fingerprint bytea not null,
       -- null only within the transaction that claims it
       answer jsonb,

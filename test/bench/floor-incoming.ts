@@ -27,7 +27,7 @@ const statements: Statement[] = []
 async function record(kept: Statement[]): Promise<void> {
   const recorded = recording(db, kept)
   await recorded.tenant(organizationId, actor, async (tx) => {
-    const { record } = await applyMapped(tx, webhook, body, mapped)
+    const { record } = await applyMapped(tx, webhook, { payload: body, mapped })
     await insertLog(tx, {
       webhook_id: webhookId,
       source_ip: '127.0.0.1',
@@ -38,7 +38,7 @@ async function record(kept: Statement[]): Promise<void> {
       response_time_ms: 1,
       error: null,
       message: 'contact created',
-      record_id: record.id,
+      record_id: record!.id,
       run_id: null,
       warnings: [],
       replay_of: null,
@@ -48,6 +48,7 @@ async function record(kept: Statement[]): Promise<void> {
       payload: JSON.stringify(body),
       payload_truncated: false,
       payload_rest: null,
+      context: null,
       payload_sealed: null,
       mapped_data: mapped,
       error_details: undefined,

@@ -247,8 +247,10 @@ function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): Valu
         type: TEXT,
         record: kinds(WEBHOOK_KINDS),
         payload: UNKNOWN,
+        headers: UNKNOWN,
+        query: UNKNOWN,
         webhook: members({ id: TEXT, name: TEXT }),
-        action: oneOf(['created', 'updated']),
+        action: oneOf(['created', 'updated', 'triggered']),
         ...OF_ERRORS,
       })
     case 'schedule':

@@ -22,7 +22,7 @@ const LISTS = new Set('batch contacts data events leads records'.split(' '))
 const MAX_ENVELOPE = 512
 
 export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
-  Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs'>>
+  Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners'>>
 
 /**
  * The records of a JSON body that is a list of records, or an envelope around one, each as if it had been sent alone; with
@@ -30,6 +30,8 @@ export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
  * answers, and where a path of the webhook names an item of the list. Throws invalid_request for too many. Pure.
  */
 export function itemsOf(payload: Payload, settings: BatchSettings): Payload[] | undefined {
+  // A workflow takes the list as the sender sent it.
+  if (settings.kind === 'none') return undefined
   const members = Object.entries(payload)
   // `parseBody` puts a body that is an array below `items`.
   const isBare = members.length === 1 && members[0]![0] === 'items'
@@ -62,20 +64,23 @@ const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
 /** Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open. */
 const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =>
   field_mapping.mode === 'automatic' &&
+  kind !== 'none' &&
   JSON.stringify(envelope).length <= MAX_ENVELOPE &&
   matchesIn(leaves(envelope), kind).length === 0
 
 /** Whether a path of the webhook reads a certain item: its owner takes the list as one record. */
 function namesItemOf(
   name: string,
-  { field_mapping, deduplication, workflow_inputs = {} }: BatchSettings,
+  { field_mapping, deduplication, workflow_inputs = {}, listeners = [] }: BatchSettings,
 ): boolean {
   const rules = field_mapping.mode === 'manual' ? field_mapping.rules : []
   const paths = [
     ...rules.flatMap(({ from, when }) => (when ? [from, when.path] : [from])),
     ...combinedPaths(field_mapping),
     (deduplication && pathOfKey(deduplication)) ?? '',
-    ...Object.values(workflow_inputs)
+    ...listeners.flatMap(({ when }) => when?.path ?? []),
+    ...[workflow_inputs, ...listeners.map((one) => one.workflow_inputs)]
+      .flatMap((inputs) => Object.values(inputs))
       .filter((path) => path.startsWith('payload'))
       .map((path) => path.slice('payload'.length)),
   ]

@@ -1,10 +1,10 @@
-import { RECORD_KINDS } from '../../../workflows/shared/record-kinds.ts'
 import { AppError, type Issue } from '../errors.ts'
 import type { Rules } from '../records/custom-fields/types.ts'
 import { preparedCustomFields } from '../records/custom-fields/values.ts'
 import { createSchema } from '../records/schemas.ts'
 import { type Checked, check } from '../validate.ts'
 import type { Mapped } from './mapping/types.ts'
+import { entityOf } from './target-entity.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
 type TargetSettings = Pick<IncomingWebhook, 'kind' | 'field_mapping'>
@@ -20,7 +20,7 @@ function reason({ kind }: TargetSettings, { sender, fields, company_name, warnin
   const because = warnings.length > 0 ? `: ${warnings.join('; ')}` : ''
   if (Object.keys(fields).length > 0 || company_name !== undefined)
     return `the payload does not map to a valid record${because}`
-  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${RECORD_KINDS[kind]}${because}`
+  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${entityOf(kind)}${because}`
 }
 
 /**
@@ -32,6 +32,7 @@ export function fitMapped(
   { kind, field_mapping }: TargetSettings,
   mapped: Mapped,
 ): { mapped: Mapped } | { issues: Issue[] } {
+  if (kind === 'none') return { mapped }
   const checked = checkMapped(kind, mapped)
   if (!('issues' in checked)) return { mapped: withFields(mapped, checked.value) }
   if (field_mapping.mode === 'manual') return checked

@@ -2,10 +2,15 @@ import { csvLines, writeCell, writeList } from '../csv/write-cell.ts'
 
 export const LOG_STATUSES = ['Success', 'Failed', 'Blocked'] as const
 export type LogStatus = (typeof LOG_STATUSES)[number]
-export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped'] as const
+export const LOG_ACTIONS = ['Created', 'Updated', 'Skipped', 'Triggered'] as const
 export type LogAction = (typeof LOG_ACTIONS)[number]
 /** The action of the log for the action of the answer. */
-export const LOG_ACTION_OF = { created: 'Created', updated: 'Updated', skipped: 'Skipped' } as const
+export const LOG_ACTION_OF = {
+  created: 'Created',
+  updated: 'Updated',
+  skipped: 'Skipped',
+  triggered: 'Triggered',
+} as const
 
 /** One request to a webhook, as lists show it. */
 export interface LogEntry {
@@ -43,10 +48,18 @@ export interface LogDetail extends LogEntry {
   verified: boolean
 }
 
+/** `trigger.headers` and `trigger.query` of the runs that a request starts, by name. */
+export interface RequestContext {
+  headers: Record<string, string>
+  query: Record<string, string>
+}
+
 export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests' | 'replay_problem'> {
   content_type: string | null
   /** What follows `payload`, if that is truncated and the request may be replayed. */
   payload_rest: string | null
+  /** The headers and parameters that workflows read; null if the webhook allows none. */
+  context: RequestContext | null
   /** The request as received, if `payload` or `headers` have masks and it can be replayed. */
   payload_sealed: string | null
   /** Equal for an equal request; null for an unverified one. */
@@ -67,6 +80,7 @@ export type RequestLog = Pick<
   | 'payload_sealed'
   | 'payload_size'
   | 'verified'
+  | 'context'
   | 'fingerprint'
   | 'has_delivery_id'
 >

@@ -22,7 +22,10 @@ export interface Body {
   headers?: SenderRequest['headers']
 }
 
-export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'kind' | 'deduplication' | 'secret_fields'>
+export type Mapping = Pick<
+  IncomingWebhook,
+  'field_mapping' | 'kind' | 'deduplication' | 'listeners' | 'secret_fields'
+>
 
 export interface Refused {
   type: ErrorType

@@ -6,6 +6,9 @@ import type { KindName } from '../../../workflows/shared/record-kinds.ts'
 export const TARGET_KINDS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies KindName[]
 export type TargetKind = (typeof TARGET_KINDS)[number]
 
+/** What a webhook's requests write; `none`: no record, they only start workflows. */
+export type WebhookKind = TargetKind | 'none'
+
 export const WEBHOOK_STATUSES = ['Active', 'Inactive'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
@@ -83,9 +86,17 @@ export interface MappingRule {
   when?: Condition | undefined
 }
 
-/** What a request does to its record. */
-export const WRITES = ['created', 'updated', 'skipped'] as const
+/** What a request does to its record; `triggered`: there is none, and workflows were started for it. */
+export const WRITES = ['created', 'updated', 'skipped', 'triggered'] as const
 export type Write = (typeof WRITES)[number]
+
+/** A further workflow of a webhook. */
+export interface Listener {
+  workflow_id: string
+  workflow_inputs: Record<string, string>
+  /** Which requests start it, by a value of the payload; without it all. */
+  when?: Condition | undefined
+}
 
 export const DATE_FORMATS = ['ymd', 'dmy', 'mdy', 'unix'] as const
 export type DateFormat = (typeof DATE_FORMATS)[number]
@@ -101,6 +112,8 @@ export type Transform =
   | { type: 'split_name'; part: 'first_name' | 'last_name' }
   /** Appends other values of the payload, except missing ones. */
   | { type: 'combine'; with: string[]; separator: string }
+  /** The filters of workflows: `remove: "+" | truncate: 20`. Their arguments can read `value` and `payload`. */
+  | { type: 'liquid'; filters: string }
   /** Every match of a regular expression (RE2). */
   | { type: 'replace'; pattern: string; by: string }
 
@@ -125,9 +138,11 @@ export interface IncomingWebhook {
   burst: number
   block: BlockRule | null
   /** What its requests write; `target_entity` in the table and on the wire. */
-  kind: TargetKind
+  kind: WebhookKind
   field_mapping: FieldMapping
   deduplication: Deduplication
+  /** Seconds in which a request without a delivery id is taken for a repetition of one with the same body; 0: never. */
+  dedupe_window: number
   /** Names of headers, in lower case, whose values are masked wherever a request is shown. */
   secret_headers: string[]
   /** The same of values of the payload, by their paths. */
@@ -135,6 +150,11 @@ export interface IncomingWebhook {
   workflow_id: string | null
   /** The workflow's inputs, each with its path into `payload`, `record` or `webhook`. */
   workflow_inputs: Record<string, string>
+  /** Further workflows that a request starts. */
+  listeners: Listener[]
+  /** The headers and parameters of the query that workflows read in `trigger`, by name. */
+  trigger_headers: string[]
+  trigger_query: string[]
   /** Until then the next request is captured as a sample. */
   capturing_until: Date | null
   /** The log entry of the captured sample. */

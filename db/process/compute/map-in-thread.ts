@@ -32,11 +32,11 @@ export async function mapIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, secret_fields }: Mapping,
+  { field_mapping, kind, deduplication, listeners, secret_fields }: Mapping,
 ): Promise<MappedPayload> {
-  const values = [body, { field_mapping, kind, deduplication, secret_fields }] as const
+  const values = [body, { field_mapping, kind, deduplication, listeners, secret_fields }] as const
   return accepted(
-    isSmall(body, field_mapping)
+    isSmall(body, { field_mapping, listeners })
       ? mapBody(...values)
       : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapBody', ...values)),
   )
@@ -47,11 +47,15 @@ export async function mapRequestIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, workflow_inputs, secret_fields }: Required<RequestSettings>,
+  settings: Required<RequestSettings>,
 ): Promise<MappedRequest> {
-  const values = [body, { field_mapping, kind, deduplication, workflow_inputs, secret_fields }] as const
+  const { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields } = settings
+  const values = [
+    body,
+    { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields },
+  ] as const
   return accepted(
-    isSmall(body, field_mapping) && !mayBeBatch(body)
+    isSmall(body, { field_mapping, listeners }) && !mayBeBatch(body)
       ? mapRequest(...values)
       : await withinLimits(MAPPING, () => threads.run(organizationId, 'mapRequest', ...values)),
   )
@@ -66,10 +70,19 @@ const MANY_OBJECTS = 30
 const MAPPING = 'the body, with the patterns of the mapping,'
 
 /** A text of a batch is read once for each pattern of each of its records, in total as often as one long text. */
-function isSmall({ content: { length } }: Body, mapping: FieldMapping): boolean {
-  const programs = mapping.mode === 'manual' ? programsOf(mapping.rules) : 0
+function isSmall(
+  { content: { length } }: Body,
+  { field_mapping: mapping, listeners }: Pick<Mapping, 'field_mapping' | 'listeners'>,
+): boolean {
+  if (usesLiquid(mapping)) return false
+  const programs = (mapping.mode === 'manual' ? programsOf(mapping.rules) : 0) + programsOf(listeners)
   return length <= INLINE.body && programs * Math.min(length, PATTERN.text) <= INLINE.patternSteps
 }
+
+/** Filters have a limit of work each, which together is more than a request may take of the process. */
+const usesLiquid = (mapping: FieldMapping): boolean =>
+  mapping.mode === 'manual' &&
+  mapping.rules.some(({ transforms }) => transforms.some(({ type }) => type === 'liquid'))
 
 /** A mapping proposed from a sample, computed as `mapIn` does. */
 export async function proposeIn(

@@ -47,8 +47,8 @@ describe('/openapi.json', () => {
     )
     assert.equal(
       ids.length,
-      routes.length + appRoutes.length + 4,
-      'and the receiver of webhooks, the links of approvals and the Model Context Protocol',
+      routes.length + appRoutes.length + 5,
+      'and the two of the receiver of webhooks, the links of approvals and the Model Context Protocol',
     )
     assert.equal(new Set(ids).size, ids.length)
   })

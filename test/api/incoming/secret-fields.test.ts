@@ -203,6 +203,12 @@ describe('secret headers and fields of an incoming webhook', function () {
       422,
     )
     assert.match(JSON.stringify(refused.body), /secret_fields/)
+    const listener = { workflow_id: id, workflow_inputs: { ssn: 'payload.user.ssn' } }
+    const listeners = await test.app('PATCH', path(webhook, ''), { listeners: [listener] }, 422)
+    assert.match(JSON.stringify(listeners.body), /secret_fields/)
+    const both = { trigger_headers: ['X-Code'], secret_headers: ['x-code'] }
+    const headers = await test.app('PATCH', path(webhook, ''), both, 422)
+    assert.match(JSON.stringify(headers.body), /x-code is in secret_headers/)
   })
 
   it('are validated, and need the scopes of the webhook', async () => {

@@ -52,6 +52,10 @@ describe('accepting requests of an incoming webhook', function () {
     secret_fields: [],
     workflow_id: null,
     workflow_inputs: {},
+    listeners: [],
+    trigger_headers: [],
+    trigger_query: [],
+    dedupe_window: 0,
   } satisfies Parameters<typeof createIncomingWebhook>[1]
 
   /** A request as it is before its transaction: only data. */
@@ -69,6 +73,7 @@ describe('accepting requests of an incoming webhook', function () {
         payload: JSON.stringify(payload),
         payload_truncated: false,
         payload_rest: null,
+        context: null,
         payload_sealed: null,
         payload_size: 1,
         verified: true,
@@ -116,7 +121,7 @@ describe('accepting requests of an incoming webhook', function () {
         entity: 'contact',
         action: 'created',
       })
-      assert.equal((await records.get('contacts', record_id)).first_name, String(n))
+      assert.equal((await records.get('contacts', record_id!)).first_name, String(n))
       const { mapped_data, ...row } = rows.find((one) => one.record_id === record_id)
       assert.deepEqual(row, { action: 'Created', message: 'contact created', record_id })
       assert.deepEqual([mapped_data.entity, mapped_data.fields.first_name], ['contact', String(n)])

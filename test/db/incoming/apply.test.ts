@@ -50,7 +50,8 @@ describe('payloads that are written together', function () {
     for (let at = 0; at < all.length; at += size)
       applied.push(...(await tenant((tx) => applyAll(tx, webhook, all.slice(at, at + size)))))
     const places = new Map<string, string>()
-    for (const { record } of applied) places.set(record.id, places.get(record.id) ?? `contact ${places.size}`)
+    for (const { record } of applied)
+      places.set(record!.id, places.get(record!.id) ?? `contact ${places.size}`)
     const rowsOf = (table: string, columns: string[]) =>
       db.system(table).where({ organization_id: organizationId }).orderBy(columns).select<Row[]>(columns)
     for (const { id, name } of await rowsOf('companies', ['name', 'id'])) places.set(id!, `company ${name}`)
@@ -61,7 +62,7 @@ describe('payloads that are written together', function () {
       (await rowsOf(table, columns)).map(shown).toSorted()
     const fields = ['first_name', 'email', 'phone', 'company_id', 'tags', 'external_id', 'custom_fields']
     return {
-      answers: applied.map(({ action, record, warnings }) => shown([action, record.id, warnings])),
+      answers: applied.map(({ action, record, warnings }) => shown([action, record!.id, warnings])),
       records: {
         contacts: await contents('contacts', ['id', 'version', 'search_text', ...fields]),
         companies: await contents('companies', ['name', 'version']),

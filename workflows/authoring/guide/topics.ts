@@ -109,7 +109,7 @@ export const TOPICS: Record<string, Topic> = {
     text: (_, level) =>
       [
         '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
-        '- `trigger: webhook`: an incoming webhook whose `workflow_id` is this one; it writes its record first. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created or updated). The webhook checks its sender, and can map values to `inputs`.',
+        '- `trigger: webhook`: an incoming webhook whose `workflow_id` or `listeners` name this one; it writes its record first, with `target_entity: none` no record. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created, updated or triggered), and the allowed `headers` (lower case) and `query`. The webhook checks its sender, and can map values to `inputs`.',
         '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',

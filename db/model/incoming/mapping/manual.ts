@@ -2,11 +2,8 @@ import type { Condition, MappingRule, TargetKind } from '../types.ts'
 import { stepsOf, textAt, valueAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 import { fieldOf, typed } from './targets.ts'
-import { transformed } from './transforms.ts'
+import { MAX_TEXT, transformed } from './transforms.ts'
 import type { Mapped } from './types.ts'
-
-/** More than any field accepts. Bounds the growth by replacements. In UTF-16 code units. */
-const MAX_TEXT = 2 * 65_537
 
 /** Applies the rules in order. The last rule for a field wins; tags are united. Pure. */
 export function mapManually(payload: unknown, rules: MappingRule[], kind: TargetKind): Mapped {
@@ -64,7 +61,8 @@ function listAt(payload: unknown, path: string): string {
     : textAt(payload, path)
 }
 
-function holds(condition: Condition, payload: unknown): boolean {
+/** Whether a condition on the payload holds. */
+export function holds(condition: Condition, payload: unknown): boolean {
   const text = textAt(payload, condition.path)
   switch (condition.is) {
     case 'present':

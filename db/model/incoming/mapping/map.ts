@@ -1,27 +1,33 @@
 import { isObject } from '../../../../workflows/shared/is-object.ts'
 import { note as notes } from '../../records/kinds/note.ts'
 import { firstCharacters } from '../../records/values.ts'
-import { type IncomingWebhook, pathOfKey } from '../types.ts'
+import { type IncomingWebhook, type Listener, pathOfKey } from '../types.ts'
 import { mapAutomatically } from './automatic.ts'
 import { leaves } from './leaves.ts'
-import { mapManually } from './manual.ts'
+import { holds, mapManually } from './manual.ts'
 import { textAt } from './path.ts'
-import { deliveryIdOf } from './senders/index.ts'
+import { deliveryIdOf, senderOf } from './senders/index.ts'
 import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
 type MappingSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
-  Partial<Pick<IncomingWebhook, 'deduplication'>>
+  Partial<Pick<IncomingWebhook, 'deduplication' | 'listeners'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, kind, deduplication }: MappingSettings,
+  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingSettings,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
+  const request = isObject(payload) ? { headers, payload } : undefined
+  const id = request && deliveryIdOf(request)
+  const known = {
+    ...(id === undefined ? {} : { deliveryId: id }),
+    ...(listeners.length > 0 ? { listeners: chosen(listeners, payload) } : {}),
+  }
+  if (kind === 'none') return { fields: {}, sources: {}, ...(request ? pingIn(request) : {}), ...known }
   const all = leaves(payload)
-  const id = isObject(payload) ? deliveryIdOf({ headers, payload }) : undefined
   const found =
     mapping.mode === 'manual'
       ? mapManually(payload, mapping.rules, kind)
@@ -30,8 +36,22 @@ export function mapPayload(
   return {
     ...truncateNote(mapped),
     ...(mapped.skip ? {} : unmappedOf(all, mapping, mapped)),
-    ...(id === undefined ? {} : { deliveryId: id }),
+    ...known,
   }
+}
+
+/** The places of the listeners that a payload starts. */
+const chosen = (listeners: Listener[], payload: unknown): number[] =>
+  [...listeners.keys()].filter((place) => {
+    const { when } = listeners[place]!
+    return when === undefined || holds(when, payload)
+  })
+
+/** The sender of a request, and whether it is the ping of a set-up. */
+function pingIn(request: SenderRequest): Pick<Mapped, 'sender' | 'skip'> {
+  const sender = senderOf(request)
+  if (!sender) return {}
+  return { sender: sender.name, ...(sender.isPing?.(request) ? { skip: `ping of ${sender.name}` } : {}) }
 }
 
 /** Truncates a note that is too long, instead of refusing the payload. */

@@ -25,10 +25,13 @@ export function programSize(pattern: string): number | undefined {
 }
 
 /** The instructions of all patterns of some rules together: their time is this × the length of the texts. */
-export const programsOf = (rules: Pick<MappingRule, 'skip_if' | 'when' | 'transforms'>[]): number =>
+export const programsOf = (rules: WithPatterns[]): number =>
   rules.flatMap(patternsOf).reduce((sum, pattern) => sum + (programSize(pattern) ?? 0), 0)
 
-const patternsOf = ({ skip_if, when, transforms }: Pick<MappingRule, 'skip_if' | 'when' | 'transforms'>) => [
+/** A rule of a mapping, or a listener. */
+type WithPatterns = Partial<Pick<MappingRule, 'skip_if' | 'when' | 'transforms'>>
+
+const patternsOf = ({ skip_if, when, transforms = [] }: WithPatterns) => [
   ...(skip_if === undefined ? [] : [skip_if]),
   ...(when && isMatching(when) ? [when.to] : []),
   ...transforms.flatMap((transform) => (transform.type === 'replace' ? [transform.pattern] : [])),

@@ -3,8 +3,12 @@ import { parseDay } from '../../../../workflows/language/time.ts'
 import { splitName } from '../../records/split-name.ts'
 import { toE164 } from '../../records/values.ts'
 import type { DateFormat, Transform } from '../types.ts'
+import { filtered } from './liquid.ts'
 import { textAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
+
+/** More than any field accepts. Bounds the growth by replacements and filters. In UTF-16 code units. */
+export const MAX_TEXT = 2 * 65_537
 
 /**
  * Applies one transform. Text that it cannot convert is unchanged, so that validation can report it.
@@ -32,6 +36,8 @@ export function transformed(text: string, transform: Transform, payload: unknown
       return [text, ...transform.with.map((path) => textAt(payload, path))]
         .filter(Boolean)
         .join(transform.separator)
+    case 'liquid':
+      return filtered(text, transform.filters, payload, MAX_TEXT)
     case 'replace':
       return replaced(text, transform)
   }

@@ -10,6 +10,8 @@ export interface Mapped {
   sources: Record<string, string>
   /** The id by which the known sender repeats a delivery, where the body has one. */
   deliveryId?: string
+  /** The places of the webhook's listeners whose condition holds, if it has listeners. */
+  listeners?: number[]
   /** The records of the batch of which this is the first. */
   batch?: number
   /** The known sender of the payload. */

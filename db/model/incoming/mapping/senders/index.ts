@@ -81,7 +81,9 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
 
 /** The id of a delivery in the body, with the name of its sender. */
 export function deliveryIdOf(request: SenderRequest): string | undefined {
-  const sender = senderOf(request)
+  // Requests of some senders are mapped as those of unknown ones, but have an id.
+  const sender =
+    senderOf(request) ?? senders.find((one) => !one.matches && one.deliveryId?.(request) !== undefined)
   const id = sender?.deliveryId?.(request)
   return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
 }

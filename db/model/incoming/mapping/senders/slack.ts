@@ -5,4 +5,8 @@ export const slack: Sender = {
   name: 'Slack',
   documentation: 'https://docs.slack.dev/authentication/verifying-requests-from-slack',
   verification: { type: 'slack' },
+  deliveryId: ({ payload }) => {
+    if (payload.type === 'event_callback') return payload.event_id
+    return payload.command === undefined ? undefined : payload.trigger_id
+  },
 }

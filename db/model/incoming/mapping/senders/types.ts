@@ -23,6 +23,8 @@ export interface Sender {
   isPing?(request: SenderRequest): boolean
   /** The id of the delivery, or of the item of a batch, which a retry repeats. */
   deliveryId?(request: SenderRequest): unknown
+  /** The default of `dedupe_window`, in seconds, for a sender that repeats requests without an id. */
+  dedupeWindow?: number
   /** A request that names a record of the sender, without its data. */
   isNotice?(request: SenderRequest): boolean
   /** Whether the person of the payload must not be contacted any more. */

@@ -5,4 +5,5 @@ export const webflow: Sender = {
   name: 'Webflow',
   documentation: 'https://developers.webflow.com/data/docs/working-with-webhooks',
   verification: { type: 'webflow' },
+  dedupeWindow: 300,
 }
