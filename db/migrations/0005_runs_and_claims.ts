@@ -38,6 +38,8 @@ export async function up(knex: Knex): Promise<void> {
       -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
       -- items that were named, if any
       retry jsonb,
+      -- the key that its start gave; of one workflow no two open runs have the same
+      run_key text,
       -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
@@ -124,6 +126,8 @@ export async function up(knex: Knex): Promise<void> {
     );
     create unique index runs_trigger_key on runs (organization_id, workflow_id, trigger_key)
       where trigger_key is not null;
+    create unique index runs_run_key on runs (organization_id, workflow_id, run_key)
+      where run_key is not null and ended_at is null;
     -- a cancellation is passed on to children
     create index runs_parent on runs (organization_id, parent_run_id, id) where parent_run_id is not null;
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;

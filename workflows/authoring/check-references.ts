@@ -4,6 +4,7 @@ import { isWarning } from '../language/finding-codes.ts'
 import { nearestName, type Problem, pointer } from '../language/problems.ts'
 import { syntaxHint, withFilter } from '../language/reference-hints.ts'
 import type { PlacedText, Texts } from '../language/texts.ts'
+import { kindsOf } from '../language/value-types.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { EXPRESSION } from '../shared/limits.ts'
 import type { Graph } from './graph.ts'
@@ -60,6 +61,14 @@ class ReferenceChecks {
       .find(({ path: [root] }) => typeof root === 'string' && !KEY_ROOTS.includes(root))
     if (!outside) {
       this.checkText(text, () => path, {})
+      const kinds = kindsOf(this.types.ofText(text, {})) ?? []
+      if (kinds.length > 0 && kinds.every((kind) => kind === 'object' || kind === 'array'))
+        this.problems.push({
+          code: 'type_mismatch',
+          message: `${text} is of type ${kinds.join(' or ')}: a key is a text or a number`,
+          path,
+          hint: 'read one of its members, such as its id',
+        })
       return
     }
     const root = String(outside.path[0])

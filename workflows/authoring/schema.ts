@@ -163,7 +163,8 @@ const concurrency = z
 
 const debounce = z
   .strictObject({ key: key.optional(), for: upTo(RUN_KEY.span), at_most: upTo(RUN_KEY.span).optional() })
-  .refine((value) => (parseDuration(value.at_most ?? RUN_KEY.span) ?? 0) >= (parseDuration(value.for) ?? 0), {
+  .refine((value) =>
+      value.at_most === undefined || (parseDuration(value.at_most) ?? 0) >= (parseDuration(value.for) ?? 0), {
     path: ['at_most'],
     message: 'must not be shorter than for',
   })
