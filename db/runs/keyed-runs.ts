@@ -49,6 +49,10 @@ export async function createKeyedRun(
     return { ...open, existing: true }
   }
   const id = await createRun(tx, run)
-  await tx.trx('runs').where({ organization_id: tx.organizationId, id }).update({ run_key: key })
+  await tx.trx.raw('update runs set run_key = ? where organization_id = ? and id = ?', [
+    key,
+    tx.organizationId,
+    id,
+  ])
   return { id, status: 'queued', existing: false }
 }
