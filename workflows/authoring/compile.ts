@@ -10,7 +10,7 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
-import { needsLaterEngine } from '../language/expressions/template.ts'
+import { mayBeOmitted, needsLaterEngine } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { RUN_KEY } from '../shared/limits.ts'
@@ -57,6 +57,7 @@ export function compile(definition: Definition): Program {
       ...[...textsOf(definition), ...keysOf(definition.settings)].map(({ text }) =>
         needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0,
       ),
+      ...textsOf(definition).map(({ text }) => (mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0)),
       results.alone ? LATER_LANGUAGE.results : 0,
       admission ? LATER_LANGUAGE.admission : 0,
     ),

@@ -34,7 +34,8 @@ function renderKey(template: string, scope: Scope): string | { reason: string } 
     throw error
   }
   if (value === null || value === undefined || value === '') return { reason: 'renders to nothing' }
-  if (typeof value === 'object') return { reason: 'renders to an object or a list' }
+  if (!['string', 'number', 'boolean'].includes(typeof value))
+    return { reason: 'renders to an object or a list' }
   const text = String(value)
   if (text.length <= RUN_KEY.rendered) return text
   return { reason: `renders to ${text.length} characters, at most ${RUN_KEY.rendered} are allowed` }

@@ -2,6 +2,7 @@ import { deepEqual, equal, match } from 'node:assert/strict'
 import { catalogue } from '../../../api/v1/catalogue.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import { validateSpec } from '../../../workflows/authoring/validate.ts'
+import { LATER_LANGUAGE } from '../../../workflows/language/definition.ts'
 
 const TRIGGER = 'trigger: {type: event, events: [contact.created]}'
 const check = (settings: string, trigger = TRIGGER) =>
@@ -34,7 +35,7 @@ describe('settings with keys', () => {
         rate: { limit: 10, per_ms: 60_000, policy: 'skip' },
       },
     })
-    equal(engine, 7)
+    equal(engine, LATER_LANGUAGE.admission)
     deepEqual(compile(check('concurrency: 3').definition!).settings, { concurrency: 3 })
   })
 
