@@ -163,11 +163,14 @@ const concurrency = z
 
 const debounce = z
   .strictObject({ key: key.optional(), for: upTo(RUN_KEY.span), at_most: upTo(RUN_KEY.span).optional() })
-  .refine((value) =>
-      value.at_most === undefined || (parseDuration(value.at_most) ?? 0) >= (parseDuration(value.for) ?? 0), {
-    path: ['at_most'],
-    message: 'must not be shorter than for',
-  })
+  .refine(
+    (value) =>
+      value.at_most === undefined || (parseDuration(value.at_most) ?? 0) >= (parseDuration(value.for) ?? 0),
+    {
+      path: ['at_most'],
+      message: 'must not be shorter than for',
+    },
+  )
   .describe(
     `Starts once a key has been quiet \`for\` so long, or \`at_most\` (${RUN_KEY.span}) after its first start, with the last trigger; earlier ones are skipped.`,
   )

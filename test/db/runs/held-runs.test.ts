@@ -92,17 +92,17 @@ describe('a backlog of held runs', function () {
       pages++
     } while (place)
     equal(pages, 6)
-    const [{ count }] = await db
+    const [counted] = await db
       .system('runs')
       .where({ hold: 'key' })
       .where('hold_until', '<=', db.system.fn.now())
       .count()
-    equal(Number(count), MANY, 'each key without an open run wakes one, and the busy key none')
+    equal(Number(counted!.count), MANY, 'each key without an open run wakes one, and the busy key none')
     ok(await admit(busy))
-    const [{ released }] = await db
+    const [freed] = await db
       .system('runs')
       .where({ organization_id: busy, hold: null, priority: 1 })
       .count('* as released')
-    equal(Number(released), 100)
+    equal(Number(freed!.released), 100)
   })
 })
