@@ -241,7 +241,8 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   const end = await withErrorWorkflow(tx, run, withReason(run, result.end))
   const cancelled = result.nodes.filter(({ status }) => status === 'cancelled')
   const requested = await beginNewWaits(work, withoutCancelled(result.waits, cancelled))
-  const endsFamily = end !== undefined && (run.parent_run_id !== null || hasWaits)
+  const endsFamily =
+    end !== undefined && (run.parent_run_id !== null || Boolean(run.concurrency_key) || hasWaits)
   const cancelsWaits = !end && cancelled.length > 0
   if (tx.spans) traceSegment(work, result.nodes)
   if (end) reportRunEnd(tx, run, end.status)

@@ -3,18 +3,22 @@ import { getWorkflowSettings } from '../../db/access/organization.ts'
 import { invalid } from '../../db/model/errors.ts'
 import { requireVersion } from '../../db/model/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { CHAIN_START, createRun, createRunIfCurrent } from '../../db/runs/runs.ts'
+import { createKeyedRun, findOpenByKey, KEY_CONFLICTS, type KeyedRun } from '../../db/runs/keyed-runs.ts'
+import { CHAIN_START, createRun, createRunIfCurrent, type NewRun } from '../../db/runs/runs.ts'
+import { sendSignal } from '../../db/runs/signals.ts'
 import { getVersion } from '../../db/workflows/versions.ts'
 import { findById, findByName, type Runnable } from '../../db/workflows/workflows.ts'
 import { previewRun } from '../../workflows/interpret/preview.ts'
 import type { Finding, Program } from '../../workflows/language/definition.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
+import { RUN_KEY, SIGNAL } from '../../workflows/shared/limits.ts'
 import { MASK } from '../../workflows/shared/secret-names.ts'
 import { ifMatch } from '../http/if-match.ts'
 import type { WorkflowReference } from '../http/known-workflows.ts'
 import { type Route, route } from '../http/route.ts'
 import { confirmation } from './confirmation.ts'
 import { orgOf } from './node-tests.ts'
+import { plannedKeys, runKeys } from './planned-keys.ts'
 import { missingFor } from './preconditions.ts'
 import { waitSeconds } from './prefer.ts'
 import {
@@ -42,6 +46,7 @@ const preview = confirmation(
       }),
     ),
     inputs: z.record(z.string(), z.unknown()),
+    keys: runKeys,
     missing: z.array(finding).meta({
       description: 'All that the workflow needs and that is not there, as far as it can be known.',
     }),
@@ -56,6 +61,31 @@ const response = {
 
 const inputs = z.record(z.string(), z.unknown()).default({})
 const confirm = z.boolean().default(false)
+const keyed = {
+  key: z
+    .string()
+    .min(1)
+    .max(RUN_KEY.rendered)
+    .optional()
+    .describe(
+      'While a run of the workflow with this key is open, it is the answer (`existing: true`), and no other one starts.',
+    ),
+  on_conflict: z
+    .enum(KEY_CONFLICTS)
+    .optional()
+    .describe('With `key`: `use_existing` (default), or `fail` with 409 `conflict`.'),
+  signal: z
+    .strictObject({ name: z.string().min(1).max(SIGNAL.name), payload: z.unknown().optional() })
+    .refine(({ payload }) => Buffer.byteLength(JSON.stringify(payload) ?? '') <= SIGNAL.bytes, {
+      path: ['payload'],
+      message: `is larger than ${SIGNAL.bytes} bytes`,
+    })
+    .optional()
+    .describe('With `key`: a signal that the run gets, the open one or the new one.'),
+}
+const needsKey = (body: { key?: string | undefined; on_conflict?: unknown; signal?: unknown }) =>
+  body.key !== undefined || (body.on_conflict === undefined && body.signal === undefined)
+const NEEDS_KEY = { path: ['key'], message: 'is required with on_conflict and signal' }
 
 const description = `Without \`confirm: true\` nothing runs: the response is a preview, with the version as ETag. Send it as
 \`If-Match\` with the confirmed request to run exactly this version. The response to a confirmed request is sent as soon
@@ -74,8 +104,9 @@ export const runWorkflowRoutes: Route[] = [
     summary: 'Run a workflow by name',
     description,
     body: z
-      .object({ name: z.string().min(1).max(200), inputs, confirm })
+      .object({ name: z.string().min(1).max(200), inputs, ...keyed, confirm })
       .strict()
+      .refine(needsKey, NEEDS_KEY)
       .meta({ id: 'RunByNameRequest' }),
     response,
     etag: true,
@@ -99,8 +130,9 @@ export const runWorkflowRoutes: Route[] = [
     description: `${description} Runs the given \`version\`; without one the active version, else the newest.`,
     params: z.object({ workflow_id: z.uuid() }),
     body: z
-      .object({ version: z.int().min(1).optional(), inputs, confirm })
+      .object({ version: z.int().min(1).optional(), inputs, ...keyed, confirm })
       .strict()
+      .refine(needsKey, NEEDS_KEY)
       .meta({ id: 'RunRequest' }),
     response,
     etag: true,
@@ -121,25 +153,32 @@ interface Wanted {
   find(tx: Tenant): Promise<Runnable>
 }
 
+interface RunBody {
+  inputs: Record<string, unknown>
+  confirm: boolean
+  key?: string | undefined
+  on_conflict?: (typeof KEY_CONFLICTS)[number] | undefined
+  signal?: { name: string; payload?: unknown } | undefined
+}
+
 /** Previews the run without `confirm`; else starts it and waits as `Prefer` requests. */
-async function run(
-  request: StartRequest,
-  { inputs, confirm }: { inputs: Record<string, unknown>; confirm: boolean },
-  wanted: Wanted,
-): Promise<unknown> {
+async function run(request: StartRequest, body: RunBody, wanted: Wanted): Promise<unknown> {
   const seconds = waitSeconds(request.headers)
-  const { workflow, preview, runId } =
-    (confirm && wanted.current && (await startKnown(request, inputs, wanted.current))) ||
-    (await startRead(request, inputs, confirm, wanted))
+  const { inputs, confirm, key } = body
+  const { workflow, preview, runId, open } =
+    (confirm && key === undefined && wanted.current && (await startKnown(request, inputs, wanted.current))) ||
+    (await startRead(request, body, wanted))
   request.setHeader('ETag', `"${workflow.version}"`)
   if (preview) request.asPreview()
-  return preview ?? answerStarted(request, runId!, workflow, seconds)
+  return preview ?? answerStarted(request, runId!, workflow, seconds, open)
 }
 
 interface Started {
   workflow: Pick<Runnable, 'id' | 'version'>
   /** Absent for a preview. */
   runId?: string
+  /** Present if the run was open before, with the same key. */
+  open?: KeyedRun | undefined
   preview?: unknown
 }
 
@@ -163,13 +202,9 @@ async function startKnown(
   return runId === undefined ? undefined : { workflow: known, runId }
 }
 
-async function startRead(
-  request: StartRequest,
-  inputs: Record<string, unknown>,
-  confirm: boolean,
-  { current, find }: Wanted,
-): Promise<Started> {
+async function startRead(request: StartRequest, body: RunBody, { current, find }: Wanted): Promise<Started> {
   const { deps, caller, headers } = request
+  const { inputs, confirm } = body
   const started = await request.tenant(async (tx) => {
     const workflow = await find(tx)
     const checked = checkedInputs(workflow.program, inputs)
@@ -178,10 +213,14 @@ async function startRead(
       const { definition } = await getVersion(tx, workflow.id, workflow.version)
       const { env, secrets } = await getWorkflowSettings(tx)
       const missing = await missingFor(tx, definition, deps.config)
-      return { workflow, planned: { inputs: checked, env, secrets, missing } }
+      const open = body.key === undefined ? undefined : await findOpenByKey(tx, workflow.id, body.key)
+      return { workflow, planned: { inputs: checked, env, secrets, missing, open } }
     }
     await deps.queuedRuns.takePlace(tx)
-    return { workflow, runId: await createRun(tx, newRun(request, workflow, checked)) }
+    const run = newRun(request, workflow, checked)
+    return body.key === undefined
+      ? { workflow, runId: await createRun(tx, run) }
+      : { workflow, ...(await startKeyed(tx, run, { ...body, key: body.key })) }
   })
   if (started.planned)
     return {
@@ -191,6 +230,17 @@ async function startRead(
   if (current && started.runId !== undefined)
     deps.knownWorkflows.set(caller.organization.id, current, started.workflow)
   return started
+}
+
+/** Starts the run of a key, or finds it, and signals it. */
+async function startKeyed(
+  tx: Tenant,
+  run: NewRun,
+  { key, on_conflict = 'use_existing', signal }: RunBody & { key: string },
+): Promise<Pick<Started, 'open'> & { runId: string }> {
+  const found = await createKeyedRun(tx, run, { key, onConflict: on_conflict })
+  if (signal) await sendSignal(tx, found.id, { name: signal.name, payload: signal.payload })
+  return { runId: found.id, ...(found.existing ? { open: found } : {}) }
 }
 
 const newRun = (
@@ -210,12 +260,14 @@ interface Planned {
   /** Names. */
   secrets: string[]
   missing: Finding[]
+  /** The open run with the key of the request. */
+  open: Pick<KeyedRun, 'id' | 'status'> | undefined
 }
 
 async function previewOf(
   { caller, deps }: StartRequest,
   workflow: Runnable,
-  { inputs, env, secrets, missing }: Planned,
+  { inputs, env, secrets, missing, open }: Planned,
 ) {
   const { id, name, version, program } = workflow
   const { organization } = caller
@@ -229,6 +281,7 @@ async function previewOf(
   const masks = Object.fromEntries(secrets.map((secret) => [secret, MASK]))
   const facts = { run: { id: 'preview', workflow_id: id, workflow_name: name }, organization }
   const planned = await previewRun(program, scope, masks, facts)
+  const { keys, notes } = plannedKeys(program, scope)
   const ids = Object.keys(program.nodes)
   const beyond = ids.length - planned.size
   return preview.answer({
@@ -238,8 +291,13 @@ async function previewOf(
     nodes: previewNodes(program, ids).map((node) => ({ ...node, ...planned.get(node.id) })),
     edges: edgesOf(program),
     inputs,
+    keys,
     missing,
     warnings: [
+      ...notes,
+      ...(open
+        ? [`The run ${open.id} has this key and is ${open.status}: it is used instead of another one.`]
+        : []),
       ...warningsOf(program, ids, deps.config),
       ...(beyond > 0 ? [`${beyond} nodes are not rendered: the workflow is too large for a preview.`] : []),
     ],

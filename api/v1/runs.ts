@@ -25,6 +25,7 @@ import {
   presentList,
 } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { runKeys } from './planned-keys.ts'
 import { LATE, MAX_VERSION, OF_VERSION, runFilter, statusList } from './run-filter.ts'
 import { linksOf, runLinks } from './run-links.ts'
 import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
@@ -124,8 +125,16 @@ export const runShape = summary
     }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
-        'The reason why a queued run waits: it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes.',
+        'The reason why a queued run waits: for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes.',
     }),
+    starts_at: time.nullable().meta({
+      description:
+        'The time until which a queued run waits for `debounce` or `rate`. A later start of the same key takes the place of one that is debounced.',
+    }),
+    key: z.string().nullable().meta({
+      description: 'The `key` of the request that started it: no other open run of the workflow has it.',
+    }),
+    keys: runKeys,
     waits: z.array(runWait).meta({
       description: 'The waits of its nodes, except for times: for events, signals, approvals and child runs.',
     }),

@@ -17,6 +17,9 @@ export const startedRun = z
     run_id: z.uuid(),
     workflow_id: z.uuid(),
     workflow_version: z.int(),
+    existing: z.literal(true).optional().meta({
+      description: 'The run was open before, with the same `key`: no other one was started.',
+    }),
     outputs: z.record(z.string(), z.unknown()).nullable().optional(),
     error: z.record(z.string(), z.unknown()).nullable().optional(),
     links: runLinks,
@@ -79,12 +82,15 @@ export type StartRequest = Pick<
   'caller' | 'headers' | 'deps' | 'signal' | 'tenant' | 'oneStatement' | 'setHeader' | 'commit' | 'asPreview'
 >
 
-/** Responds with a queued run: at once, or after its end, at most `seconds` later. */
+/**
+ * Responds with a queued run: at once, or after its end, at most `seconds` later. `open`: it was there before.
+ */
 export async function answerStarted(
   request: StartRequest,
   runId: string,
   workflow: { id: string; version: number },
   seconds: number,
+  open?: { status: RunDetails['status'] },
 ): Promise<unknown> {
   const answer = (state: Pick<RunDetails, 'status'> & Partial<RunDetails>) => ({
     object: 'run',
@@ -92,12 +98,14 @@ export async function answerStarted(
     run_id: runId,
     workflow_id: workflow.id,
     workflow_version: workflow.version,
+    ...(open ? { existing: true } : {}),
     ...(state.outputs ? { outputs: state.outputs } : {}),
     ...(state.error ? { error: state.error } : {}),
     links: linksOf(runId, request.deps.config),
   })
-  if (seconds === 0) return answer({ status: 'queued' })
-  await request.commit(answer({ status: 'queued' }))
+  const { status } = open ?? { status: 'queued' as const }
+  if (seconds === 0) return answer({ status })
+  await request.commit(answer({ status }))
   request.setHeader('Preference-Applied', `wait=${seconds}`)
   return answer(await waitForEnd(request, runId, seconds))
 }

@@ -43,6 +43,8 @@ export async function up(knex: Knex): Promise<void> {
       engine integer generated always as (cast(program ->> 'engine' as integer)) stored,
       concurrency integer generated always as (cast(program #>> '{settings,concurrency}' as integer)) stored,
       on_limit text generated always as (program #>> '{settings,on_limit}') stored,
+      -- null: its runs are queued at once
+      admission json generated always as (program #> '{settings,admission}') stored,
       expected_ms bigint generated always as (cast(program #>> '{settings,expected_ms}' as bigint)) stored,
       starts_with text generated always as (program -> 'nodes' -> (program ->> 'start') ->> 'title') stored,
       primary key (organization_id, workflow_id, version),

@@ -38,6 +38,8 @@ export async function up(knex: Knex): Promise<void> {
       -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
       -- items that were named, if any
       retry jsonb,
+      -- the key that its start gave; of one workflow no two open runs have the same
+      run_key text,
       -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
@@ -55,6 +57,19 @@ export async function up(knex: Knex): Promise<void> {
       concurrency integer,
       -- what becomes of a run above it; null: it waits
       on_limit text check (on_limit in ('skip', 'cancel_running')),
+      -- What a queued run waits for before it can be claimed, and when a relay looks at it next; null: it can be claimed.
+      -- 'admission': its keys are not rendered yet. See db/runs/admit.ts.
+      hold text check (hold in ('admission', 'debounce', 'rate', 'key')),
+      hold_until timestamptz(3) check ((hold is null) = (hold_until is null)),
+      -- the rendered keys, for the API; and each with its workflow as an id
+      keys jsonb,
+      concurrency_key uuid,
+      debounce_key uuid,
+      rate_key uuid,
+      -- the first start of the debounce that it continues
+      debounced_from timestamptz(3),
+      -- when the rate let it through
+      rated_at timestamptz(3),
       -- 0: a client may wait for the run; 1: started by a trigger or a webhook. Lower ones are claimed first.
       priority smallint not null default 0,
       -- from the settings of the version: a run that is open after it is late; and when workflow.late was raised
@@ -111,10 +126,24 @@ export async function up(knex: Knex): Promise<void> {
     );
     create unique index runs_trigger_key on runs (organization_id, workflow_id, trigger_key)
       where trigger_key is not null;
+    create unique index runs_run_key on runs (organization_id, workflow_id, run_key)
+      where run_key is not null and ended_at is null;
     -- a cancellation is passed on to children
     create index runs_parent on runs (organization_id, parent_run_id, id) where parent_run_id is not null;
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
-    create index runs_queue on runs (organization_id, lane, priority, id) where status = 'queued';
+    create index runs_queue on runs (organization_id, lane, priority, id) where status = 'queued' and hold is null;
+    create index runs_held on runs (organization_id, hold_until, id) where status = 'queued' and hold is not null;
+    -- the runs of a key that hold a slot, and those that wait for one
+    create index runs_key on runs (organization_id, concurrency_key)
+      where concurrency_key is not null and hold is null and ended_at is null;
+    create index runs_key_waiting on runs (organization_id, concurrency_key, priority, id)
+      where status = 'queued' and hold = 'key';
+    create index runs_debounced on runs (organization_id, debounce_key)
+      where status = 'queued' and hold = 'debounce';
+    create index runs_rated on runs (organization_id, rate_key, rated_at)
+      where rate_key is not null and rated_at is not null;
+    create index runs_rate_waiting on runs (organization_id, rate_key, hold_until)
+      where status = 'queued' and hold = 'rate';
     create index runs_busy on runs (organization_id, lane) where status = 'running';
     create index runs_active on runs (organization_id, sleeps_until) include (in_pool) where status = 'running';
     create index runs_idle on runs (updated_at) where status = 'running' and sleeps_until is null;
@@ -132,7 +161,7 @@ export async function up(knex: Knex): Promise<void> {
       where expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by);
     create index runs_late on runs (organization_id, id desc) where late_at is not null;
     create index runs_late_open on runs (late_at) where late_at is not null and ended_at is null;
-    create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and on_limit is not null;
+    create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and hold is null and on_limit is not null;
     create index runs_errors on runs using gin (organization_id, (error ->> 'message') gin_trgm_ops)
       where error is not null;
     create index runs_workflow on runs (organization_id, workflow_id, id desc);

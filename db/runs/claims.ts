@@ -1,6 +1,6 @@
 import { ENGINE } from '../../workflows/nodes/engine.ts'
 import type { System } from '../postgres/tenancy.ts'
-import { queuedLanes } from '../queue/lanes.ts'
+import { skipScan } from '../queue/lanes.ts'
 import { claimAlone } from '../queue/queue-lock.ts'
 import { ACTIVE_RUNS, activeRuns, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import type { ClaimedRun } from './queue.ts'
@@ -31,9 +31,12 @@ export const claimRuns = (system: System, relay: RelayCapacity, limit: number): 
     active: relay.active,
   })
 
+/** SQL: whether a queued run may start; others are held, see `holds/`. The condition of a partial index. */
+const CLAIMABLE = `status = 'queued' and hold is null`
+
 /** A lane is a workflow of an organization. */
 const CLAIM = `
-  with recursive ${queuedLanes('runs', 'lane')}, claims as materialized (
+  with recursive ${skipScan('lanes', 'runs', 'lane', CLAIMABLE)}, claims as materialized (
     -- a claim whose run has left the queue waits for its deletion
     select c.run_id, c.organization_id, r.lane, c.relay_id,
       c.retry_at is null and (c.relay_id = :relay or ${isLive('c.relay_id')}) as held,
@@ -45,7 +48,7 @@ const CLAIM = `
     select q.*, row_number() over (partition by q.organization_id, q.lane order by q.priority, q.id) as place
     from lanes l cross join lateral (
       select r.organization_id, r.lane, r.priority, r.id, r.concurrency from runs r
-      where r.organization_id = l.organization_id and r.lane = l.lane and r.status = 'queued'
+      where r.organization_id = l.organization_id and r.lane = l.lane and ${CLAIMABLE}
         and r.id not in (select run_id from claims where barred)
         -- others are left to newer workers
         and r.engine <= :engine

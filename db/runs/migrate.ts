@@ -297,7 +297,10 @@ async function moveTo(
   }
   await tx.trx.raw(
     `update runs set workflow_version = v.version, engine = v.engine, concurrency = v.concurrency,
-       on_limit = v.on_limit, expected_by = runs.created_at + make_interval(secs => v.expected_ms / 1000.0), inputs = :inputs, migrations = :migrations, updated_at = now(),
+       on_limit = v.on_limit,
+       -- one that is held is decided about again, by the settings of the version
+       hold = case when runs.hold is not null then 'admission' end,
+       hold_until = case when runs.hold is not null then now() end, expected_by = runs.created_at + make_interval(secs => v.expected_ms / 1000.0), inputs = :inputs, migrations = :migrations, updated_at = now(),
        starts_with = case when runs.started_at is null and runs.retry is null then v.starts_with else runs.starts_with end,
        ${refreshUnless(`(runs.status = 'paused' or ${UNCLAIMED})`)}
      from workflow_versions v

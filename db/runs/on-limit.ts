@@ -22,7 +22,7 @@ const OPEN = 2_000
 export async function listSurplus(system: System): Promise<Surplus[]> {
   const { rows } = await system.raw<{ rows: Surplus[] }>(
     `with lanes as materialized (
-       select distinct organization_id, lane from runs where status = 'queued' and on_limit is not null limit ?
+       select distinct organization_id, lane from runs where status = 'queued' and hold is null and on_limit is not null limit ?
      ), open as materialized (
        select l.organization_id, l.lane, r.*, exists (
          select from run_claims c where c.organization_id = l.organization_id and c.run_id = r.id) as claimed
@@ -34,7 +34,7 @@ export async function listSurplus(system: System): Promise<Surplus[]> {
          union all
          (select r.id, r.status, r.priority, r.resumes, r.on_limit, r.concurrency, r.workflow_name,
             r.cancel_requested_at is not null
-          from runs r where r.organization_id = l.organization_id and r.lane = l.lane and r.status = 'queued'
+          from runs r where r.organization_id = l.organization_id and r.lane = l.lane and r.status = 'queued' and r.hold is null
           order by r.priority, r.id limit ${OPEN})) r
      ), newest as (
        -- the newest version of the settings decides what becomes of runs of all versions

@@ -6,6 +6,7 @@ import { type Count, totalOfRows } from '../lists/total.ts'
 import { notFound } from '../model/errors.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
+import type { RunKeys } from '../model/runs/run-keys.ts'
 import { isOpenRun } from '../model/runs/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { traceText } from '../postgres/trace.ts'
@@ -48,17 +49,24 @@ export interface RunDetails extends RunSummary {
   pause_requested_at: Date | null
   /** The cause of the wait of a queued run, or of a call of a running one; else null. */
   waiting_for: WaitingFor | null
+  /** When a queued run that waits for a time is looked at again. */
+  starts_at: Date | null
+  /** The key that its start gave. */
+  key: string | null
+  /** The rendered keys of its workflow's settings, by setting. */
+  keys: RunKeys
 }
 
 /**
- * A queued run waits for a free slot of its workflow, of its organization, or of the workers; a running one for a
+ * A queued run waits for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its organization, or of the workers; a running one for a
  * `slot` for one of its calls (`activities/slots/`).
  */
-export const WAITING_FOR = ['workflow', 'organization', 'workers', 'slot'] as const
+export const WAITING_FOR = ['debounce', 'rate', 'key', 'workflow', 'organization', 'workers', 'slot'] as const
 export type WaitingFor = (typeof WAITING_FOR)[number]
 
 const WAITS_FOR = `case when runs.status = 'queued' then
-    case when ${runningInLane('runs', 'coalesce(runs.concurrency, 0)')} >= runs.concurrency then 'workflow'
+    case when runs.hold <> 'admission' then runs.hold
+      when ${runningInLane('runs', 'coalesce(runs.concurrency, 0)')} >= runs.concurrency then 'workflow'
       when (select ${ACTIVE_RUNS} >= ${ORGANIZATION_LIMIT} from organizations o where o.id = runs.organization_id)
         then 'organization'
       else 'workers' end
@@ -140,7 +148,12 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
       tx.trx.raw(`coalesce(migrations, '[]') as migrations`),
       'cancel_requested_at',
       'pause_requested_at',
+      'run_key as key',
       tx.trx.raw(WAITS_FOR),
+      tx.trx.raw(
+        `case when status = 'queued' and hold in ('debounce', 'rate') then hold_until end as starts_at`,
+      ),
+      tx.trx.raw(`coalesce(keys, '{}') as keys`),
       tx.trx.raw(`${traceText('trace_id')} as trace_id`),
     )
   if (!run) throw notFound('run')

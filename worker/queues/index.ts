@@ -12,6 +12,7 @@ import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
+import { heldRunsQueue } from './held-runs.ts'
 import { incomingReplaysQueue } from './incoming-replays.ts'
 import { lateRunsQueue } from './late-runs.ts'
 import type { MailDeps } from './mails.ts'
@@ -49,6 +50,7 @@ export function allQueues({
   }): Queue<unknown>[] {
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
+    heldRunsQueue({ db, log }),
     surplusRunsQueue({ db, log }),
     lateRunsQueue({ db, log }),
     cancelsQueue(db),

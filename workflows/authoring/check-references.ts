@@ -1,12 +1,14 @@
 import type { NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
-import { type Problem, pointer } from '../language/problems.ts'
+import { nearestName, type Problem, pointer } from '../language/problems.ts'
 import { syntaxHint, withFilter } from '../language/reference-hints.ts'
 import type { PlacedText, Texts } from '../language/texts.ts'
+import { kindsOf } from '../language/value-types.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { EXPRESSION } from '../shared/limits.ts'
 import type { Graph } from './graph.ts'
+import { KEY_ROOTS, keysOf } from './keys.ts'
 import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import { describeMistake } from './mistakes.ts'
@@ -27,6 +29,7 @@ export function checkReferences(
   for (const node of lowered.definition.nodes) checks.checkNode(node)
   checks.checkOutputs()
   checks.checkTrigger()
+  for (const { text, path } of keysOf(lowered.definition.settings)) checks.checkKey(text, path)
   return checks
 }
 
@@ -49,6 +52,32 @@ class ReferenceChecks {
     const { trigger } = this.lowered.definition
     if (trigger.type !== 'event' || trigger.when === undefined) return
     this.checkTypes(trigger.when, {}, () => ({ path: '/trigger/when' }), new Set())
+  }
+
+  /** A key is rendered before the run: it reads neither nodes nor the run. */
+  checkKey(text: string, path: string): void {
+    const outside = this.lowered.texts
+      .readable(text)
+      .find(({ path: [root] }) => typeof root === 'string' && !KEY_ROOTS.includes(root))
+    if (!outside) {
+      this.checkText(text, () => path, {})
+      const kinds = kindsOf(this.types.ofText(text, {})) ?? []
+      if (kinds.length > 0 && kinds.every((kind) => kind === 'object' || kind === 'array'))
+        this.problems.push({
+          code: 'type_mismatch',
+          message: `${text} is of type ${kinds.join(' or ')}: a key is a text or a number`,
+          path,
+          hint: 'read one of its members, such as its id',
+        })
+      return
+    }
+    const root = String(outside.path[0])
+    this.problems.push({
+      code: 'unknown_root',
+      message: `${root.slice(0, 100)} is not available before a run: a placeholder in a key starts with one of ${KEY_ROOTS.join(', ')}`,
+      path,
+      ...nearestName(root, KEY_ROOTS),
+    })
   }
 
   checkNode(node: NodeSpec): void {

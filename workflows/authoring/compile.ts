@@ -1,4 +1,5 @@
 import {
+  type Admission,
   type Definition,
   LANGUAGE_ENGINE,
   LATER_LANGUAGE,
@@ -12,6 +13,8 @@ import { parseDuration } from '../language/duration.ts'
 import { mayBeOmitted, needsLaterEngine } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { RUN_KEY } from '../shared/limits.ts'
+import { keysOf } from './keys.ts'
 import { bodiesOf, readResults, textsOf } from './loops.ts'
 
 /** The values that apply if neither the node nor its type sets them. */
@@ -45,14 +48,18 @@ export function compile(definition: Definition): Program {
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
   const { concurrency, timeout, expected_within, error_workflow } = definition.settings
+  const admission = admissionOf(definition.settings)
   return {
     engine: Math.max(
       LANGUAGE_ENGINE,
       ...definition.nodes.map(engineOf),
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
-      ...textsOf(definition).map(({ text }) => (needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0)),
+      ...[...textsOf(definition), ...keysOf(definition.settings)].map(({ text }) =>
+        needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0,
+      ),
       ...textsOf(definition).map(({ text }) => (mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0)),
       results.alone ? LATER_LANGUAGE.results : 0,
+      admission ? LATER_LANGUAGE.admission : 0,
     ),
     start: start.id,
     nodes,
@@ -63,6 +70,7 @@ export function compile(definition: Definition): Program {
       ...(timeout === undefined ? {} : { timeout_ms: milliseconds(timeout) }),
       ...(expected_within === undefined ? {} : { expected_ms: milliseconds(expected_within) }),
       ...(error_workflow === undefined ? {} : { error_workflow }),
+      ...(admission && { admission }),
     },
   }
 }
@@ -73,9 +81,32 @@ function concurrencyOf(
   given: Definition['settings']['concurrency'],
 ): Pick<Program['settings'], 'concurrency' | 'on_limit'> {
   if (given === undefined) return {}
-  const { policy, limit = 1 } = typeof given === 'number' ? { policy: 'queue' as const, limit: given } : given
-  if (policy === 'allow') return {}
+  if (typeof given === 'number') return { concurrency: given }
+  const { policy, limit = 1, key } = given
+  if (policy === 'allow' || key !== undefined) return {}
   return { concurrency: limit, ...(policy === 'queue' ? {} : { on_limit: policy }) }
+}
+
+function admissionOf({ concurrency, debounce, rate }: Definition['settings']): Admission | undefined {
+  const admission: Admission = {}
+  if (typeof concurrency === 'object' && concurrency.policy !== 'allow' && concurrency.key !== undefined) {
+    const { key, limit = 1, policy } = concurrency
+    admission.concurrency = { key, limit, policy }
+  }
+  if (debounce)
+    admission.debounce = {
+      ...(debounce.key === undefined ? {} : { key: debounce.key }),
+      for_ms: milliseconds(debounce.for),
+      at_most_ms: milliseconds(debounce.at_most ?? RUN_KEY.span),
+    }
+  if (rate)
+    admission.rate = {
+      ...(rate.key === undefined ? {} : { key: rate.key }),
+      limit: rate.limit,
+      per_ms: milliseconds(rate.per),
+      policy: rate.policy,
+    }
+  return Object.keys(admission).length > 0 ? admission : undefined
 }
 
 function programNode(node: NodeSpec, settings: Definition['settings']): ProgramNode {

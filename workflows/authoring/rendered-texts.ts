@@ -1,5 +1,6 @@
 import type { NodeSpec } from '../language/definition.ts'
 import { pointer } from '../language/problems.ts'
+import { keysOf } from './keys.ts'
 import type { Lowered } from './lower.ts'
 
 /** A text that a run renders. */
@@ -13,7 +14,7 @@ export interface RenderedText {
   setting?: string
 }
 
-/** Every text that a run renders: in configs, in `when` and in outputs. */
+/** Every text that a run renders: in configs, in `when`, in outputs and in keys. */
 export function* renderedTexts({ definition, texts, nodePath }: Lowered): Generator<RenderedText> {
   for (const node of definition.nodes) {
     for (const { text, path } of texts.of(node.config))
@@ -27,4 +28,5 @@ export function* renderedTexts({ definition, texts, nodePath }: Lowered): Genera
   }
   for (const { text, path } of texts.of(definition.outputs))
     yield { text, path: () => `/outputs${pointer(...path)}` }
+  for (const { text, path } of keysOf(definition.settings)) yield { text, path: () => path }
 }

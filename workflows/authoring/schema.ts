@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { CONCURRENCY_POLICIES, OVERLAP_POLICIES } from '../language/definition.ts'
+import { CONCURRENCY_POLICIES, OVERLAP_POLICIES, RATE_POLICIES } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
 import { POOL_NAME, POOL_RULE } from '../language/pool.ts'
-import { SPEC } from '../shared/limits.ts'
+import { RUN_KEY, SPEC } from '../shared/limits.ts'
 
 /** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
 
@@ -126,6 +127,16 @@ export const rawNode = z.strictObject({ id: nodeId, ...node })
 
 export const rawEdge = z.strictObject({ from: z.string(), handle: z.string().default(''), to: z.string() })
 
+/** A template that divides the runs of a workflow. */
+const key = z
+  .string()
+  .max(RUN_KEY.template)
+  .refine(
+    hasPlaceholder,
+    'must have a placeholder: without one all runs share the key, as they do without key',
+  )
+  .meta({ examples: ['{{ trigger.record.id }}'] })
+
 const runsAtOnce = z.int().min(1).max(1_000)
 const concurrency = z
   .union([
@@ -133,19 +144,45 @@ const concurrency = z
     z.strictObject({
       policy: z.enum(CONCURRENCY_POLICIES).default('queue'),
       limit: runsAtOnce.optional(),
+      key: key.optional(),
     }),
   ])
   .superRefine((value, ctx) => {
-    if (typeof value === 'object' && value.policy === 'allow' && value.limit !== undefined)
-      ctx.addIssue({
-        code: 'custom',
-        path: ['limit'],
-        message: 'has no effect with the policy allow: remove it, or choose queue, skip or cancel_running',
-      })
+    if (typeof value !== 'object' || value.policy !== 'allow') return
+    for (const name of ['limit', 'key'] as const)
+      if (value[name] !== undefined)
+        ctx.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'has no effect with the policy allow: remove it, or choose queue, skip or cancel_running',
+        })
   })
   .describe(
-    'The limit of concurrent runs, and what happens to a run above it: `queue` it (also if only a number is given), `skip` it, `cancel_running` older runs, or `allow` any number (the default). `limit` is 1 by default. Waiting runs count.',
+    'The limit of concurrent runs, and what happens to a run above it: `queue` it (also if only a number is given), `skip` it, `cancel_running` older runs, or `allow` any number (the default). `limit` is 1 by default. Waiting runs count. With `key` it is the limit of each key.',
   )
+
+const debounce = z
+  .strictObject({ key: key.optional(), for: upTo(RUN_KEY.span), at_most: upTo(RUN_KEY.span).optional() })
+  .refine(
+    (value) =>
+      value.at_most === undefined || (parseDuration(value.at_most) ?? 0) >= (parseDuration(value.for) ?? 0),
+    {
+      path: ['at_most'],
+      message: 'must not be shorter than for',
+    },
+  )
+  .describe(
+    `Starts once a key has been quiet \`for\` so long, or \`at_most\` (${RUN_KEY.span}) after its first start, with the last trigger; earlier ones are skipped.`,
+  )
+
+const rate = z
+  .strictObject({
+    key: key.optional(),
+    limit: z.int().min(1).max(RUN_KEY.starts),
+    per: upTo(RUN_KEY.span),
+    policy: z.enum(RATE_POLICIES).default('queue'),
+  })
+  .describe('At most `limit` starts of a key within any `per`; others wait, or are skipped (`policy: skip`).')
 
 export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')
 
@@ -166,6 +203,8 @@ const common = {
   settings: z
     .strictObject({
       concurrency: concurrency.optional(),
+      debounce: debounce.optional(),
+      rate: rate.optional(),
       timeout: upTo('365d').optional().describe('The time limit of a run.'),
       expected_within: upTo('365d')
         .optional()

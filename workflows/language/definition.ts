@@ -111,6 +111,8 @@ export interface Definition {
    */
   settings: {
     concurrency?: number | ConcurrencySpec
+    debounce?: DebounceSpec
+    rate?: RateSpec
     timeout?: string
     expected_within?: string
     error_workflow?: string
@@ -128,6 +130,26 @@ export interface ConcurrencySpec {
   policy: (typeof CONCURRENCY_POLICIES)[number]
   /** Default: 1. */
   limit?: number | undefined
+  /** The limit counts the runs whose key renders to the same text. */
+  key?: string | undefined
+}
+
+/** A start waits until its key has been quiet `for` so long; `at_most` (default 7d) bounds the whole wait. */
+export interface DebounceSpec {
+  key?: string | undefined
+  for: string
+  at_most?: string | undefined
+}
+
+/** What happens to a start above the rate. */
+export const RATE_POLICIES = ['queue', 'skip'] as const
+
+/** At most `limit` starts of a key within any `per`. */
+export interface RateSpec {
+  key?: string | undefined
+  limit: number
+  per: string
+  policy: (typeof RATE_POLICIES)[number]
 }
 
 export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
@@ -165,7 +187,7 @@ export interface ProgramNode {
 export const LANGUAGE_ENGINE = 1
 
 /** The engines of what the language has since then, which only programs that use it need. */
-export const LATER_LANGUAGE = { pool: 7, expressions: 7, results: 7, omission: 9 }
+export const LATER_LANGUAGE = { pool: 7, expressions: 7, results: 7, omission: 9, admission: 9 }
 
 export interface Program {
   /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */
@@ -183,7 +205,19 @@ export interface Program {
     /** A run that is open for longer is late. */
     expected_ms?: number
     error_workflow?: string
+    /** What a run passes before it is queued; absent: nothing. */
+    admission?: Admission
   }
+}
+
+/**
+ * The settings that hold a run back by a key. Without a key all runs of the workflow share one. A limit of concurrency
+ * without a key is none of them: the claims of the relay keep it (`concurrency`).
+ */
+export interface Admission {
+  concurrency?: { key: string; limit: number; policy: 'queue' | 'skip' | 'cancel_running' }
+  debounce?: { key?: string; for_ms: number; at_most_ms: number }
+  rate?: { key?: string; limit: number; per_ms: number; policy: (typeof RATE_POLICIES)[number] }
 }
 
 /** One finding of validation. Only findings in YAML have `line` and `column`, from 1. */

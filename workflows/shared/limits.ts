@@ -82,6 +82,17 @@ export const ENV = {
 /** The `when` of an event trigger, which is rendered for each of its events: some 20 ms of CPU time at most. */
 export const TRIGGER_WHEN = { work: 200_000 } as const
 
+/** The keys of the settings that hold runs back, and what they can ask for. */
+export const RUN_KEY = {
+  /** Characters of the template, and of what it renders to. */
+  template: 1_000,
+  rendered: 200,
+  /** The longest wait of a debounce, and the longest window of a rate. */
+  span: '7d',
+  /** Starts within a window of a rate: the times of so many are read for one start. */
+  starts: 10_000,
+} as const
+
 /** The longest chain of runs that start each other, also through events: the next run is not started. */
 export const CHAIN_DEPTH = 10
 

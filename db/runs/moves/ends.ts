@@ -7,6 +7,7 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 import { belowRun, reportRunEnd } from '../../process/traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
+import { wakeNext } from '../holds/key-slots.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
 import { AT_REST, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
 
@@ -26,6 +27,8 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
        checked = false,
        -- one that waits for a workflow, in which it is then cancelled: before those that only sleep
        priority = case when status = 'queued' then 0 else priority end,
+       -- one that was held after a pause: it is claimed, and then cancelled
+       hold = null, hold_until = null,
        -- a run that a relay has claimed counts as running
        status = case when ${AT_REST} then 'cancelled' else status end,
        ended_at = case when ${AT_REST} then now() end,
@@ -60,15 +63,20 @@ export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
   return ended
 }
 
-/** Ends a queued run that its workflow's concurrency limit excludes. @returns whether it was queued and unclaimed. */
-export async function skipRun(tx: Tenant, id: string, reason: string): Promise<boolean> {
+/** Ends a queued run that the settings of its workflow exclude, by default its concurrency limit. @returns whether it was queued and unclaimed. */
+export async function skipRun(
+  tx: Tenant,
+  id: string,
+  reason: string,
+  code = 'concurrency_limit',
+): Promise<boolean> {
   await lockStatus(tx, id)
   const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set status = 'skipped', ended_at = now(), updated_at = now(),
-       error = jsonb_build_object('code', 'concurrency_limit', 'message', cast(:reason as text))
+       error = jsonb_build_object('code', cast(:code as text), 'message', cast(:reason as text))
      where organization_id = :organizationId and id = :id and ${NEVER_CLAIMED}
      returning ${ENDED}`,
-    { organizationId: tx.organizationId, id, reason },
+    { organizationId: tx.organizationId, id, reason, code },
   )
   if (rows[0]) await afterEnd(tx, rows[0].run, 'skipped')
   return rows[0] !== undefined
@@ -82,6 +90,10 @@ export const failRunStart = (tx: Tenant, id: string, reason: string): Promise<bo
     status: 'failed',
     error: { code: 'start_refused', message: reason.slice(0, 1_000) },
   })
+
+/** Fails a held run whose key cannot be used. @returns whether it was held. */
+export const failHeldRun = (tx: Tenant, id: string, error: RunError): Promise<boolean> =>
+  endRun(tx, id, { where: `status = 'queued' and hold is not null`, bindings: {}, status: 'failed', error })
 
 /**
  * Ends a run whose workflow has ended without recording it. `temporalRunId` is the Temporal run that was looked up.
@@ -168,15 +180,16 @@ async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promi
 
 /**
  * After the end of a run: cancels the children for which its nodes waited, closes its other waits, and answers its
- * parent. Locks are taken from parent to child; a child writes only the wait of its parent.
+ * parent and the next run of its key. Locks are taken from parent to child; a child writes only the wait of its parent.
  */
 export async function endFamily(
   tx: Tenant,
-  run: Pick<RunState['run'], 'id' | 'parent_run_id'>,
+  run: Pick<RunState['run'], 'id' | 'parent_run_id' | 'concurrency_key'>,
 ): Promise<void> {
   for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
   await closeWaits(tx, run.id)
   if (run.parent_run_id !== null) await answerParent(tx, run.id)
+  if (run.concurrency_key) await wakeNext(tx, run.concurrency_key)
 }
 
 /**

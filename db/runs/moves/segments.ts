@@ -82,7 +82,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
      )${created.length > 0 ? CREATED : ''}${loops.length > 0 ? LOOPS : ''}${iterations.length > 0 ? ITERATIONS : ''}
      select (:segment = 0 or cast(:status as text) <> 'running' or cast(:sleepsUntil as timestamptz) is not null
          or cast(:inPool as boolean)) and exists (
-       select from runs other where other.organization_id = run.organization_id and other.status = 'queued'
+       select from runs other where other.organization_id = run.organization_id and other.status = 'queued' and other.hold is null
          and not exists (
            select from run_claims c where c.organization_id = other.organization_id and c.run_id = other.id)) as others_wait, run.watched
      from run`,

@@ -165,6 +165,10 @@ export async function reopenRun(
 ): Promise<boolean> {
   const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
     `update runs r set status = 'running', temporal_run_id = :temporalRunId, ended_at = null,
+       -- another run may have its key by now
+       run_key = case when not exists (select from runs o where o.organization_id = r.organization_id
+         and o.workflow_id = r.workflow_id and o.run_key = r.run_key and o.ended_at is null and o.id <> r.id)
+         then r.run_key end,
        cancel_requested_at = null, cancel_sent_at = null, pause_requested_at = null, paused_at = null, reopened = true, sleeps_until = null,
        in_pool = false
      where r.organization_id = :organizationId and r.id = :id and r.status not in ('queued', 'skipped')

@@ -1,0 +1,58 @@
+import type { RunStatus } from '../../workflows/shared/statuses.ts'
+import { conflict } from '../model/errors.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { createRun, type NewRun } from './runs.ts'
+
+/** What a start does while a run with its key is open, as the workflow id conflict policy of Temporal. */
+export const KEY_CONFLICTS = ['use_existing', 'fail'] as const
+
+export interface KeyedRun {
+  id: string
+  status: RunStatus
+  /** Whether the run was open before. */
+  existing: boolean
+}
+
+/** The open run of the workflow with this key. Locked until the transaction ends, so that it cannot end before. */
+export async function findOpenByKey(
+  tx: Tenant,
+  workflowId: string,
+  key: string,
+): Promise<Omit<KeyedRun, 'existing'> | undefined> {
+  return tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, workflow_id: workflowId, run_key: key })
+    .whereNull('ended_at')
+    .forNoKeyUpdate()
+    .first<Omit<KeyedRun, 'existing'> | undefined>('id', 'status')
+}
+
+/**
+ * Queues a run with a key that no other open run of the workflow has, else returns that run. Concurrent starts of a key
+ * wait for each other; a unique index is the second line of defence. Throws `conflict` with the policy `fail`.
+ */
+export async function createKeyedRun(
+  tx: Tenant,
+  run: NewRun,
+  { key, onConflict }: { key: string; onConflict: (typeof KEY_CONFLICTS)[number] },
+): Promise<KeyedRun> {
+  // In a statement of its own: the next one must see what the holder before has committed.
+  await tx.trx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `agx run key ${tx.organizationId} ${run.workflow.id} ${key}`,
+  ])
+  const open = await findOpenByKey(tx, run.workflow.id, key)
+  if (open) {
+    if (onConflict === 'fail')
+      throw conflict(`the run ${open.id} of the workflow has this key and is ${open.status}`, {
+        hint: 'omit on_conflict to get this run instead',
+      })
+    return { ...open, existing: true }
+  }
+  const id = await createRun(tx, run)
+  await tx.trx.raw('update runs set run_key = ? where organization_id = ? and id = ?', [
+    key,
+    tx.organizationId,
+    id,
+  ])
+  return { id, status: 'queued', existing: false }
+}
