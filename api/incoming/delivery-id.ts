@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
+import { signedForm } from './signatures.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [
@@ -12,7 +13,6 @@ const HEADERS = [
   'x-shopify-webhook-id',
   'x-wc-webhook-delivery-id',
   'linear-delivery',
-  'i-twilio-idempotency-token',
   'x-zendesk-webhook-invocation-id',
   'x-gitlab-event-uuid',
   'x-atlassian-webhook-identifier',
@@ -43,6 +43,9 @@ export function deliveryOf(
   known?: string,
 ): Delivery {
   const ofBody = () => sha256('\n').update(bytes).digest()
+  // The token of a retry is not signed, nor the order of a form: what is signed is the id.
+  if (verification.type === 'twilio')
+    return { fingerprint: sha256('twilio\n').update(signedForm(bytes)).digest(), has_delivery_id: true }
   if (SIGN_BODY_ALONE.includes(verification.type)) return { fingerprint: ofBody(), has_delivery_id: true }
   const header = HEADERS.find((name) => headers[name])
   if (header)
