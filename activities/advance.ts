@@ -1,9 +1,11 @@
 import { activityInfo, Context } from '@temporalio/activity'
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common'
 import { runEvent } from '../db/model/runs/run-event.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import { databaseId } from '../db/postgres/database-id.ts'
 import { isRefusal } from '../db/postgres/sql-state.ts'
 import type { System, Tenant } from '../db/postgres/tenancy.ts'
+import { NoThread } from '../db/process/compute/computed.ts'
 import type { Logger } from '../db/process/log.ts'
 import { belowRun, reportRunEnd } from '../db/process/traces/runs.ts'
 import { isBehind, listDatabaseIds } from '../db/queue/witness.ts'
@@ -21,7 +23,7 @@ import { isOpen } from '../workflows/interpret/step.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
 import { commitSegment, type SegmentDeps, withErrorWorkflow } from './commit-segment.ts'
 import type { LightWork } from './compute/light-work.ts'
-import { describeFault, isTransient, toFailure, UnknownRun } from './faults.ts'
+import { describeFault, isTransient, toFailure, UnknownRun, withoutStack } from './faults.ts'
 import { needsSavepoints } from './light-node.ts'
 import { endedAs, loadSegment, requireNewest, type TemporalRun, UNKNOWN } from './load-segment.ts'
 
@@ -67,11 +69,29 @@ export function createAdvance(deps: AdvanceDeps) {
       if (deps.hasAttribute?.(EXPECTED_BY_ATTRIBUTE) === false) delete answer.expected_by
       return answer
     } catch (error) {
+      if (error instanceof NoThread) throw noThread()
       log.error({ err: error }, 'a segment failed')
       return await afterFailure(call, error)
     }
   }
 }
+
+/**
+ * The segment is repeated, and has not failed. Meanwhile it occupies no slot of the worker; its workflow task waits with
+ * it, of which there are more than active runs.
+ */
+const noThread = () =>
+  withoutStack(
+    ApplicationFailure.create({
+      type: 'no_thread',
+      message: 'The segment waits for a free thread: too many segments compute long texts.',
+      nextRetryDelay: RETRY_MS + Math.random() * RETRY_MS,
+      // The worker does not log a benign failure as its own.
+      category: ApplicationFailureCategory.BENIGN,
+    }),
+  )
+
+const RETRY_MS = 500
 
 /**
  * Throws if the run belongs to another database, of which this one is a copy or nothing at all: Temporal asks again, until
@@ -92,7 +112,7 @@ async function answerOf(
   deps: SegmentDeps & { failedBefore: WeakSet<ProgramNode>; lightWork: LightWork },
 ): Promise<SegmentAnswer> {
   const commit = (newest: boolean, savepoints: boolean) =>
-    deps.lightWork.before(input.organization_id, (compute) =>
+    deps.lightWork.beforeSegment(input.organization_id, (compute) =>
       transact((tx) =>
         commitSegment(tx, { ...deps, savepoints, compute }, input, { id: temporalRunId, newest }),
       ),

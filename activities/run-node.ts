@@ -7,7 +7,14 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshPausing } from '../db/runs/commands.ts'
-import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
+import {
+  beginAttempt,
+  hasOwned,
+  lockRun,
+  releaseAttempt,
+  sleepForTurns,
+  updateNode,
+} from '../db/runs/state.ts'
 import { storeFiles } from '../db/stored-files/files.ts'
 import { NOT_MADE, type NodeInput } from '../workflows/bundle/protocol.ts'
 import type { Failure, Outcome } from '../workflows/interpret/execute.ts'
@@ -118,7 +125,11 @@ async function oneAttempt(
   })
   const { outcome } = performed
   // A transaction of its own: it locks the run, which segments lock before the nodes.
-  if (retryMs !== undefined) await transact((tx) => refreshPausing(tx, input.run_id))
+  if (retryMs !== undefined)
+    await transact(async (tx) => {
+      if (outcome.status === 'failed' && outcome.waits) await sleepForTurns(tx, input.run_id)
+      await refreshPausing(tx, input.run_id)
+    })
   if (outcome.status === 'failed') throw failure(outcome.error, retryMs === undefined, retryMs)
 }
 

@@ -27,7 +27,7 @@ import { PoolBacklog } from './pool-backlog.ts'
 import { RunCapacity } from './run-capacity.ts'
 import { installSdkRuntime } from './sdk-runtime.ts'
 import { ServerCheck } from './temporal-server.ts'
-import { MOST_RUNS } from './workers.ts'
+import { MOST_RUNS, segmentsAtOnce } from './workers.ts'
 
 export type WorkerContext = Awaited<ReturnType<typeof createContext>>
 
@@ -61,7 +61,7 @@ export async function createContext(config: WorkerConfig) {
   const http = createHttp({ allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY })
   const onTask = (task: string) => metrics.threadTasks.inc({ task })
   const code = new CodeRunner(CODE, onTask)
-  const lightWork = new LightWork(onTask)
+  const lightWork = new LightWork({ segments: segmentsAtOnce(config.DATABASE_POOL), onTask })
   const mailer = createMailer(config)
   const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const storage = await createStorage(config)

@@ -74,7 +74,7 @@ export const MOST_RUNS = 250
  * runs of five nodes that write took as long as with 20 or 10 (21 to 40 runs/s, the machine's noise), and 15.6 ms of CPU
  * each instead of 12.7 to 15; 1 in 100 segments waited 190 to 220 ms for a connection instead of 50 to 100.
  */
-const SEGMENTS_PER_CONNECTION = 2
+export const segmentsAtOnce = (databasePool: number): number => 2 * databasePool
 
 const FILES_AT_ONCE = 4
 
@@ -161,7 +161,7 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
       },
       activities: options.activities,
       maxConcurrentActivityTaskExecutions: ACTIVITIES,
-      maxConcurrentLocalActivityExecutions: SEGMENTS_PER_CONNECTION * options.databasePool,
+      maxConcurrentLocalActivityExecutions: segmentsAtOnce(options.databasePool),
       maxCachedWorkflows: CACHED_WORKFLOWS,
       stickyQueueScheduleToStartTimeout: STICKY,
     }),

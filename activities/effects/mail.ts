@@ -6,7 +6,7 @@ import { getFile } from '../../db/stored-files/files.ts'
 import type { FileStore } from '../../db/stored-files/store.ts'
 import { ports } from '../../workflows/effects/index.ts'
 import type { Attachment, Mail, MailMessage } from '../../workflows/effects/mail.ts'
-import { NodeError } from '../../workflows/language/node-error.ts'
+import { MAIL_TURN, NodeError } from '../../workflows/language/node-error.ts'
 import { FILES } from '../../workflows/shared/limits.ts'
 import type { Mailbox } from '../../workflows/shared/mailbox.ts'
 import type { AttachedFile, Mailer } from '../mail/mailer.ts'
@@ -65,7 +65,9 @@ export const mailOf = (
     // Before the recipients count: a file that is too large is no mail.
     const opened = await open(attachments, { db, files }, host)
     // If the answer is lost, the recipients count twice: the mail itself is sent once.
-    await available(host, () => requireAllowance(db, organizationId, recipients.length, mailMinute))
+    await available(host, () =>
+      requireAllowance(db, { organizationId, key: message.key, recipients: recipients.length }, mailMinute),
+    )
     const link = recipients.length === 1 ? unsubscribeLink?.(organizationId, only.address) : undefined
     const receipt = await mailer.send(
       { ...left, attachments: opened, ...(link && { unsubscribe: link }) },
@@ -89,27 +91,23 @@ const REASONS = {
 /** Throws NodeError. */
 async function requireAllowance(
   db: Database,
-  organizationId: string,
-  recipients: number,
+  mail: Parameters<typeof takeRecipients>[1],
   minute: number | undefined,
 ): Promise<void> {
-  const allowance = await takeRecipients(db.system, organizationId, recipients, { minute })
+  const allowance = await takeRecipients(db.system, mail, { minute })
   if (allowance.granted) return
   const { per, until } = allowance
   const at = `${until.toISOString().slice(0, 19).replace('T', ' ')} UTC`
   if (per === 'day')
     throw new NodeError(
       'mail_quota_exceeded',
-      `The mail has ${recipients} recipients, and ${describeLimit(allowance)}. The next day begins at ${at}.`,
+      `The mail has ${mail.recipients} recipients, and ${describeLimit(allowance)}. The next day begins at ${at}.`,
     )
-  throw new NodeError('mail_rate_limited', `The mail waits until ${at}: ${describeLimit(allowance)}.`, {
+  throw new NodeError(MAIL_TURN, `The mail waits until ${at}: ${describeLimit(allowance)}.`, {
     waits: true,
-    retryAfterMs: Math.max(0, until.getTime() - Date.now()) + Math.random() * SPREAD_MS,
+    retryAfterMs: Math.max(0, until.getTime() - Date.now()),
   })
 }
-
-/** Mails that wait for the same minute do not begin in the same moment. */
-const SPREAD_MS = 2_000
 
 function notConfigured(): NodeError {
   const settings = ports.mail.settings!.join(' and ')

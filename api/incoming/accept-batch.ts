@@ -1,10 +1,11 @@
+import type { NewLog } from '../../db/model/incoming/log.ts'
 import type { MappedPayload } from '../../db/model/incoming/map-body.ts'
 import { acceptRecord } from './accept-record.ts'
 import { Refusal, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
 import { deliveryOf, deliveryOfItem } from './delivery-id.ts'
-import { takeQuota } from './limits.ts'
-import { logRefusal, logSetUp } from './log.ts'
+import { countRecords, takeQuota } from './limits.ts'
+import { logRows, refusalRow, setUpRow } from './log.ts'
 
 /**
  * Accepts the records of a batch, each as a request of its own: with its own outcome, delivery and log row, which can be
@@ -29,9 +30,14 @@ export async function acceptBatch(call: Call, bytes: Buffer, records: MappedPayl
     }
     return { index, record, call: own }
   })
+  await countRecords(call, records.length)
   const optOuts = items.filter(isOptOut)
   const others = items.filter((item) => !isOptOut(item))
   const outcomes = await Promise.all([...optOuts, ...others].map(outcomeOf))
+  await logRows(
+    call,
+    outcomes.flatMap(({ row }) => row ?? []),
+  )
   const failure = outcomes.find(({ refusal }) => refusal && refusal.status >= 500)?.refusal
   if (failure) throw failure
   return answerOf(outcomes.sort((one, other) => one.index - other.index))
@@ -47,6 +53,8 @@ interface Outcome {
   index: number
   answer?: object
   refusal?: Refusal
+  /** The log row of a record that wrote nothing else. */
+  row?: NewLog
 }
 
 const isOptOut = ({ record }: Item) => record.mapped.fields.do_not_contact === true
@@ -58,12 +66,10 @@ async function outcomeOf({ index, record, call }: Item): Promise<Outcome> {
     if (record.mapped.skip === undefined)
       return { index, answer: await acceptRecord(call, call.bytes!, record) }
     const message = `${record.mapped.skip}: nothing was written`
-    await logSetUp(call, message)
-    return { index, answer: skipped(call, message) }
+    return { index, answer: skipped(call, message), row: setUpRow(call, message) }
   } catch (error) {
     const refusal = toRefusal(error)
-    if (refusal.status < 500) await logRefusal(call, refusal)
-    return { index, refusal }
+    return { index, refusal, ...(refusal.status < 500 && { row: await refusalRow(call, refusal) }) }
   }
 }
 

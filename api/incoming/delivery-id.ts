@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { isObject } from '../../workflows/shared/is-object.ts'
+import { signedForm } from './signatures.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [
@@ -13,7 +14,6 @@ const HEADERS = [
   'x-shopify-webhook-id',
   'x-wc-webhook-delivery-id',
   'linear-delivery',
-  'i-twilio-idempotency-token',
   'x-zendesk-webhook-invocation-id',
   'x-gitlab-event-uuid',
   'x-atlassian-webhook-identifier',
@@ -43,6 +43,9 @@ export function deliveryOf(
   payload?: unknown,
   known?: string,
 ): Delivery {
+  // The token of a retry is not signed, nor the order of a form: what is signed is the id.
+  if (verification.type === 'twilio')
+    return { fingerprint: sha256('twilio\n').update(signedForm(bytes)).digest(), has_delivery_id: true }
   // The boundary of a multipart form is another one in each repetition.
   const isForm = payload !== undefined && /^multipart\//i.test(headers['content-type'] ?? '')
   const content = isForm ? Buffer.from(JSON.stringify(payload)) : bytes

@@ -36,6 +36,20 @@ export async function takeRate(call: Call): Promise<void> {
   throw new Refusal('rate_limited', `the webhook exceeds ${limit} requests per minute`, { retryAfter })
 }
 
+/** Records of a batch that count as one request of a minute. Of a month, each counts. */
+const RECORDS_PER_REQUEST = 100
+
+/**
+ * Counts a batch, whose request was counted already, by its records. It is accepted, also where it alone exceeds the
+ * minute; the requests after it are not.
+ */
+export async function countRecords({ ctx, deps, webhook }: Call, records: number): Promise<void> {
+  const more = Math.ceil(records / RECORDS_PER_REQUEST) - 1
+  if (more === 0) return
+  const used = await deps.together.countInMinute(webhook, more)
+  setHeaders(ctx, Math.min(webhook.rate_limit, perMinute(webhook)), used)
+}
+
 /** Counts a request in the organization's month. Throws quota_exceeded. */
 export async function takeQuota({ deps, webhook }: Call): Promise<void> {
   const { granted, limit } = await deps.together.takeFromMonth(webhook)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { v7 as uuidv7 } from 'uuid'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
-import { insertFoldedLog, insertRefusalLog } from '../../db/incoming/logs.ts'
+import { insertFoldedLog, insertRefusalLogs } from '../../db/incoming/logs.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import {
   logOf,
@@ -37,15 +37,51 @@ const MAX_VALUE = 500
 /** Logs a set-up request, which writes nothing else. */
 export async function logSetUp(call: Call, message: string): Promise<void> {
   const { deps, webhook } = call
-  const row = rowOf(call, { action: 'Skipped', message })
-  await insertRefusalLog(deps.db.system, webhook.organization_id, row)
+  await insertRefusalLogs(deps.db.system, webhook.organization_id, [setUpRow(call, message)])
 }
+
+/** The log row of a request or record that writes nothing else. */
+export const setUpRow = (call: Call, message: string): NewLog => rowOf(call, { action: 'Skipped', message })
 
 /** Those of a batch are logged each. Never throws: a failure to write the log row must not change the answer to the sender. */
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   if (refusal.results) return
   const { deps, webhook } = call
   const { organization_id } = webhook
+  const row = await refusalRow(call, refusal)
+  const foldedId = foldedIdOf(call, refusal)
+  await persistently(call, refusal.code, () =>
+    foldedId === undefined
+      ? insertRefusalLogs(deps.db.system, organization_id, [row])
+      : insertFoldedLog(deps.db.system, organization_id, foldedId, row),
+  )
+}
+
+/** Rows of one statement: each may have the 16 KiB of the headers of its request. */
+const ROWS = 200
+
+/** Logs the records of a batch that were not accepted. Never throws. */
+export async function logRows(call: Call, rows: readonly NewLog[]): Promise<void> {
+  const { deps, webhook } = call
+  for (let start = 0; start < rows.length; start += ROWS)
+    await persistently(call, 'batch', () =>
+      insertRefusalLogs(deps.db.system, webhook.organization_id, rows.slice(start, start + ROWS)),
+    )
+}
+
+async function persistently({ deps, webhook }: Call, outcome: string, write: () => Promise<void>) {
+  await write()
+    .catch(write)
+    .catch((error) =>
+      deps.log.error(
+        { err: forLog(error), organization: webhook.organization_id, webhook: webhook.id, outcome },
+        'cannot write the log row of an incoming webhook',
+      ),
+    )
+}
+
+/** The log row of a refusal. */
+export async function refusalRow(call: Call, refusal: Refusal): Promise<NewLog> {
   // Blocked before its body was read as its sender meant it: a replay needs that.
   if (call.verified && call.bytes && refusal.logStatus === 'Blocked')
     call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
@@ -57,20 +93,7 @@ export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
     error_details: refusal.details,
   }
   // Beyond the rate limit there can be any number of them.
-  const row = rowOf(call, outcome, { keepsRest: refusal.code !== 'rate_limited' })
-  const foldedId = foldedIdOf(call, refusal)
-  const write = () =>
-    foldedId === undefined
-      ? insertRefusalLog(deps.db.system, organization_id, row)
-      : insertFoldedLog(deps.db.system, organization_id, foldedId, row)
-  await write()
-    .catch(write)
-    .catch((error) =>
-      deps.log.error(
-        { err: forLog(error), organization: organization_id, webhook: webhook.id, outcome: refusal.code },
-        'cannot write the log row of an incoming webhook',
-      ),
-    )
+  return rowOf(call, outcome, { keepsRest: refusal.code !== 'rate_limited' })
 }
 
 /** The entry that similar requests share. Anybody can send them, and they prove nothing. */

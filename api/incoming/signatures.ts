@@ -119,12 +119,15 @@ function twilio(request: SignedRequest, bytes: Buffer, secret: string): Signed |
   const bodyHash = /[?&]bodySHA256=([0-9a-f]{64})(?:&|$)/i.exec(request.url)?.[1]
   if (!isForm && bodyHash?.toLowerCase() !== createHash('sha256').update(bytes).digest('hex'))
     return undefined
-  const form = new URLSearchParams(isForm ? bytes.toString('utf8') : '')
+  const expected = hmac('sha1', secret, request.url, isForm ? signedForm(bytes) : '').toString('base64')
+  return { given: [header(request, 'x-twilio-signature')], expected }
+}
+
+/** What Twilio signs of a form, whatever the order of its members, and wherever their names end. */
+export function signedForm(bytes: Buffer): string {
+  const form = new URLSearchParams(bytes.toString('utf8'))
   form.sort()
-  return {
-    given: [header(request, 'x-twilio-signature')],
-    expected: hmac('sha1', secret, request.url, ...[...form].flat()).toString('base64'),
-  }
+  return [...form].flat().join('')
 }
 
 /**

@@ -24,8 +24,8 @@ import { Batcher } from './batcher.ts'
  */
 export interface Together {
   findReceiver(caller: Caller): Promise<Receiver | undefined>
-  /** Counts a request in its webhook's minute. @returns the used amount of the minute after it. */
-  countInMinute(webhook: Receiver): Promise<number>
+  /** Counts requests in their webhook's minute; default: one. @returns the used amount of the minute after them. */
+  countInMinute(webhook: Receiver, requests?: number): Promise<number>
   /** Counts a request in its organization's month, if that allows it. */
   takeFromMonth(webhook: Receiver): Promise<{ granted: boolean; limit: number }>
   /** Writes requests to one webhook, with the same settings, in one transaction. `size`: bytes of the payload. */
@@ -41,11 +41,13 @@ const MAX_BYTES = 1024 * 1024
 
 export function createTogether(db: Database): Together {
   const { system } = db
-  const minutes = new Batcher(async (webhooks: Receiver[]) => {
-    const { organization_id, id } = webhooks[0]!
+  const minutes = new Batcher(async (counts: { webhook: Receiver; requests: number }[]) => {
+    const { organization_id, id } = counts[0]!.webhook
     const rule = { ...incomingMinute(organization_id, id), limit: Number.POSITIVE_INFINITY }
-    const { used } = await takeFromWindow(system, rule, webhooks.length)
-    return webhooks.map((_, i) => used - webhooks.length + i + 1)
+    const sum = counts.reduce((sum, { requests }) => sum + requests, 0)
+    let { used } = await takeFromWindow(system, rule, sum)
+    used -= sum
+    return counts.map(({ requests }) => (used += requests))
   })
   const months = new Batcher(async (webhooks: Receiver[], organizationId) => {
     // The plan may have changed meanwhile.
@@ -71,7 +73,7 @@ export function createTogether(db: Database): Together {
   )
   return {
     findReceiver: coalesce(callerKey, (callers) => findReceivers(system, callers)),
-    countInMinute: (webhook) => minutes.add(webhook.id, webhook),
+    countInMinute: (webhook, requests = 1) => minutes.add(webhook.id, { webhook, requests }),
     takeFromMonth: (webhook) => months.add(webhook.organization_id, webhook),
     accept: (webhook, request, size) =>
       writes.add(`${webhook.id} ${webhook.updated_at.getTime()}`, { webhook, request, size }),

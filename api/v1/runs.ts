@@ -125,7 +125,7 @@ export const runShape = summary
     }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
-        'The reason why a queued run waits: for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes.',
+        'The reason why a queued run waits: for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
     }),
     starts_at: time.nullable().meta({
       description:
@@ -154,9 +154,9 @@ export const runShape = summary
             next_attempt_at: time.nullable().meta({
               description: 'The time of the attempt `attempt`, if the one before failed; null: it has begun.',
             }),
-            waiting_for: z.enum(['slot']).nullable().meta({
+            waiting_for: z.enum(['slot', 'mail_turn']).nullable().meta({
               description:
-                '`slot`: its call waits for a free slot of a worker. An organization, and a service that is called, have fewer slots than are left to others.',
+                '`slot`: its call waits for a free slot of a worker. An organization, and a service that is called, have fewer slots than are left to others. `mail_turn`: its mail waits for a minute with room, at `next_attempt_at`.',
             }),
             input: z.unknown().meta({ description: 'The rendered config.' }),
             output: z.unknown(),

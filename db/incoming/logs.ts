@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import { notFound } from '../model/errors.ts'
@@ -57,26 +58,35 @@ export const insertLog = (tx: Tenant, log: NewLog, id?: string): Promise<void> =
  * Logs accepted requests, in the transaction of their writes. The text of the statement does not depend on their
  * number.
  */
-export async function insertLogs(tx: Tenant, logs: (NewLog & { id?: string })[]): Promise<void> {
+export const insertLogs = (tx: Tenant, logs: (NewLog & { id?: string })[]): Promise<void> =>
+  insertAll(tx.trx, tx.organizationId, logs)
+
+async function insertAll(
+  db: Knex,
+  organizationId: string,
+  logs: readonly (NewLog & { id?: string })[],
+): Promise<void> {
   const rows = logs.map((log) => ({
-    organization_id: tx.organizationId,
+    organization_id: organizationId,
     id: uuidv7(),
     ...log,
     // The form in which PostgreSQL reads bytea from JSON.
     fingerprint: log.fingerprint && `\\x${log.fingerprint.toString('hex')}`,
   }))
   const columns = STORED.join(', ')
-  await tx.trx.raw(
+  await db.raw(
     `insert into incoming_logs (${columns})
      select ${columns} from jsonb_populate_recordset(null::incoming_logs, ?)`,
     [JSON.stringify(rows)],
   )
 }
 
-/** Logs a refused request, whose transaction was rolled back or never began. */
-export async function insertRefusalLog(system: System, organizationId: string, log: NewLog): Promise<void> {
-  await system('incoming_logs').insert(toRow(organizationId, log))
-}
+/** Logs refused requests, whose transactions were rolled back or never began, in one statement. */
+export const insertRefusalLogs = (
+  system: System,
+  organizationId: string,
+  logs: readonly NewLog[],
+): Promise<void> => insertAll(system, organizationId, logs)
 
 /** Logs requests that share an entry: the first as a row with this id, the others as its count. */
 export async function insertFoldedLog(

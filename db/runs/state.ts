@@ -1,5 +1,6 @@
 import type { NodeAt } from '../../workflows/bundle/protocol.ts'
 import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
+import { MAIL_TURN } from '../../workflows/language/node-error.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import { limitSql, planLimitSql } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -150,6 +151,29 @@ export async function updateNode(
     .update(Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)))
   return count > 0
 }
+
+/**
+ * The run sleeps if it only waits for times, among them the turns of mails: then it is not active. As its segments record
+ * it, which do not see the failed attempts. Locks the run, which segments lock before the nodes.
+ */
+export async function sleepForTurns(tx: Tenant, runId: string): Promise<void> {
+  const run = { organizationId: tx.organizationId, runId }
+  await tx.trx.raw('select from runs where organization_id = :organizationId and id = :runId for update', run)
+  await tx.trx.raw(
+    `update runs r set sleeps_until = open.until
+     from (select min(case when n.status = 'running' then n.next_attempt_at else n.wait_until end) as until,
+         bool_and(n.status = 'waiting' or ${WAITS_FOR_TURN}) as sleeps
+       from run_nodes n where n.organization_id = :organizationId and n.run_id = :runId
+         and n.status in ('running', 'waiting')) open
+     where r.organization_id = :organizationId and r.id = :runId and r.status = 'running'
+       and open.sleeps and open.until > now()`,
+    run,
+  )
+}
+
+/** SQL: whether the node `n` waits for the turn of its mail. */
+export const WAITS_FOR_TURN = `(n.status = 'running' and n.next_attempt_at > now()
+  and n.error ->> 'code' = '${MAIL_TURN}')`
 
 /** Whether a Temporal run has recorded a segment of this run. If it has but does not own the row, it is superseded. */
 export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string): Promise<boolean> {

@@ -13,6 +13,7 @@ import { traceText } from '../postgres/trace.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 import type { RunMigration } from './migrate.ts'
+import { WAITS_FOR_TURN } from './state.ts'
 
 /** A run in a list: without inputs and outputs. */
 export interface RunSummary {
@@ -58,10 +59,20 @@ export interface RunDetails extends RunSummary {
 }
 
 /**
- * A queued run waits for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its organization, or of the workers; a running one for a
- * `slot` for one of its calls (`activities/slots/`).
+ * A queued run waits for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its
+ * organization, or of the workers; a running one for a `slot` for one of its calls (`activities/slots/`), or for the
+ * turn of a mail (`db/mails/turns.ts`).
  */
-export const WAITING_FOR = ['debounce', 'rate', 'key', 'workflow', 'organization', 'workers', 'slot'] as const
+export const WAITING_FOR = [
+  'debounce',
+  'rate',
+  'key',
+  'workflow',
+  'organization',
+  'workers',
+  'slot',
+  'mail_turn',
+] as const
 export type WaitingFor = (typeof WAITING_FOR)[number]
 
 const WAITS_FOR = `case when runs.status = 'queued' then
@@ -72,6 +83,8 @@ const WAITS_FOR = `case when runs.status = 'queued' then
       else 'workers' end
     when runs.status = 'running' and exists (select from run_nodes n where n.organization_id = runs.organization_id
       and n.run_id = runs.id and n.slot_wanted_at is not null and n.status = 'running') then 'slot'
+    when runs.status = 'running' and exists (select from run_nodes n where n.organization_id = runs.organization_id
+      and n.run_id = runs.id and ${WAITS_FOR_TURN}) then 'mail_turn'
   end as waiting_for`
 
 export interface RunNodeView {
@@ -84,8 +97,8 @@ export interface RunNodeView {
   attempt: number
   /** The time of the next attempt, if one has failed. */
   next_attempt_at: Date | null
-  /** `slot`: its call waits for a free slot of a worker. */
-  waiting_for: 'slot' | null
+  /** `slot`: its call waits for a free slot of a worker; `mail_turn`: its mail waits for its turn. */
+  waiting_for: 'slot' | 'mail_turn' | null
   input: unknown
   output: unknown
   handle: string | null
@@ -200,7 +213,8 @@ const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'star
 export const NEXT_ATTEMPT = `case when status = 'running' then next_attempt_at end as next_attempt_at`
 
 /** SQL: what the call of a node waits for. */
-export const NODE_WAITS_FOR = `case when status = 'running' and slot_wanted_at is not null then 'slot' end as waiting_for`
+export const NODE_WAITS_FOR = `case when status = 'running' and slot_wanted_at is not null then 'slot'
+  when ${WAITS_FOR_TURN.replaceAll('n.', '')} then 'mail_turn' end as waiting_for`
 
 /** Nodes of the iteration `path` in the order of execution. Default: nodes outside of any loop. */
 export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {

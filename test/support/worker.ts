@@ -74,6 +74,8 @@ export async function startWorker(
     nodeTestMs?: number
     /** Fewer slots for calls than usual, so that a test needs few calls. */
     slots?: CallSlots
+    /** Of other threads than usual. */
+    lightWork?: LightWork
     /** Polling interval of the relay. */
     pollMs?: number
     log?: Logger
@@ -99,7 +101,7 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
-  const lightWork = new LightWork()
+  const lightWork = effects.lightWork ?? new LightWork()
   const storage = effects.storage ?? diskStorage(filesOf(db))
   const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })

@@ -49,6 +49,19 @@ describe('the limits of mails', function () {
     ok((await nodesOf(id)).every(({ attempt }) => attempt === 1))
   })
 
+  it('let a run that waits for its turn hold no slot of its organization', async () => {
+    await limits({ mail_recipients_per_minute: 1, max_running: 1 })
+    const slow = await queueRun(suite.db, suite.api.organizationId, loop(addresses(12, 'slow.example.com')))
+    const quick = await queueRun(suite.db, suite.api.organizationId, {
+      nodes: [{ id: 'it', type: 'parse_json', config: { text: '{}' } } as NodeSpec],
+    })
+    equal((await untilRun(suite.db, quick)).status, 'completed')
+    const { body } = await suite.api.request('GET', `/v1/runs/${slow}`)
+    deepEqual([body.status, body.waiting_for], ['running', 'mail_turn'])
+    await suite.api.request('POST', `/v1/runs/${slow}/cancel`)
+    equal((await untilRun(suite.db, slow)).status, 'cancelled')
+  })
+
   it('fail the test of a node, which nobody waits for', async () => {
     await limits({ mail_recipients_per_minute: 0 })
     const { body } = await suite.api.request('POST', '/v1/workflows/nodes/test', {

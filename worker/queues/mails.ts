@@ -50,7 +50,9 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     if (typeof send !== 'function') return send
     if (!mailer) return unset('SMTP_URL')
     if (!publicUrl) return unset('PUBLIC_URL')
-    const allowance = isCounted(mail) && (await takeRecipients(db.system, mail.organization_id, 1))
+    const { organization_id: organizationId, id: key } = mail
+    const allowance =
+      isCounted(mail) && (await takeRecipients(db.system, { organizationId, key, recipients: 1 }))
     if (allowance && !allowance.granted)
       return { status: 'waits', problem: `It waits: ${describeLimit(allowance)}.`, until: allowance.until }
     return send(mailer, publicUrl, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS))

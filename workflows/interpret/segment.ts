@@ -8,7 +8,7 @@ import {
 } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import type { Scope } from '../language/expressions/liquid.ts'
-import { NodeError } from '../language/node-error.ts'
+import { MAIL_TURN, NodeError } from '../language/node-error.ts'
 import type { NodeEnd } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from '../shared/run-limits.ts'
@@ -90,6 +90,10 @@ const SOON_MS = 10_000
 
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
+
+/** When the mail of a node, which waits for its turn, is due; null for any other node. */
+const turnOf = ({ status, error, next_attempt_at }: RunNode): string | null =>
+  status === 'running' && error?.code === MAIL_TURN ? (next_attempt_at ?? null) : null
 
 type RunSoFar = Omit<RunFacts, 'run'> & { run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> } & Pick<
     RunState,
@@ -302,10 +306,11 @@ class Segment {
 
   private sleepsUntil(): string | null {
     const open = this.rows.open()
-    const isAwake = open.some(({ status }) => status !== 'waiting')
+    const isAwake = open.some((row) => row.status !== 'waiting' && turnOf(row) === null)
     if (isAwake || this.commands.some(({ type }) => type === 'continue')) return null
-    return open.reduce((first, { wait_until }) => {
-      return wait_until !== null && wait_until < first ? wait_until : first
+    return open.reduce((first, row) => {
+      const until = turnOf(row) ?? row.wait_until
+      return until !== null && until < first ? until : first
     }, NEVER)
   }
 

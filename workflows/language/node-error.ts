@@ -27,3 +27,6 @@ export class NodeError extends Error {
     this.waits = options.waits ?? false
   }
 }
+
+/** The code of a mail that waits for its turn, for minutes or hours: its run is not active meanwhile. */
+export const MAIL_TURN = 'mail_rate_limited'

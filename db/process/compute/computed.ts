@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
  * Long computations for a transaction, made outside of it: a transaction that waits for a thread would hold its
  * connection and its locks. `attempt` calls `computed` for a result. If it is not known yet, the call throws
  * NeedsComputation, the transaction rolls back, `compute` makes the result, and `attempt` begins again. `computed`
- * throws what `compute` has thrown.
+ * throws what `compute` has thrown; NoThread ends all of it instead.
  */
 export async function withComputed<Args extends unknown[], Result, T>(
   compute: (...args: Args) => Promise<Result>,
@@ -25,9 +25,20 @@ export async function withComputed<Args extends unknown[], Result, T>(
       if (!(error instanceof NeedsComputation) || error.known !== known) throw error
       const args = error.args as Args
       const [outcome] = await Promise.allSettled([compute(...args)])
-      if (outcome.status === 'rejected' && outcome.reason instanceof NeedsComputation) throw outcome.reason
+      if (outcome.status === 'rejected' && endsAll(outcome.reason)) throw outcome.reason
       known.push({ args, outcome })
     }
+}
+
+const endsAll = (reason: unknown) => reason instanceof NeedsComputation || reason instanceof NoThread
+
+/** Too many computations wait for a thread. Nothing is computed, and nothing has failed: it is to be asked for later. */
+export class NoThread extends Error {
+  override readonly name = 'NoThread'
+
+  constructor() {
+    super('too many computations wait for a thread')
+  }
 }
 
 /** A transaction needs a result that must be computed first. Code between `computed` and `withComputed` lets it pass. */

@@ -47,6 +47,30 @@ describe('batches of incoming webhooks', function () {
     assert.deepEqual(Object.keys(JSON.parse(detail.body.payload)), ['email', 'first_name'])
   })
 
+  it('many refused records are logged by few statements', async () => {
+    const webhook = await test.createWebhook()
+    const sent = [...counted('few', 1), ...Array.from({ length: 120 }, (_, n) => ({ shoe_size: n }))]
+    const statements: string[] = []
+    const onQuery = ({ sql }: { sql: string }) => {
+      if (/insert into "?incoming_logs/.test(sql)) statements.push(sql)
+    }
+    test.db.system.on('query', onQuery)
+    const { status, body } = await test.send(webhook, sent)
+    test.db.system.off('query', onQuery)
+    assert.equal(status, 200, JSON.stringify(body).slice(0, 300))
+    const logged = test.db.system('incoming_logs').where({ webhook_id: webhook.id, status: 'Failed' })
+    assert.equal(Number((await logged.count())[0]!.count), 120)
+    assert.ok(statements.length <= 2, `${statements.length} statements`)
+  })
+
+  it('count in the minute by their records, a hundred as one request', async () => {
+    const webhook = await test.createWebhook({ rate_limit: 4 })
+    const batch = Array.from({ length: 401 }, (_, n) => ({ shoe_size: n }))
+    const first = await test.send(webhook, [...counted('rate', 1), ...batch])
+    assert.equal(first.status, 200, JSON.stringify(first.body).slice(0, 300))
+    assert.equal((await test.send(webhook, counted('rate', 1))).status, 429)
+  })
+
   it('a record that is refused does not keep the others from being written, and is replayed alone', async () => {
     const webhook = await test.createWebhook()
     const [good, other] = counted('mixed', 2)

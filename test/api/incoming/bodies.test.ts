@@ -119,6 +119,36 @@ describe('payloads of incoming webhooks, and their log', function () {
     )
   })
 
+  it('a repeated request of Twilio has no effect, whatever its token and the order of its form, which are not signed', async () => {
+    const webhook = await test.createWebhook({
+      verification: { type: 'twilio' },
+      field_mapping: { mode: 'manual', rules: [{ from: 'email', to: 'email' }] },
+      deduplication: { action: 'Create Anyway' },
+    })
+    const url = `${test.api.url}/webhooks/incoming/${webhook.id}`
+    const members = ['email=ada%40example.com', 'first_name=Ada']
+    const signature = createHmac('sha1', webhook.secret)
+      .update(`${url}emailada@example.comfirst_nameAda`)
+      .digest('base64')
+    const deliver = async (token: string, body: string) => {
+      const headers = {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        'X-Twilio-Signature': signature,
+        'I-Twilio-Idempotency-Token': token,
+      }
+      const answer = await fetch(url, { method: 'POST', body, headers })
+      return (await answer.json()) as { record_id: string; success: boolean; message: string }
+    }
+    const first = await deliver('t1', members.join('&'))
+    assert.ok(first.record_id, JSON.stringify(first))
+    for (const [token, body] of [
+      ['t1', members.join('&')],
+      ['t2', members.join('&')],
+      ['t3', members.toReversed().join('&')],
+    ] as const)
+      assert.equal((await deliver(token, body)).record_id, first.record_id, token)
+  })
+
   it('a failed delivery does not count as received', async () => {
     const webhook = await test.createWebhook()
     const deliver = (payload: object) => test.send(webhook, payload, { 'Idempotency-Key': 'k1' })
