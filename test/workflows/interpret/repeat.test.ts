@@ -153,7 +153,7 @@ describe('a repeat', () => {
         break
       }
       assert.ok(segments < 40)
-      happened = answer.commands.flatMap((command) => {
+      happened = answer.commands.flatMap((command): typeof happened => {
         if (command.type === 'timer') return [{ type: 'timer', node: 'body', path: command.path! }]
         if (command.type !== 'external') return []
         run.leave(`${command.path}/call`, { status: 'completed', output: {}, handle: 'success' })
