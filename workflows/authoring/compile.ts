@@ -9,7 +9,7 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
-import { needsLaterEngine } from '../language/expressions/template.ts'
+import { mayBeOmitted, needsLaterEngine } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { bodiesOf, readResults, textsOf } from './loops.ts'
@@ -51,6 +51,7 @@ export function compile(definition: Definition): Program {
       ...definition.nodes.map(engineOf),
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
       ...textsOf(definition).map(({ text }) => (needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0)),
+      ...textsOf(definition).map(({ text }) => (mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0)),
       results.alone ? LATER_LANGUAGE.results : 0,
     ),
     start: start.id,
