@@ -19,10 +19,15 @@ function isEmpty(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0
 }
 
-const omits = ({ filters }: Pick<Value, 'filters'>) => filters.some(({ name }) => name === OMIT)
+/** A value, or an expression in parentheses. */
+interface Filtered {
+  filters: readonly { name: string }[]
+}
+
+const omits = ({ filters }: Filtered) => filters.some(({ name }) => name === OMIT)
 
 /** Whether the value may be missing, since a filter that accepts this follows directly. */
-export const acceptsMissing = ({ filters: [first] }: Pick<Value, 'filters'>): boolean =>
+export const acceptsMissing = ({ filters: [first] }: Filtered): boolean =>
   first?.name === 'default' || first?.name === OMIT
 
 /** Whether the parts of a text are one placeholder that may be left out. Throws an error for the author. */
@@ -36,6 +41,6 @@ export function mayOmit(parts: readonly (string | Value)[]): boolean {
 }
 
 /** Throws an error for the author if an expression in parentheses has the filter. */
-export function requireNone(inParentheses: Pick<Value, 'filters'>): void {
+export function requireNone(inParentheses: Filtered): void {
   if (omits(inParentheses)) throw new Error(`${OMIT} must be outside of parentheses, as the last filter`)
 }
