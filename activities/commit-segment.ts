@@ -10,7 +10,7 @@ import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, belowRun, reportRunEnd, traceNode } from '../db/process/traces/runs.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
-import { findKeptLoop, listItems, listResults } from '../db/runs/loops.ts'
+import { findKeptLoop, findTurn, listItems, listResults } from '../db/runs/loops.ts'
 import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated } from '../db/runs/state.ts'
@@ -181,6 +181,7 @@ function hostOf(work: Work): Omit<SegmentHost, 'answers' | 'children' | 'reissue
 function loopsOf(tx: Tenant, run: RunState['run']): LoopHost {
   return {
     items: (loop, from, count) => listItems(tx, run.id, loop, { from, count }),
+    turn: (loop, from) => findTurn(tx, run.id, loop, from),
     results: (loop) => listResults(tx, run.id, loop),
     ...(run.retry_of ? { kept: (loop: string) => findKeptLoop(tx, run.id, loop) } : {}),
   }

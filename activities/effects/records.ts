@@ -21,8 +21,9 @@ import { findRecord, getRecord } from '../../db/records/read.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
 import { attachFile, listFiles, referenceTo } from '../../db/stored-files/files.ts'
-import type { RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
+import type { FoundPage, RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import { LIMITS } from '../../workflows/shared/run-limits.ts'
 import type { Once } from './define.ts'
 
 const DEFAULT_LIMIT = 50
@@ -42,9 +43,10 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
     get: async (name, id) => getRecord(tx, entityOf(name), id),
     async search(name, query) {
       const kind = entityOf(name)
-      const { data, has_more } = await listRecords(tx, kind, listQuery(kind, query))
-      return { data, has_more }
+      const { data, has_more, next_cursor } = await listRecords(tx, kind, listQuery(kind, query))
+      return { data, has_more, next_cursor }
     },
+    searchAll: (name, query, max) => searchAll(tx, entityOf(name), query, max),
     async update(name, id, fields) {
       const kind = entityOf(name)
       return updateRecord(tx, kind, id, parse(updateSchema(kind), fields))
@@ -88,6 +90,37 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
   }
 }
 
+/** Pages by cursor: sort keys are not unique, and the position of a record can change between two pages. */
+async function searchAll(tx: Tenant, kind: KindName, query: RecordQuery, max: number): Promise<FoundPage> {
+  const data: RecordFields[] = []
+  let bytes = 0
+  let cursor: string | undefined
+  do {
+    const wanted = { ...listQuery(kind, query), limit: Math.min(PAGE, max - data.length), cursor }
+    const page = await listRecords(tx, kind, wanted)
+    data.push(...page.data)
+    bytes += Buffer.byteLength(JSON.stringify(page.data))
+    if (bytes > LIMITS.valueBytes)
+      throw new NodeError(
+        'output_too_large',
+        `The first ${data.length} of the ${kind} that match are larger than ${LIMITS.valueBytes / 1024} KiB: ${NARROWER}.`,
+      )
+    if (page.has_more && data.length >= max)
+      throw new NodeError(
+        'too_many_records',
+        `More than ${max} ${kind} match: raise \`max\`, or ${NARROWER}.`,
+      )
+    cursor = page.next_cursor ?? undefined
+  } while (cursor)
+  return { data, has_more: false, next_cursor: null }
+}
+
+/** Records of one page of `searchAll`. */
+const PAGE = 200
+
+const NARROWER =
+  'narrow the filters, or read them page by page in a repeat, with `cursor: "{{ previous.next_cursor }}"`'
+
 function entityOf(name: string): KindName {
   if (isKind(name)) return name
   throw new NodeError('unknown_entity', `There is no entity ${name}: use ${kindNames.join(', ')}.`)
@@ -100,7 +133,8 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
 }
 
 function listQuery(kind: KindName, query: RecordQuery): ListQuery {
-  const { filters = {}, match = 'all', q, sort = 'created_at', order = 'desc', limit = DEFAULT_LIMIT } = query
+  const { filters = {}, match = 'all', q, cursor, limit = DEFAULT_LIMIT } = query
+  const { sort = 'created_at', order = 'desc' } = query
   if (!isSortable(kinds[kind], sort))
     throw new NodeError('validation_error', `${kind} cannot be sorted by ${sort}.`)
   const given = Object.entries(filters)
@@ -109,7 +143,7 @@ function listQuery(kind: KindName, query: RecordQuery): ListQuery {
   const parsed = given.map(([parameter, value]) => filterOf(kind, parameter, value))
   if (parsed.reduce((sum, { values }) => sum + values.length, 0) > MAX_VALUES)
     throw new NodeError('validation_error', `All filters together may have at most ${MAX_VALUES} values.`)
-  return { limit, offset: 0, sort, order, q, match, count: 'none', filters: parsed }
+  return { limit, offset: 0, cursor, sort, order, q, match, count: 'none', filters: parsed }
 }
 
 function filterOf(kind: KindName, parameter: string, value: unknown): Filter {

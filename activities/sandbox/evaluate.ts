@@ -161,4 +161,4 @@ function thrown({ name, message, stack = '' }: Thrown): CodeFailure {
 const PLACE = new RegExp(`\\b${FILE.replace('.', '\\.')}:(\\d+):(\\d+)`)
 
 /** The roots of placeholders, which authors may expect in code too. */
-const ROOTS = ['trigger', 'nodes', 'item', 'index', 'run', 'org', 'env', 'secrets']
+const ROOTS = ['trigger', 'nodes', 'item', 'index', 'previous', 'run', 'org', 'env', 'secrets']

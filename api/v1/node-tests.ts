@@ -240,7 +240,7 @@ export async function testNode(
   }
 }
 
-const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index'])
+const ROOTS = new Set(['trigger', 'inputs', 'nodes', 'item', 'index', 'previous'])
 
 /** Sample values by placeholder root; a member that is not a root becomes an input of that name. */
 export function rootsOf(given: Record<string, unknown>): Record<string, unknown> {

@@ -75,19 +75,19 @@ const loop = z
     loop: z
       .string()
       .meta({ description: 'Its name in `listIterations`: `each`; in a body, `outer:1/inner`.' }),
-    count: z.int(),
+    count: z.int().meta({ description: 'The items; of a `repeat`, its `max_turns`.' }),
     started: z.int(),
     succeeded: z.int(),
     failed: z.int(),
   })
-  .meta({ id: 'RunLoop', description: 'For a loop with items: its progress.' })
+  .meta({ id: 'RunLoop', description: 'For a loop: the progress of its items or turns.' })
 
 const iteration = z
   .object({
     path: z.string().meta({ description: 'Its name: `each:3`. `getRun` with it shows its nodes.' }),
     index: z.int(),
     status: z.enum(ITERATION_STATUSES),
-    item: z.unknown(),
+    item: z.unknown().meta({ description: 'In a `repeat`: the result of the turn before.' }),
     output: z.unknown(),
     error,
     started_at: time,

@@ -15,7 +15,7 @@ export const LOOPS = `, loops as (
        from run, jsonb_to_recordset(cast(:loops as jsonb)) as l(loop text, count integer, next integer,
          succeeded integer, failed integer, bytes integer, concurrency integer, on_item_error text, segment integer,
          open boolean, items jsonb)
-       on conflict (organization_id, run_id, loop) do update set next = excluded.next,
+       on conflict (organization_id, run_id, loop) do update set count = excluded.count, next = excluded.next,
          succeeded = excluded.succeeded, failed = excluded.failed, bytes = excluded.bytes, open = excluded.open,
          concurrency = excluded.concurrency, on_item_error = excluded.on_item_error
      )`
@@ -71,6 +71,31 @@ export async function listItems(
   return (rows[0]?.items ?? []).map((item, index) => ({ index: page.from + index, item }))
 }
 
+/** The next turn of a loop that repeats, from the index `from`: its item is the result of the turn before. */
+export async function findTurn(
+  tx: Tenant,
+  runId: string,
+  { loop, segment }: Pick<RunLoop, 'loop' | 'segment'>,
+  from: number,
+): Promise<LoopItem> {
+  const { rows } = await tx.trx.raw<{ rows: LoopItem[] }>(
+    `select t.index, case when t.index = 0 then l.items -> 0 else (
+         select i.output from run_iterations i where i.organization_id = l.organization_id and i.run_id = l.run_id
+           and i.loop = l.loop and i.index = t.index - 1) end as item,
+       case when :kept then (
+         select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
+         from run_nodes n where n.organization_id = l.organization_id and n.run_id = l.run_id
+           and n.path = l.loop || ':' || t.index) else '[]' end as nodes
+     from run_loops l
+     cross join lateral (
+       select greatest(cast(:from as integer), coalesce(max(i.index) + 1, 0)) as index from run_iterations i
+       where i.organization_id = l.organization_id and i.run_id = l.run_id and i.loop = l.loop) t
+     where l.organization_id = :organizationId and l.run_id = :runId and l.loop = :loop`,
+    { organizationId: tx.organizationId, runId, loop, from, kept: segment === KEPT },
+  )
+  return rows[0]!
+}
+
 /** The segment number of rows that a retry keeps from the original run: before the first segment. */
 export const KEPT = -1
 
@@ -116,7 +141,9 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
   const bindings = { organizationId: tx.organizationId, runId, segment }
   await tx.trx.raw(
     `update run_nodes n set status = 'waiting', output = null, error = null, handle = null, settled_segment = null,
-       ended_at = null
+       ended_at = null, wait_until = case when not exists (
+         select from run_iterations i where i.organization_id = l.organization_id and i.run_id = l.run_id
+           and i.loop = l.loop and i.settled_segment is null) then n.wait_until end
      from run_loops l
      where l.organization_id = :organizationId and l.run_id = :runId and ${ITS_NODE}
        and (n.settled_segment >= :segment or n.settled_segment is null)`,

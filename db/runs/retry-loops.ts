@@ -6,6 +6,7 @@ import {
   type RetriedNode,
 } from '../../workflows/interpret/retry.ts'
 import type { Program } from '../../workflows/language/definition.ts'
+import { findNodeType } from '../../workflows/nodes/index.ts'
 import { LOOP } from '../../workflows/shared/limits.ts'
 import { AppError } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -36,7 +37,8 @@ const LOOP_IDS = `regexp_replace(i.loop, ':[0-9]+', '', 'g')`
 
 /**
  * Plans the items of the loops that a retry resumes. A completed item keeps its result, unless it contains an item that
- * runs again. In other items, settled nodes are reused, except `from_node` and the nodes after it. Throws `conflict`.
+ * runs again. In other items, settled nodes are reused, except `from_node` and the nodes after it. A turn reads the
+ * result of the turn before, so after the first turn that runs again all others run again. Throws `conflict`.
  */
 export async function prepareLoops(
   tx: Tenant,
@@ -57,16 +59,27 @@ export async function prepareLoops(
   const loops = new Map<string, LoopRetry>()
   const known = new Map<string, PreparedFrame>()
   for (let open = top.resumed; open.length > 0; ) {
+    const repeats = (id: string) => findNodeType(program.nodes[id]?.type ?? '')?.repeats === true
     for (const { node_id, total, ended } of await countItems(tx, runId, open)) {
       const loop = loops.get(node_id) ?? { node_id, kept: 0, again: 0 }
-      loops.set(node_id, { node_id, kept: loop.kept + ended, again: loop.again + total - ended })
+      // How many turns will follow is not known.
+      const left = repeats(node_id) ? 0 : total - ended
+      loops.set(node_id, { node_id, kept: loop.kept + ended, again: loop.again + left })
     }
     const again = await listAgain(tx, runId, open, {
       forced: [...startIn.keys()],
       named: items !== undefined,
     })
+    const later = await listLater(tx, runId, firstTurns(again, repeats))
+    const anew = new Set(later.map(({ path }) => path))
     open = []
-    for (const { loop, path, nodes } of again) {
+    for (const { loop, path } of later) {
+      const counts = loops.get(splitKey(loop).id)!
+      counts.kept -= 1
+      counts.again += 1
+      frames.push({ path, reused: [], resumed: [] })
+    }
+    for (const { loop, path, nodes } of again.filter((one) => !anew.has(one.path))) {
       const { id } = splitKey(loop)
       const counts = loops.get(id)!
       counts.kept -= 1
@@ -85,6 +98,18 @@ export async function prepareLoops(
       })
   }
   return { frames, loops: [...loops.values()] }
+}
+
+/** For each loop that repeats, the index of its first turn that runs again. */
+function firstTurns(
+  again: { loop: string; path: string }[],
+  repeats: (id: string) => boolean,
+): Record<string, number> {
+  const first: Record<string, number> = {}
+  for (const { loop, path } of again)
+    if (repeats(splitKey(loop).id))
+      first[loop] = Math.min(first[loop] ?? Number.POSITIVE_INFINITY, Number(path.slice(loop.length + 1)))
+  return first
 }
 
 function prepareItem(program: Program, loop: string, from: string | undefined, nodes: string): PreparedFrame {
@@ -134,6 +159,18 @@ async function countItems(tx: Tenant, runId: string, loops: string[]) {
        where i.organization_id = l.organization_id and i.run_id = l.run_id and i.loop = l.loop) i
      where l.organization_id = :organizationId and l.run_id = :runId and l.loop = any(:loops) group by l.node_id`,
     { organizationId: tx.organizationId, runId, loops },
+  )
+  return rows
+}
+
+/** The turns after the first ones that run again. */
+async function listLater(tx: Tenant, runId: string, first: Record<string, number>) {
+  if (Object.keys(first).length === 0) return []
+  const { rows } = await tx.trx.raw<{ rows: { loop: string; path: string }[] }>(
+    `select i.loop, i.path from run_iterations i
+     join jsonb_each_text(cast(:first as jsonb)) as f(loop, index) on f.loop = i.loop
+     where i.organization_id = :organizationId and i.run_id = :runId and i.index > cast(f.index as integer)`,
+    { organizationId: tx.organizationId, runId, first: JSON.stringify(first) },
   )
   return rows
 }

@@ -75,7 +75,7 @@ export const WORK = {
     by: 'steps',
   },
   lists: {
-    nodes: ['for_each', 'filter_items', 'sort_items', 'aggregate_items', 'split_text', 'hash'],
+    nodes: ['for_each', 'repeat', 'filter_items', 'sort_items', 'aggregate_items', 'split_text', 'hash'],
     by: 'steps',
   },
   records: {

@@ -144,6 +144,14 @@ const cases: Record<string, Case> = {
     ],
     edges: [edge('each', 'wait', 'item'), edge('wait', 'bad'), edge('each', 'after', 'error')],
   },
+  'repeat-with-pauses': {
+    nodes: [
+      { id: 'again', type: 'repeat', config: { until: '{{ index == 2 }}', pause: '20ms' } },
+      call,
+      set('end'),
+    ],
+    edges: [edge('again', 'call', 'turn'), edge('again', 'end', 'done')],
+  },
   'resumed-loop': {
     nodes: [each([1, 2, 3], 2), wait('1500ms')],
     edges: [edge('each', 'wait', 'item')],

@@ -77,6 +77,10 @@ export function runOf(
               .get(loop)!
               .items!.slice(from, from + count)
               .map((item, index) => ({ index: from + index, item })),
+          turn: async ({ loop }, index) => {
+            const before = iterations.get(`${loop}:${index - 1}`)
+            return { index, item: before ? before.output : loops.get(loop)!.items![0] }
+          },
           results: async (loop) =>
             [...iterations.values()]
               .filter((one) => one.loop === loop && one.settled_segment !== null)

@@ -6,7 +6,7 @@ import { flowText, repairHint } from '../language/repair.ts'
 import { keysAt, shapeOf } from '../language/shapes.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
-import { findNodeType, LOOP_TYPES, meantType, nodeTypes } from '../nodes/index.ts'
+import { EACH_TYPES, findNodeType, meantType, nodeTypes, REPEAT_TYPES } from '../nodes/index.ts'
 import { isObject } from '../shared/is-object.ts'
 import { checkCredentials } from './check-credentials.ts'
 import type { Graph } from './graph.ts'
@@ -163,9 +163,12 @@ export function checkGraph({ definition, ends, nodePath, edgePath }: Lowered, gr
 /** A cycle through a loop usually leads from its body back to it, which is not needed. */
 function cycleHint(cycle: string[], nodes: ReadonlyMap<string, NodeSpec>): { hint?: string } {
   const loop = cycle.find((id) => findNodeType(nodes.get(id)?.type ?? '')?.body !== undefined)
-  if (loop === undefined) return { hint: `to repeat nodes for each item of a list, use ${LOOP_TYPES}` }
+  if (loop === undefined)
+    return {
+      hint: `to repeat nodes for each item of a list, use ${EACH_TYPES}; until a condition holds, use ${REPEAT_TYPES}`,
+    }
   return {
-    hint: `the body of ${loop} ends where no node follows: write \`next: end\` in its last node, and ${loop} takes the next item`,
+    hint: `the body of ${loop} ends where no node follows: write \`next: end\` in its last node, and ${loop} takes the next item or turn`,
   }
 }
 

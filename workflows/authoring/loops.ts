@@ -20,6 +20,9 @@ type Graph = Pick<Definition, 'nodes' | 'edges'>
 
 export const isLoop = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.body !== undefined
 
+/** Whether the body of a loop runs until a condition holds: it reads `previous` instead of `item`. */
+export const isRepeat = ({ type }: Pick<NodeSpec, 'type'>) => findNodeType(type)?.repeats === true
+
 /** The body of a loop: the nodes that only its `item` handle leads to. */
 export function bodiesOf({ nodes, edges }: Graph): Bodies {
   const loops = nodes.filter(isLoop).slice(0, LOOP.perWorkflow)

@@ -3,15 +3,31 @@ import type { Reference } from '../language/expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
 import type { Problem } from '../language/problems.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint } from '../language/reference-hints.ts'
-import { LOOP_TYPES } from '../nodes/index.ts'
+import { EACH_TYPES, REPEAT_TYPES } from '../nodes/index.ts'
 import type { Graph } from './graph.ts'
-import { type Bodies, isLoop } from './loops.ts'
+import { type Bodies, isLoop, isRepeat } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import type { Site } from './types.ts'
 
 const ROOTS = ['trigger', 'inputs', 'nodes', 'run', 'org', 'env', SECRETS_ROOT]
-/** The roots that exist only in the body of a loop. */
-const ITEM_ROOTS = ['item', 'index']
+/** The roots that exist only in the body of a loop, by the loops that have them. */
+const BODY_ROOTS: Record<string, { has: (loop: NodeSpec) => boolean; types: string; hint: string }> = {
+  item: {
+    has: (loop) => !isRepeat(loop),
+    types: EACH_TYPES,
+    hint: 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+  },
+  index: {
+    has: () => true,
+    types: `${EACH_TYPES} or ${REPEAT_TYPES}`,
+    hint: 'in the body it is the number of the item or the turn, from 0',
+  },
+  previous: {
+    has: isRepeat,
+    types: REPEAT_TYPES,
+    hint: 'in the body, the nodes that `turn` leads to, it is the result of the turn before; after `done`, read nodes.<loop>.output.last; the record before a change is trigger.previous',
+  },
+}
 
 /** The nodes that a hint names. */
 const MAX_NAMED = 5
@@ -53,7 +69,7 @@ export function referenceProblem(
 ): ReferenceProblem | undefined {
   const [root, name] = reference.path.map(String)
   if (root === undefined || root === place.late) return undefined
-  if (ITEM_ROOTS.includes(root)) return itemProblem(names, root, place)
+  if (Object.hasOwn(BODY_ROOTS, root)) return bodyRootProblem(names, root, place)
   if (!ROOTS.includes(root)) return rootProblem(names, reference, place)
   if (root === SECRETS_ROOT) return secretProblem(reference, place)
   if (name === undefined) return undefined
@@ -69,21 +85,31 @@ function loopsAround({ bodies }: Names, { reader, perItem }: Place): readonly st
   return perItem && isLoop(reader) ? [reader.id, ...outer] : outer
 }
 
-function itemProblem(names: Names, root: string, place: Place): ReferenceProblem | undefined {
-  if (place.perItem || loopsAround(names, place).length > 0) return undefined
+function bodyRootProblem(names: Names, root: string, place: Place): ReferenceProblem | undefined {
+  if (bodyRootsAt(names, place).includes(root)) return undefined
+  const { types, hint } = BODY_ROOTS[root]!
   return {
     code: 'root_not_available',
-    message: `${root} is not available: it exists only in the body of a ${LOOP_TYPES}`,
-    hint: place.withoutItems
-      ? `add \`items\`, the list for whose items ${place.reader?.id} renders this: \`items: "{{ nodes.<id>.output.data }}"\``
-      : 'in the body, the nodes that `item` leads to, it is the current one; after `done`, read the results: nodes.<loop>.output.items',
+    message: `${root} is not available: it exists only in the body of a ${types}`,
+    hint:
+      place.withoutItems && root !== 'previous'
+        ? `add \`items\`, the list for whose items ${place.reader?.id} renders this: \`items: "{{ nodes.<id>.output.data }}"\``
+        : hint,
   }
+}
+
+/** The roots of the bodies that a placeholder is in. A node that renders a setting for each item has those of an item. */
+function bodyRootsAt(names: Names, place: Place): string[] {
+  const loops = loopsAround(names, place).flatMap((id) => names.nodes.get(id) ?? [])
+  const ofItems = place.perItem && place.reader && !isLoop(place.reader)
+  return Object.keys(BODY_ROOTS).filter(
+    (root) => loops.some(BODY_ROOTS[root]!.has) || (ofItems && root !== 'previous'),
+  )
 }
 
 function rootProblem(names: Names, reference: Reference, place: Place): ReferenceProblem {
   const { nodes, inputs } = names
-  const inLoop = place.perItem || loopsAround(names, place).length > 0
-  const roots = [...ROOTS, ...(inLoop ? ITEM_ROOTS : [])]
+  const roots = [...ROOTS, ...bodyRootsAt(names, place)]
   return {
     code: 'unknown_root',
     message: `unknown root ${reference.path[0]}: a placeholder starts with one of ${roots.join(', ')}`,
@@ -143,10 +169,12 @@ function bodyProblem(names: Names, node: NodeSpec, place: Place): ReferenceProbl
   const loops = loopsAround(names, place)
   const outside = names.bodies.around(node.id).find((loop) => !loops.includes(loop))
   if (outside === undefined) return undefined
+  const loop = names.nodes.get(outside)
+  const repeats = loop !== undefined && isRepeat(loop)
   return {
     code: 'not_upstream',
-    message: `${node.id} is in the body of ${outside}: it has a result for each item, which only the body can read`,
-    hint: `nodes.${outside}.output.items`,
+    message: `${node.id} is in the body of ${outside}: it has a result for each ${repeats ? 'turn' : 'item'}, which only the body can read`,
+    hint: `nodes.${outside}.output.${repeats ? 'last' : 'items'}`,
   }
 }
 

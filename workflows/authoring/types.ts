@@ -23,7 +23,7 @@ import { RECORD_EVENTS } from '../shared/events.ts'
 import { isObject } from '../shared/is-object.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../shared/statuses.ts'
 import { type Mistake, type Segment, typeOfPlaceholder } from './expression-types.ts'
-import { type Bodies, isLoop } from './loops.ts'
+import { type Bodies, isLoop, isRepeat } from './loops.ts'
 import type { Lowered } from './lower.ts'
 import { GIVEN_MEMBERS } from './trigger-members.ts'
 
@@ -146,6 +146,7 @@ export class Types {
     if (root === undefined) return unknown
     if (root === site.late) return { type: site.reader ? this.ofNode(site.reader) : UNKNOWN, segments: 1 }
     if (root === 'item') return { type: this.itemOf(site), segments: 1 }
+    if (root === 'previous') return { type: this.previousOf(site), segments: 1 }
     if (root === 'index') return { type: INTEGER, segments: 1 }
     if (root === 'nodes') {
       const node = typeof name === 'string' ? this.nodes.get(name) : undefined
@@ -160,10 +161,12 @@ export class Types {
   }
 
   private memberOf(node: NodeSpec, member: string, site: Site): ValueType | undefined {
-    if (member === 'output')
-      return this.loopsAround(site).includes(node.id)
-        ? members({ item: this.ofItems(node), index: INTEGER, count: INTEGER })
-        : this.ofNode(node)
+    if (member === 'output') {
+      if (!this.loopsAround(site).includes(node.id)) return this.ofNode(node)
+      return isRepeat(node)
+        ? members({ previous: this.ofTurnBefore(node), index: INTEGER })
+        : members({ item: this.ofItems(node), index: INTEGER, count: INTEGER })
+    }
     if (member === 'error') return ERROR
     if (member === 'status') return oneOf(NODE_STATUSES)
     if (member !== 'handle') return undefined
@@ -174,9 +177,30 @@ export class Types {
   private itemOf(site: Site): ValueType {
     const { reader } = site
     if (reader && site.perItem && !isLoop(reader)) return this.ofItems(reader)
-    const [loop] = this.loopsAround(site)
-    const node = loop === undefined ? undefined : this.nodes.get(loop)
+    const node = this.innermost(site, (loop) => !isRepeat(loop))
     return node ? this.ofItems(node) : UNKNOWN
+  }
+
+  private previousOf(site: Site): ValueType {
+    const node = this.innermost(site, isRepeat)
+    return node ? this.ofTurnBefore(node) : UNKNOWN
+  }
+
+  private innermost(site: Site, wanted: (loop: NodeSpec) => boolean): NodeSpec | undefined {
+    return this.loopsAround(site)
+      .flatMap((id) => this.nodes.get(id) ?? [])
+      .find(wanted)
+  }
+
+  /** What a turn reads as `previous`: `initial`, or the result of a turn. */
+  private ofTurnBefore(loop: NodeSpec): ValueType {
+    const key = `previous of ${loop.id}`
+    // The result of a turn may be made from that of the turn before.
+    if (this.open.has(key)) return UNKNOWN
+    this.open.add(key)
+    const type = unionOf([this.ofValue(loop.config.initial ?? null, { reader: loop }), this.resultOf(loop)])
+    this.open.delete(key)
+    return type
   }
 
   /** The result of one item of a loop: its `output`, or that of the last node of the body. */

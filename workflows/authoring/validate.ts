@@ -33,6 +33,7 @@ import {
 import { checkReferences } from './check-references.ts'
 import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
+import { checkTurns } from './check-turns.ts'
 import { checkTypes } from './check-types.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
@@ -116,6 +117,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkNodes(lowered, catalogue),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
+    ...checkTurns(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),

@@ -9,6 +9,8 @@ export interface RecordQuery {
   sort?: string
   order?: 'asc' | 'desc'
   limit?: number
+  /** `next_cursor` of the page before. */
+  cursor?: string
 }
 
 /** The further fields of an upsert, by what it does; they replace those of the same name. */
@@ -19,6 +21,9 @@ export interface UpsertFields {
 
 export type RecordPage = { data: RecordFields[]; has_more: boolean }
 
+/** `next_cursor` is null on the last page. */
+export type FoundPage = RecordPage & { next_cursor: string | null }
+
 /**
  * The organization's own records. Entities are plural kinds (`contacts`), ids are UUIDs. Every method throws the error
  * of the store as a NodeError.
@@ -26,7 +31,12 @@ export type RecordPage = { data: RecordFields[]; has_more: boolean }
 export interface Records {
   create(entity: string, fields: RecordFields): Promise<RecordFields>
   get(entity: string, id: string): Promise<RecordFields>
-  search(entity: string, query: RecordQuery): Promise<RecordPage>
+  search(entity: string, query: RecordQuery): Promise<FoundPage>
+  /**
+   * All matches, page by page. Throws NodeError `too_many_records` if there are more than `max`, and `output_too_large`
+   * if they are larger than a value may be.
+   */
+  searchAll(entity: string, query: RecordQuery, max: number): Promise<FoundPage>
   update(entity: string, id: string, fields: RecordFields): Promise<RecordFields>
   /** `by` is `email` (contacts), `domain` (companies) or `external_id`. `only`: fields of a create or an update only. */
   upsert(
@@ -64,10 +74,11 @@ export const records: Port<Records> = {
       result: (record) => `read ${one(record)}`,
     },
     search: {
-      call(entity, { filters = {}, ...query }) {
-        const by = listed('by', Object.keys(query))
-        return [`searching ${entity}`, ...by, ...listed('filters', Object.keys(filters))].join(', ')
-      },
+      call: searching,
+      result: found,
+    },
+    searchAll: {
+      call: (entity, query, max) => `${searching(entity, query)}, all of them, ${max} at most`,
       result: found,
     },
     update: {
@@ -108,6 +119,11 @@ export const records: Port<Records> = {
       result: found,
     },
   },
+}
+
+function searching(entity: string, { filters = {}, ...query }: RecordQuery): string {
+  const by = listed('by', Object.keys(query))
+  return [`searching ${entity}`, ...by, ...listed('filters', Object.keys(filters))].join(', ')
 }
 
 const fieldsOf = (fields: RecordFields) => listed('fields', Object.keys(fields))

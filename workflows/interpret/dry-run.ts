@@ -81,6 +81,7 @@ async function loopOf(
   })
   try {
     const result = await type.run(config, context)
+    if ('turns' in result) return [describeLoop(result.turns)]
     return 'loop' in result ? [describeLoop(result.loop)] : []
   } catch (error) {
     if (error instanceof NodeError) return undefined

@@ -2,7 +2,7 @@ import { checkShape, describeIssue } from '../language/config.ts'
 import { render, renderTainted, type Scope } from '../language/expressions/liquid.ts'
 import { SECRETS_ROOT } from '../language/expressions/secrets.ts'
 import { NodeError } from '../language/node-error.ts'
-import type { NodeContext, NodeEnd, NodeLoop, NodeType } from '../nodes/define.ts'
+import type { NodeContext, NodeEnd, NodeLoop, NodeTurns, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { WaitFor } from '../nodes/wait-for.ts'
 import type { Redactor } from '../shared/redactor.ts'
@@ -29,7 +29,7 @@ type Ended =
       output: unknown
       end: NodeEnd
     }
-  | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop }
+  | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop | NodeTurns }
   | ({ status: 'failed'; input: unknown } & Failure)
 
 /** What a node waits for: a time, the end of a child run, or an answer. `values`: the scope of its late settings. */
@@ -92,6 +92,7 @@ async function attempt(
     if ('end' in result) return { status: 'ended', input, output, end: result.end }
     const handle = ('handle' in result && result.handle) || firstHandle(type, node.config)
     if ('loop' in result) return { status: 'looping', input, output, handle, loop: result.loop }
+    if ('turns' in result) return { status: 'looping', input, output, handle, loop: result.turns }
     if ('wait_until' in result)
       return { status: 'waiting', input, output, handle, waits: { until: result.wait_until } }
     if ('wait_for_run' in result)
@@ -145,8 +146,12 @@ export const firstHandle = (type: NodeType, config: Record<string, unknown>): st
   type.handles(config).find(({ name }) => name !== type.body)?.name ?? 'success'
 
 /** Describes what a loop is about to do. */
-export const describeLoop = ({ items, concurrency }: NodeLoop): string =>
-  `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
+export const describeLoop = (loop: NodeLoop | NodeTurns): string => {
+  if ('max_turns' in loop)
+    return `run its body until its condition holds, ${loop.max_turns === 1 ? 'once' : `${loop.max_turns} times`} at most`
+  const { items, concurrency } = loop
+  return `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
+}
 
 function invalidConfig(type: NodeType, rendered: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))

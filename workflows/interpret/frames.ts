@@ -1,3 +1,4 @@
+import { findNodeType } from '../nodes/index.ts'
 import type { RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
 
 /**
@@ -24,6 +25,12 @@ export interface OpenLoop {
   /** Its open iterations, by path. */
   open: Map<string, Frame>
 }
+
+/** The type of the node of a loop. */
+export const typeOfLoop = ({ id, within }: OpenLoop) => findNodeType(within.rows.get(id)?.node_type ?? '')
+
+/** Whether the body of a loop runs until a condition holds, instead of for each item. */
+export const isRepeat = (loop: OpenLoop): boolean => typeOfLoop(loop)?.repeats === true
 
 /** The key of a loop in a run, from the path of its frame and its id. */
 export const loopKey = (path: string, id: string) => (path === '' ? id : `${path}/${id}`)

@@ -1,11 +1,11 @@
 import type { Command } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import { NodeError } from '../language/node-error.ts'
-import type { NodeLoop } from '../nodes/define.ts'
+import type { NodeLoop, NodeTurns } from '../nodes/define.ts'
 import { isObject } from '../shared/is-object.ts'
 import type { Limits } from '../shared/run-limits.ts'
 import { firstHandle, typeOf } from './execute.ts'
-import { chainOf, type Frame, loopKey, type OpenLoop } from './frames.ts'
+import { chainOf, type Frame, isRepeat, loopKey, type OpenLoop } from './frames.ts'
 import { at } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import type { Rows } from './rows.ts'
@@ -18,6 +18,8 @@ import { capped } from './storable.ts'
 export interface LoopHost {
   /** Up to `count` unopened items from the index `from`; none if all were opened. */
   items(loop: Pick<RunLoop, 'loop' | 'segment'>, from: number, count: number): Promise<LoopItem[]>
+  /** The next turn of a loop that repeats, from the index `from`; its item is the result of the turn before. */
+  turn(loop: Pick<RunLoop, 'loop' | 'segment'>, from: number): Promise<LoopItem>
   /** In a retry: the loop, with the results that it keeps from the retried run. */
   kept?(loop: string): Promise<RunLoop | undefined>
   /** The results of the items that ended in earlier segments. */
@@ -34,6 +36,9 @@ export interface LoopDeps {
   fail(row: RunNode, node: ProgramNode, error: RunError): void
   /** Nodes of the frame may be ready. */
   wake(frame: Frame): void
+  /** Issues the command by which the workflow waits for a node. */
+  wait(row: RunNode, node: ProgramNode): void
+  clock(): number
 }
 
 /** The loops of a run in one segment: opens items in order, ends items, and leaves loops by `done`. */
@@ -43,6 +48,8 @@ export class Loops {
   private readonly items = new Map<OpenLoop, LoopItem[]>()
   /** The results of this segment. */
   private readonly results = new Map<OpenLoop, ItemResult[]>()
+  /** The loops whose condition `until` holds. */
+  private readonly met = new Set<OpenLoop>()
   private readonly deps: LoopDeps
 
   constructor(deps: LoopDeps) {
@@ -50,7 +57,9 @@ export class Loops {
     this.due = new Set(deps.rows.loops.values())
   }
 
-  async begin(row: RunNode, frame: Frame, { items, concurrency, on_item_error }: NodeLoop): Promise<void> {
+  async begin(row: RunNode, frame: Frame, loop: NodeLoop | NodeTurns): Promise<void> {
+    if ('max_turns' in loop) return this.beginTurns(row, frame, loop)
+    const { items, concurrency, on_item_error } = loop
     const { rows, host } = this.deps
     // The items have rows of their own.
     row.input = { concurrency, on_item_error }
@@ -70,11 +79,27 @@ export class Loops {
     row.status = 'waiting'
     row.output = null
     rows.note(row, `${items.length} items`)
-    const loop = rows.addLoop(frame, row.node_id, items, { concurrency, on_item_error })
+    const added = rows.addLoop(frame, row.node_id, items, { concurrency, on_item_error })
     this.items.set(
-      loop,
+      added,
       items.map((item, index) => ({ index, item })),
     )
+    this.due.add(added)
+  }
+
+  private async beginTurns(row: RunNode, frame: Frame, turns: NodeTurns): Promise<void> {
+    const { rows, host } = this.deps
+    const { initial, max_turns: count, ...settings } = turns
+    row.input = { max_turns: count, ...settings }
+    row.status = 'waiting'
+    row.output = null
+    const kept = await host.kept?.(loopKey(frame.path, row.node_id))
+    const before = kept ? `, ${kept.succeeded} of them before` : ''
+    rows.note(row, `at most ${count} turns${before}`)
+    const loop = kept
+      ? rows.resumeLoop(frame, row.node_id, { ...kept, count })
+      : rows.addLoop(frame, row.node_id, [initial], { ...ONE_BY_ONE, count })
+    if (!kept) this.items.set(loop, [{ index: 0, item: initial }])
     this.due.add(loop)
   }
 
@@ -90,15 +115,32 @@ export class Loops {
   endItem(frame: Frame): void {
     const { rows } = this.deps
     let output: unknown
+    let setting = 'output'
     try {
       output = this.outputOf(frame)
+      setting = 'until'
+      if (isRepeat(frame.loop!) && this.isMet(frame)) this.met.add(frame.loop!)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      this.failItem(frame, { code: error.code, message: `output: ${error.message}` })
+      this.failItem(frame, { code: error.code, message: `${setting}: ${error.message}` })
       return
     }
     rows.endIteration(frame, { status: 'completed', output })
     this.ended(frame)
+    if (isRepeat(frame.loop!)) this.endTurn(frame.loop!, { index: frame.iteration!.index, item: output })
+  }
+
+  /** Between two turns a loop can pause. The next turn reads the result of this one. */
+  private endTurn(loop: OpenLoop, { index, item }: LoopItem): void {
+    const { rows, clock, wait } = this.deps
+    if (!rows.loops.has(loop.state.loop)) return
+    this.items.set(loop, [{ index: index + 1, item }])
+    const { row, node } = this.nodeOf(loop)
+    const { pause_ms } = row.input as NodeTurns
+    if (pause_ms === 0 || this.met.has(loop) || loop.state.next >= loop.state.count) return
+    rows.setPause(row, clock() + pause_ms)
+    rows.note(row, `pauses after turn ${index}`)
+    wait(row, node)
   }
 
   /** Ends an item with a failure that nothing in its body handles. */
@@ -109,11 +151,13 @@ export class Loops {
     this.ended(frame)
     if (loop.state.on_item_error === 'continue') return
     const { index } = frame.iteration!
-    const message = `Item ${index} of ${loop.id} failed: ${error.message}`.slice(0, 2_000)
-    this.failLoop(loop, { code: 'item_failed', message, details: { index, error } })
+    const [code, what] = isRepeat(loop) ? ['turn_failed', 'Turn'] : ['item_failed', 'Item']
+    const message = `${what} ${index} of ${loop.id} failed: ${error.message}`.slice(0, 2_000)
+    this.failLoop(loop, { code, message, details: { index, error } })
   }
 
   private async advanceOne(loop: OpenLoop): Promise<void> {
+    if (isRepeat(loop)) return this.advanceTurns(loop)
     const { rows, limits, wake } = this.deps
     const { state, open } = loop
     const hasRoom = () => open.size === 0 || rows.frames.size <= limits.openItems
@@ -125,6 +169,28 @@ export class Loops {
     if (open.size === 0) await this.complete(loop)
   }
 
+  private async advanceTurns(loop: OpenLoop): Promise<void> {
+    const { rows, wake } = this.deps
+    const { state, open } = loop
+    const { row } = this.nodeOf(loop)
+    if (open.size > 0 || row.wait_until !== null) return
+    if (this.met.has(loop)) return this.complete(loop, 'until')
+    const turn = await this.nextTurn(loop)
+    if (turn.index < state.count) wake(rows.addIteration(loop, turn))
+    else if ((row.input as NodeTurns).on_limit === 'stop') await this.complete(loop, 'limit')
+    else
+      this.failLoop(loop, {
+        code: 'turn_limit',
+        message: `until did not hold in ${turn.index} turns: raise max_turns of ${loop.id}, or mend its condition.`,
+        details: { turns: turn.index },
+      })
+  }
+
+  private async nextTurn(loop: OpenLoop): Promise<LoopItem> {
+    const [known] = this.items.get(loop) ?? []
+    return known ?? this.deps.host.turn(loop.state, loop.state.next)
+  }
+
   private async nextItem(loop: OpenLoop): Promise<LoopItem | undefined> {
     const { host, limits } = this.deps
     const known = this.items.get(loop)
@@ -133,11 +199,15 @@ export class Loops {
     return items.shift()
   }
 
-  private async complete(loop: OpenLoop): Promise<void> {
+  private async complete(loop: OpenLoop, endedBy?: 'until' | 'limit'): Promise<void> {
     const { rows, limits, fail, wake } = this.deps
     const { row, node } = this.nodeOf(loop)
     const { count, succeeded, failed } = loop.state
-    const output = { count, succeeded, failed, items: await this.collect(loop) }
+    const items = await this.collect(loop)
+    const last = endedBy && (await this.nextTurn(loop)).item
+    const results = endedBy && (items?.map((item) => item.output ?? null) ?? null)
+    const all = endedBy && { turns: succeeded, ended_by: endedBy, last }
+    const output = all ? { ...all, results } : { count, succeeded, failed, items }
     rows.endLoop(loop)
     wake(loop.within)
     try {
@@ -145,7 +215,7 @@ export class Loops {
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
       if (node.collects) return fail(row, node, { code: error.code, message: error.message })
-      row.output = { ...output, items: null }
+      row.output = all ? { ...all, results: null } : { ...output, items: null }
     }
     rows.settle(row, 'completed', this.handle(node.id))
   }
@@ -159,12 +229,24 @@ export class Loops {
   }
 
   private outputOf(frame: Frame): unknown {
-    const { program, facts, limits } = this.deps
-    const { config } = program.nodes[frame.loop!.id]!
-    if (!Object.hasOwn(config, 'output')) {
-      const done = [...frame.rows.values()].filter(({ status }) => status === 'completed')
-      return done.at(-1)?.output ?? null
-    }
+    const { config } = this.deps.program.nodes[frame.loop!.id]!
+    if (Object.hasOwn(config, 'output')) return this.renderIn(frame, config.output)
+    const done = [...frame.rows.values()].filter(({ status }) => status === 'completed')
+    return done.at(-1)?.output ?? null
+  }
+
+  /** Whether a turn is the last one. A condition that reads a node which did not complete does not hold. */
+  private isMet(frame: Frame): boolean {
+    const { until } = this.deps.program.nodes[frame.loop!.id]!.config
+    const value = this.renderIn(frame, until) ?? false
+    if (typeof value === 'boolean') return value
+    const shown = Array.isArray(value) ? 'a list' : isObject(value) ? 'a mapping' : `a ${typeof value}`
+    throw new NodeError('invalid_config', `must be true or false, and is ${shown}`)
+  }
+
+  /** Renders a setting of a loop as in its body. */
+  private renderIn(frame: Frame, setting: unknown): unknown {
+    const { facts, limits } = this.deps
     const frames = chainOf(frame)
     const statusOf = (id: string) =>
       frames.some(({ loop }) => loop?.id === id)
@@ -172,8 +254,8 @@ export class Loops {
         : frames.flatMap(({ rows }) => rows.get(id) ?? [])[0]?.status
     const scope = scopeOf(facts, frame)
     // A member that reads a node that did not complete is null; the others keep their values.
-    if (isObject(config.output)) return renderOutputs(config.output, statusOf, scope, limits.valueBytes)
-    return renderOutputs({ output: config.output }, statusOf, scope, limits.valueBytes).output
+    if (isObject(setting)) return renderOutputs(setting, statusOf, scope, limits.valueBytes)
+    return renderOutputs({ setting }, statusOf, scope, limits.valueBytes).setting
   }
 
   private ended(frame: Frame): void {
@@ -190,7 +272,8 @@ export class Loops {
     this.due.add(loop)
     const { valueBytes } = this.deps.limits
     if (loop.state.bytes <= valueBytes || !this.nodeOf(loop).node.collects) return
-    const message = `The results of the items are larger than ${valueBytes / 1024} KiB together: make them smaller by \`output\` in the config of ${loop.id}.`
+    const what = isRepeat(loop) ? 'turns' : 'items'
+    const message = `The results of the ${what} are larger than ${valueBytes / 1024} KiB together: make them smaller by \`output\` in the config of ${loop.id}.`
     this.failLoop(loop, { code: 'output_too_large', message })
   }
 
@@ -234,3 +317,6 @@ export class Loops {
     return firstHandle(typeOf(type), config)
   }
 }
+
+/** Turns run one after the other, and the first that fails ends them. */
+const ONE_BY_ONE = { concurrency: 1, on_item_error: 'stop' } as const

@@ -4,7 +4,7 @@ import { explained, render, type Scope } from '../language/expressions/liquid.ts
 import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { NodeError } from '../language/node-error.ts'
-import type { NodeType } from '../nodes/define.ts'
+import type { NodeResult, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { type ContextOptions, contextOf } from './context.ts'
 import { dryRun, RENDER_LIMITS } from './dry-run.ts'
@@ -195,14 +195,12 @@ async function computed(
     if ('wait_for' in result || 'wait_for_run' in result) return undefined
     const handle = ('handle' in result && result.handle) || firstHandle(type, config)
     const value = { output: result.output, status: 'completed', handle, error: null }
-    if (!('loop' in result)) return { taken: [handle], open: [], value }
-    const [item] = result.loop.items
-    if (item === undefined) return { taken: [handle], open: [], value }
-    const first = { item, index: 0 }
+    const first = firstOf(result)
+    if (!first) return { taken: [handle], open: [], value }
     return {
       taken: type.handles(config).flatMap(({ name }) => (name === 'error' ? [] : [name])),
       open: ['error'],
-      value: { ...value, output: { ...first, count: result.loop.items.length }, status: 'running' },
+      value: { ...value, output: { ...first, ...countOf(result) }, status: 'running' },
       items: first,
     }
   } catch (error) {
@@ -210,3 +208,12 @@ async function computed(
     throw error
   }
 }
+
+/** What the body of a loop reads for its first item, or in its first turn. */
+function firstOf(result: NodeResult): Scope | undefined {
+  if ('turns' in result) return { previous: result.turns.initial, index: 0 }
+  if (!('loop' in result) || result.loop.items.length === 0) return undefined
+  return { item: result.loop.items[0], index: 0 }
+}
+
+const countOf = (result: NodeResult) => ('loop' in result ? { count: result.loop.items.length } : {})

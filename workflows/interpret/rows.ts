@@ -1,5 +1,14 @@
 import type { ProgramNode } from '../language/definition.ts'
-import { type Frame, framesOf, loopKey, nodeKey, type OpenLoop, openFrame } from './frames.ts'
+import {
+  type Frame,
+  framesOf,
+  isRepeat,
+  loopKey,
+  nodeKey,
+  type OpenLoop,
+  openFrame,
+  typeOfLoop,
+} from './frames.ts'
 import type { LoopItem, RunIteration, RunLoop, RunNode, RunState } from './run-state.ts'
 import { isOpen, type NodeState, type NodeStates } from './step.ts'
 
@@ -83,7 +92,7 @@ export class Rows {
     frame: Frame,
     id: string,
     items: unknown[],
-    settings: Pick<RunLoop, 'concurrency' | 'on_item_error'>,
+    settings: Pick<RunLoop, 'concurrency' | 'on_item_error'> & { count?: number },
   ): OpenLoop {
     const loop = loopKey(frame.path, id)
     const progress = { count: items.length, next: 0, succeeded: 0, failed: 0, bytes: 0 }
@@ -100,6 +109,12 @@ export class Rows {
     this.loops.set(state.loop, open)
     this.changeLoop(open)
     return open
+  }
+
+  /** Sets the time until which a loop pauses between two turns; null: it goes on. */
+  setPause(row: RunNode, until: number | null): void {
+    row.wait_until = until === null ? null : new Date(until).toISOString()
+    this.changed.add(row)
   }
 
   /** Marks all items of the loop as opened. */
@@ -169,17 +184,22 @@ export class Rows {
   /** The nodes outside of any loop, for display; the status of an open loop is its progress. */
   progress() {
     return [...this.root.rows.values()].map((row) => {
-      const loop = this.loops.get(row.node_id)?.state
+      const loop = this.loops.get(row.node_id)
       if (!loop) return row
-      return { ...row, status: `${loop.succeeded + loop.failed} of ${loop.count} items` }
+      const { succeeded, failed, count } = loop.state
+      const of = isRepeat(loop) ? `at most ${count} turns` : `${count} items`
+      return { ...row, status: `${succeeded + failed} of ${of}` }
     })
   }
 
   states(frame: Frame): NodeStates {
     const states = new Map<string, NodeState>(frame.rows)
     for (const row of this.open([frame])) states.set(row.node_id, { status: 'running', handle: null })
-    // In its own body, a loop counts as completed by the handle `item`.
-    if (frame.loop) states.set(frame.loop.id, { status: 'completed', handle: 'item' })
+    // In its own body, a loop counts as completed by the handle of the body.
+    if (frame.loop) {
+      const handle = typeOfLoop(frame.loop)?.body ?? null
+      states.set(frame.loop.id, { status: 'completed', handle })
+    }
     return states
   }
 

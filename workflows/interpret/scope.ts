@@ -1,19 +1,22 @@
 import type { Scope } from '../language/expressions/liquid.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { isObject } from '../shared/is-object.ts'
-import { chainOf, type Frame } from './frames.ts'
-import type { RunFacts } from './run-state.ts'
+import { chainOf, type Frame, isRepeat, type OpenLoop, typeOfLoop } from './frames.ts'
+import type { RunFacts, RunIteration } from './run-state.ts'
 
 /**
  * The values that placeholders in a frame of a run can read. `nodes` holds the ended nodes of the frame and of the
- * frames around it. In the body of a loop, the output of the loop is the current item.
+ * frames around it. In the body of a loop, the output of the loop is the current item, or the result of the turn before.
  */
 export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Scope {
   const nodes: Record<string, unknown> = {}
+  const items: Scope = {}
   for (const { rows, iteration, loop } of chainOf(frame).reverse()) {
     if (iteration && loop) {
-      const output = { ...current(iteration), count: loop.state.count }
-      nodes[loop.id] = { output, status: 'running', handle: 'item', error: null }
+      const current = currentOf(loop, iteration)
+      Object.assign(items, current)
+      const output = isRepeat(loop) ? current : { ...current, count: loop.state.count }
+      nodes[loop.id] = { output, status: 'running', handle: typeOfLoop(loop)?.body ?? null, error: null }
     }
     for (const { node_id, node_type, ended_at, output, status, handle, error } of rows.values())
       if (ended_at !== null)
@@ -23,7 +26,7 @@ export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Sco
     trigger: run.trigger,
     inputs: run.inputs,
     nodes,
-    ...(frame.iteration && current(frame.iteration)),
+    ...items,
     run: {
       id: run.id,
       workflow_id: run.workflow_id,
@@ -49,7 +52,9 @@ export function withResults(output: unknown): unknown {
   return Object.defineProperty({ ...output }, 'results', { get: results, enumerable: false })
 }
 
-const current = ({ item, index }: { item: unknown; index: number }) => ({ item, index })
+/** The row of a turn has the result of the turn before as its item. */
+const currentOf = (loop: OpenLoop, { item, index }: RunIteration): Scope =>
+  isRepeat(loop) ? { previous: item, index } : { item, index }
 
 /** The values that placeholders of a tested node can read: sample values by root, and the known facts. */
 export const testScope = (

@@ -168,6 +168,8 @@ class Segment {
       commands: this.commands,
       fail: (row, node, error) => this.fail(row, node, error),
       wake: (frame) => this.awake.add(frame),
+      wait: (row, node) => this.wait(row, node),
+      clock: host.clock,
     })
   }
 
@@ -377,7 +379,9 @@ class Segment {
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
     if (one.type === 'timer' && typeOf(node.type).answered) return
-    if (one.type === 'timer') this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
+    if (one.type === 'timer' && typeOf(node.type).repeats) this.rows.setPause(row, null)
+    else if (one.type === 'timer')
+      this.rows.settle(row, 'completed', firstHandle(typeOf(node.type), node.config))
     else if (row.status === 'completed') {
       this.rows.characters += charactersOf(row)
       this.rows.settle(row, 'completed', row.handle)

@@ -81,6 +81,7 @@ export async function runTrial(
         runNode: async (node, scope, path) => cut(await runNode(node, scope, path), node, path, host),
         loops: {
           items: async ({ loop }, from, count) => itemsOf(loops.get(loop), from, count),
+          turn: async ({ loop }, from) => turnOf(loops.get(loop), iterations, from),
           results: async (loop) => resultsOf(iterations.values(), loop),
         },
       }),
@@ -179,15 +180,31 @@ function cut(
   path: string,
   { report }: TrialHost,
 ): Outcome | 'later' {
-  if (outcome === 'later' || outcome.status !== 'looping' || outcome.loop.items.length <= TRIAL_ITEMS)
-    return outcome
+  if (outcome === 'later' || outcome.status !== 'looping') return outcome
+  if ('max_turns' in outcome.loop) {
+    const { max_turns } = outcome.loop
+    if (max_turns <= TRIAL_ITEMS) return outcome
+    report(`${nodeKey(path, id)}: runs at most ${TRIAL_ITEMS} of ${max_turns} turns`)
+    return { ...outcome, loop: { ...outcome.loop, max_turns: TRIAL_ITEMS, on_limit: 'stop' } }
+  }
   const { items } = outcome.loop
+  if (items.length <= TRIAL_ITEMS) return outcome
   report(`${nodeKey(path, id)}: runs the first ${TRIAL_ITEMS} of ${items.length} items`)
   return { ...outcome, loop: { ...outcome.loop, items: items.slice(0, TRIAL_ITEMS) } }
 }
 
 const itemsOf = (loop: LoopChange | undefined, from: number, count: number) =>
   (loop?.items ?? []).slice(from, from + count).map((item, index) => ({ index: from + index, item }))
+
+/** The next turn of a loop that repeats: it reads the result of the one before. */
+const turnOf = (
+  loop: LoopChange | undefined,
+  iterations: ReadonlyMap<string, RunIteration>,
+  index: number,
+) => {
+  const before = iterations.get(`${loop?.loop}:${index - 1}`)
+  return { index, item: before ? before.output : loop?.items?.[0] }
+}
 
 const resultsOf = (iterations: Iterable<RunIteration>, loop: string) =>
   [...iterations]

@@ -368,6 +368,14 @@ export const CODES = {
       `nodes: {${CONDITION}, b: {type: emit_event, config: {event: x.y}, next: d}, c: {type: emit_event, config: {event: x.y}, next: d}, d: {type: stop}}`,
     ),
   ),
+  constant_until: warning(
+    'The condition of a `repeat` reads nothing that changes from turn to turn: its body runs once, or up to `max_turns`.',
+    'Read a node of the body, `index` or `previous`.',
+    both(
+      'nodes: {a: {type: repeat, config: {until: "{{ run.id == 1 }}"}, next: {turn: b}}, b: {type: emit_event, config: {event: x.y}}}',
+      'nodes: {a: {type: repeat, config: {until: "{{ index == 9 }}"}, next: {turn: b}}, b: {type: emit_event, config: {event: x.y}}}',
+    ),
+  ),
   constant_when: warning(
     '`when` has no placeholder: it is always true.',
     'Put the condition into `{{ }}`.',

@@ -5,14 +5,17 @@ import {
   BOOLEAN,
   listOf,
   members,
+  NULL,
   TEXT,
   typeOfSchema,
   UNKNOWN,
+  unionOf,
   type ValueType,
 } from '../language/value-types.ts'
 import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
+import { DEFAULT_MAX, pagingFields, pagingProblems, readsPages } from './crm-paging.ts'
 import { checkValues, customFieldsOf, kindOf, WRITTEN } from './crm-values.ts'
 import { type Authored, defineNode, type TypeContext } from './define.ts'
 
@@ -21,6 +24,8 @@ const id = z.uuid().describe("The record's id.")
 const fields = z.record(z.string(), z.unknown()).describe('Field values, as in POST /v1/objects/{entity}.')
 const target = entity.describe('The record kind at the other end of the link.')
 const limit = z.int().min(1).max(200)
+
+const NULLABLE_TEXT = unionOf([TEXT, NULL])
 
 const READS: unknown[] = ['get', 'search', 'list_related', 'list_files']
 const WRITES: unknown[] = ['create', 'update', 'upsert']
@@ -42,7 +47,8 @@ const operations = z.discriminatedUnion('operation', [
     q: z.string().optional().describe('Full-text search: each word must occur somewhere in the record.'),
     sort: z.string().optional(),
     order: z.enum(['asc', 'desc']).optional(),
-    limit: limit.optional(),
+    limit: limit.optional().describe('The records of one page; default 50.'),
+    ...pagingFields,
   }),
   z.strictObject({ operation: z.literal('update'), entity, id, fields }),
   z.strictObject({
@@ -86,6 +92,7 @@ export const crmManager = defineNode({
   laterUses: [
     { engine: 8, isUsed: ({ operation }) => FILE_OPERATIONS.includes(operation) },
     { engine: 9, isUsed: ({ on_create, on_update }) => on_create !== undefined || on_update !== undefined },
+    { engine: 9, isUsed: readsPages },
   ],
   category: 'records',
   title: 'CRM records',
@@ -103,7 +110,7 @@ export const crmManager = defineNode({
     'database',
   ],
   description:
-    'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search, list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
+    'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search `{data, has_more, next_cursor}`, with `all: true` every match; list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],
@@ -114,7 +121,7 @@ export const crmManager = defineNode({
     const level = reads(config) ? 'read' : 'write'
     return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
   },
-  check: checkValues,
+  check: (config, catalogue) => [...checkValues(config, catalogue), ...pagingProblems(config)],
   customFields: customFieldsOf,
   outputType,
   settingSchemas,
@@ -152,9 +159,12 @@ async function operate(
     case 'get':
       return records.get(config.entity, config.id)
     case 'search': {
-      const { operation: _, entity: kind, ...query } = config
-      const given = Object.entries(query).filter(([, value]) => value !== undefined)
-      return records.search(kind, Object.fromEntries(given))
+      const { operation: _, entity: kind, all, max = DEFAULT_MAX, cursor, ...query } = config
+      const given = Object.entries({ ...query, cursor: cursor || undefined }).filter(
+        ([, value]) => value !== undefined,
+      )
+      const wanted = Object.fromEntries(given)
+      return all ? records.searchAll(kind, wanted, max) : records.search(kind, wanted)
     }
     case 'update':
       return records.update(config.entity, config.id, config.fields)
@@ -215,7 +225,7 @@ function outputType(
     case 'update':
       return kind?.record ?? UNKNOWN
     case 'search':
-      return page(kind?.record)
+      return members({ data: listOf(kind?.record ?? UNKNOWN), has_more: BOOLEAN, next_cursor: NULLABLE_TEXT })
     case 'list_related':
       return page(kindOf(target, entities)?.related)
     case 'list_files':

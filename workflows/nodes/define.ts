@@ -53,6 +53,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   handles: (config: Authored) => Handle[]
   /** Only for loops: the handle that leads to the body, which runs once for each item. */
   body?: string
+  /** Only for loops: the body runs until a condition holds; it reads `previous` instead of `item`. */
+  repeats?: true
   /**
    * The settings that are rendered for each item of a list, which they read as `item` and `index`. The interpreter
    * renders those of a loop in the scope of its body; other nodes get the text as written, and call `renderItems`.
@@ -123,6 +125,7 @@ export interface NodeType
     | 'asksPerson'
     | 'deprecated'
     | 'optionalSettings'
+    | 'repeats'
   > {
   alsoCalled: readonly string[]
   cases(config: Authored): string[]
@@ -232,6 +235,7 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
  * - `wait_for`: it waits for an answer, from which `answered` makes its output.
  * - `end`: it ends the whole run, with its own outputs or those of the workflow.
  * - `loop`: its body runs for each item; it leaves by `handle` when all are done.
+ * - `turns`: its body runs until its setting `until` holds.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
@@ -240,6 +244,7 @@ export type NodeResult<Output = unknown> =
   | { wait_for: WaitFor; output: Output }
   | { end: NodeEnd; output: Output }
   | { loop: NodeLoop; output: Output; handle: string }
+  | { turns: NodeTurns; output: Output; handle: string }
 
 export interface NodeEnd {
   status: 'completed' | 'failed'
@@ -251,6 +256,14 @@ export interface NodeLoop {
   items: unknown[]
   concurrency: number
   on_item_error: 'stop' | 'continue'
+}
+
+export interface NodeTurns {
+  /** `previous` in the first turn. */
+  initial: unknown
+  max_turns: number
+  on_limit: 'fail' | 'stop'
+  pause_ms: number
 }
 
 /** The context of `run`: the facts of the run, and the effects that the node type declares. */

@@ -22,6 +22,7 @@ import { knowledgeSearch } from './knowledge-search.ts'
 import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
 import { renderText } from './render-text.ts'
+import { repeat } from './repeat.ts'
 import { runWorkflow } from './run-workflow.ts'
 import { sendEmail } from './send-email.ts'
 import { sendWebhook } from './send-webhook.ts'
@@ -42,6 +43,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   condition,
   switchNode,
   forEach,
+  repeat,
   setFields,
   filterItems,
   sortItems,
@@ -73,11 +75,17 @@ export const nodeTypes: Record<string, NodeType> = byType([
   stop,
 ])
 
-/** The types of loops, for messages. */
-export const LOOP_TYPES = Object.values(nodeTypes)
-  .filter(({ body }) => body !== undefined)
-  .map(({ type }) => type)
-  .join(' or ')
+const loopTypes = (repeats: boolean) =>
+  Object.values(nodeTypes)
+    .filter((type) => type.body !== undefined && (type.repeats === true) === repeats)
+    .map(({ type }) => type)
+    .join(' or ')
+
+/** The types of loops over items, for messages. */
+export const EACH_TYPES = loopTypes(false)
+
+/** The types of loops that run until a condition holds, for messages. */
+export const REPEAT_TYPES = loopTypes(true)
 
 /** The external types that cannot read secrets, for messages. */
 export const WITHOUT_SECRETS = Object.values(nodeTypes)

@@ -209,6 +209,8 @@ export const FILES = {
 /** Loops. */
 export const LOOP = {
   items: 10_000,
+  /** Turns of one `repeat`. */
+  turns: 10_000,
   /** Items of one loop in progress at the same time. */
   concurrency: 50,
   /** Items of all loops of a run in progress: each segment loads their nodes. A nested loop always gets one. */

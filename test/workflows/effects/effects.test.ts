@@ -245,6 +245,13 @@ const calls: [
   ],
   [
     'records',
+    'searchAll',
+    ['contacts', { filters: { email: 'hunter2' }, q: 'hunter2' }, 1_000],
+    { data: [secret], has_more: false, next_cursor: null },
+    ['searching contacts, by q, filters email, all of them, 1000 at most', 'found 1'],
+  ],
+  [
+    'records',
     'update',
     ['contacts', ID, secret],
     { object: 'contact', id: ID, version: 2, ...secret },

@@ -72,7 +72,7 @@ describe('a dry run', () => {
   })
 
   it('describes the calls of each node type, with its example', async () => {
-    const { crm_manager, emit_event, api_request, run_workflow, for_each, ...more } = nodeTypes
+    const { crm_manager, emit_event, api_request, run_workflow, for_each, repeat, ...more } = nodeTypes
     const {
       key_value,
       analytics_query,
@@ -100,6 +100,7 @@ describe('a dry run', () => {
     ])
     assert.deepEqual(await called(run_workflow), ['starting the workflow Welcome, inputs email'])
     assert.deepEqual(await called(for_each), ['run its body for 2 items, 2 at a time'])
+    assert.deepEqual(await called(repeat), ['run its body until its condition holds, 10 times at most'])
     assert.deepEqual(await called(analytics_query), ['querying deals.won_value by owner_id'])
     assert.deepEqual(await called(key_value), ['setting the key handled:A-7 if it is absent'])
     assert.deepEqual(await called(knowledge_search), [

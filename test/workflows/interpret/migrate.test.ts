@@ -182,7 +182,11 @@ describe('a segment of a migrated run', () => {
         reissue: happened.some(({ type }) => type === 'refresh'),
         clock: () => start + 10 * MINUTE,
         limits: LIMITS,
-        loops: { items: async () => [], results: async () => [] },
+        loops: {
+          items: async () => [],
+          results: async () => [],
+          turn: async () => ({ index: 0, item: null }),
+        },
         runNode: () => assert.fail('it has no node to run'),
       },
     )

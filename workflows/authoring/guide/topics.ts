@@ -3,7 +3,7 @@ import { NODE_MEMBERS } from '../../language/reference-hints.ts'
 import { flowText } from '../../language/repair.ts'
 import { shapeOf } from '../../language/shapes.ts'
 import type { Catalogue } from '../../nodes/catalogue.ts'
-import { LOOP_TYPES, nodeTypes, WITHOUT_SECRETS } from '../../nodes/index.ts'
+import { EACH_TYPES, nodeTypes, REPEAT_TYPES, WITHOUT_SECRETS } from '../../nodes/index.ts'
 import { EVENTS } from '../../shared/events.ts'
 import { EXPRESSION, SPEC } from '../../shared/limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../shared/operators.ts'
@@ -71,7 +71,7 @@ export const TOPICS: Record<string, Topic> = {
   loops: {
     title: 'Loops',
     text: () =>
-      `A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed.`,
+      `A ${EACH_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed. A ${REPEAT_TYPES} runs its body (handle \`turn\`) until a condition holds: \`until: "{{ nodes.get.output.body.done }}"\`; \`previous\` is the result of the turn before.`,
   },
   expressions: {
     title: 'Expressions',
@@ -84,7 +84,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
-        '- `item`, `index`: in the body of a loop only.',
+        '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
         'A path that does not exist fails the node, unless a `default` filter follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',

@@ -96,7 +96,10 @@ describe('the authoring guide', () => {
 
   it('has the values of settings, and the members of outputs', () => {
     const about = (type: string) => guide.split(`### ${type}\n`)[1]!.split('\n### ')[0]!
-    match(about('crm_manager'), /search \{entity, .*order\?: asc\|desc, limit\?: 1–200\}/)
+    match(
+      about('crm_manager'),
+      /search \{entity, .*order\?: asc\|desc, limit\?: 1–200, .*all\?: bool, max\?: 1–10000\}/,
+    )
     match(about('for_each'), /concurrency\?: 1–50, on_item_error\?: stop\|continue/)
     match(about('for_each'), /results: \[\], items: \[\{index, status: completed\|failed, output, error\}\]/)
     match(about('aggregate_items'), /missing\?: fail\|zero\} → .*groups: \[\{group, count, values\}\]/)
