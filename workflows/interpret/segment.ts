@@ -13,11 +13,14 @@ import type { NodeEnd } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from '../shared/run-limits.ts'
 import type { EndStatus } from '../shared/statuses.ts'
+import { resultOfChild } from './child-result.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import { type Frame, splitKey } from './frames.ts'
+import { runsInPools, sleepsUntil } from './idle.ts'
 import { type LoopHost, Loops } from './loops.ts'
-import { at, commandOf, endCommand, reissue, timeLeft, usablePool } from './open-nodes.ts'
+import { OpenCalls } from './open-calls.ts'
+import { at, commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import { type LoopChange, Rows } from './rows.ts'
 import type {
@@ -33,6 +36,7 @@ import type {
 import { scopeOf } from './scope.ts'
 import { errorHandle, step } from './step.ts'
 import { capped } from './storable.ts'
+import { TimeLimit } from './time-limit.ts'
 import { evaluateWhen } from './when.ts'
 
 /** The dependencies of a segment. */
@@ -85,12 +89,6 @@ export interface SegmentResult {
 /** A wait for a child run or an answer. */
 export type NewWait = Pick<RunNode, 'path' | 'node_id'> & Exclude<Waits, { until: Date }>
 
-/** More than it takes to continue a workflow as new. */
-const SOON_MS = 10_000
-
-/** Sorts after every time in ISO 8601. */
-const NEVER = 'infinity'
-
 type RunSoFar = Omit<RunFacts, 'run'> & { run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> } & Pick<
     RunState,
     'nodes'
@@ -113,25 +111,13 @@ export async function runSegment(
   return segment.result()
 }
 
-/** The output of a node whose child run has ended, and its error if that run did not complete. */
-export function resultOfChild({ workflow_name, ...child }: ChildEnd): { output: unknown; error?: RunError } {
-  const { run_id, workflow_id, status, outputs, error } = child
-  const output = { run_id, workflow_id, status, outputs }
-  if (status === 'completed') return { output }
-  const reason = error ? `: ${error.message}` : '.'
-  const message = `The run of ${workflow_name} is ${status}${reason}`.slice(0, 2_000)
-  return { output, error: { code: 'child_run_failed', message, details: { run_id, status, error } } }
-}
-
 class Segment {
   private readonly rows: Rows
   private readonly loops: Loops
   /** The frames that may have a ready node. */
   private readonly awake: Set<Frame>
-  /** The frames whose ready nodes are calls, of which too many are in progress. */
-  private readonly held = new Set<Frame>()
-  /** The calls that may start. */
-  private room = 0
+  private readonly calls: OpenCalls
+  private readonly time: TimeLimit
   private readonly commands: Command[] = []
   /** The length of the commands of this segment's nodes as JSON. */
   private commandCharacters = 0
@@ -140,9 +126,6 @@ class Segment {
   /** Whether the next segment must begin with a node that was left to it. */
   private isLeft = false
   private paused = false
-  private timeLeft: number | undefined
-  /** Whether `timeLeft` is known although it may differ from what the workflow waits for. */
-  private knowsTimeLeft = false
   private readonly program: Program
   private readonly state: RunSoFar
   private readonly input: SegmentInput
@@ -155,6 +138,8 @@ class Segment {
     this.host = host
     this.rows = new Rows(state, input.segment, host.clock)
     this.awake = new Set(this.rows.frames.values())
+    this.calls = new OpenCalls({ program, rows: this.rows, limit: host.limits.openCalls, clock: host.clock })
+    this.time = new TimeLimit(program, state.run)
     this.loops = new Loops({
       program,
       rows: this.rows,
@@ -179,14 +164,16 @@ class Segment {
     }
     const { clock, limits } = this.host
     if (!this.end && !this.reissue()) return
-    this.room = this.roomForCalls()
+    this.calls.measure()
     const until = clock() + limits.segmentMs
     for (let count = 0; !this.end && !this.isLeft; ) {
       await this.loops.advance()
       const [frame] = this.awake
       if (this.end) return
       if (!frame) {
-        if (!this.wakeHeld()) return
+        const released = this.calls.release()
+        if (released.length === 0) return
+        for (const one of released) this.awake.add(one)
         continue
       }
       const next = this.next(frame)
@@ -215,41 +202,13 @@ class Segment {
     if (!this.rows.frames.has(frame.path)) return undefined
     const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
     for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
-    const nodes = ready.map((id) => this.program.nodes[id]!)
-    const next = this.room > 0 ? nodes[0] : nodes.find(({ effect }) => effect !== 'external')
-    return next ?? (nodes.length > 0 ? 'held' : undefined)
+    return this.calls.firstOf(ready.map((id) => this.program.nodes[id]!))
   }
 
   /** Leaves a frame until another call ends. */
   private hold(frame: Frame): void {
     this.awake.delete(frame)
-    this.held.add(frame)
-  }
-
-  /** Wakes the frames whose calls wait, if this segment has ended others: no later segment would. */
-  private wakeHeld(): boolean {
-    if (this.held.size === 0) return false
-    this.room = this.roomForCalls()
-    if (this.room <= 0) return false
-    for (const frame of this.held) this.awake.add(frame)
-    this.held.clear()
-    return true
-  }
-
-  private roomForCalls(): number {
-    return this.host.limits.openCalls - this.calls().length
-  }
-
-  /** The calls that have not ended. */
-  private calls(): RunNode[] {
-    const isCall = ({ node_id }: RunNode) => this.program.nodes[node_id]?.effect === 'external'
-    return this.rows.open().filter((row) => row.status === 'running' && isCall(row))
-  }
-
-  /** Whether a call is in progress, or its next attempt begins soon. */
-  private isCalling(): boolean {
-    const soon = this.host.clock() + SOON_MS
-    return this.calls().some(({ next_attempt_at: next }) => !next || Date.parse(next) < soon)
+    this.calls.hold(frame)
   }
 
   /** Puts a frame without a ready node to sleep, and ends it if it has no open node either. */
@@ -263,7 +222,7 @@ class Segment {
   result(): SegmentResult {
     const { end, paused, rows, waits } = this
     if (end) this.rows.cancel()
-    const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
+    const continues = this.commands.some(({ type }) => type === 'continue')
     const answer: SegmentAnswer = {
       commands: end
         ? [endCommand(end.status, end.error)]
@@ -272,10 +231,9 @@ class Segment {
           : this.commands,
       nodes: rows.ran.slice(0, 100),
       details: this.details(),
-      ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
-      ...(this.input.drain && this.isCalling() ? { busy: true } : {}),
+      ...(this.input.drain && this.calls.isCalling() ? { busy: true } : {}),
       ...this.personState(),
-      ...this.migration(),
+      ...this.time.answer({ isFirst: this.input.segment === 0, ended: end !== undefined }),
     }
     return {
       answer,
@@ -285,8 +243,8 @@ class Segment {
       nodes: [...rows.changed],
       loops: [...rows.changedLoops.values()],
       iterations: [...rows.changedIterations],
-      sleepsUntil: end || paused ? null : this.sleepsUntil(),
-      inPool: !end && !paused && this.inPool(),
+      sleepsUntil: end || paused || continues ? null : sleepsUntil(rows.open()),
+      inPool: !end && !paused && !continues && runsInPools(this.program, rows.open(), this.state.pools),
       characters: rows.characters,
     }
   }
@@ -300,24 +258,6 @@ class Segment {
     return before || this.host.behind ? { state: null } : {}
   }
 
-  private sleepsUntil(): string | null {
-    const open = this.rows.open()
-    const isAwake = open.some(({ status }) => status !== 'waiting')
-    if (isAwake || this.commands.some(({ type }) => type === 'continue')) return null
-    return open.reduce((first, { wait_until }) => {
-      return wait_until !== null && wait_until < first ? wait_until : first
-    }, NEVER)
-  }
-
-  private inPool(): boolean {
-    const running = this.rows.open().filter(({ status }) => status !== 'waiting')
-    if (running.length === 0 || this.commands.some(({ type }) => type === 'continue')) return false
-    return running.every(({ node_id }) => {
-      const node = this.program.nodes[node_id]
-      return node !== undefined && usablePool(node, this.state.pools) !== undefined
-    })
-  }
-
   /** Issues the commands of the open nodes again, if the workflow needs them. @returns whether these are the last. */
   private reissue(): boolean {
     const { reissue: all, clock, limits } = this.host
@@ -327,8 +267,7 @@ class Segment {
     const { run, pools } = this.state
     const again = reissue(this.program, run, this.rows.open(), clock(), part, pools)
     this.commands.push(...again.commands)
-    this.timeLeft = again.timeout_ms
-    this.knowsTimeLeft = again.after === undefined
+    this.time.reissued(again.timeout_ms, again.after === undefined)
     for (const one of again.happened) this.apply(one)
     if (again.after === undefined) return true
     this.commands.push({ type: 'continue', after: again.after })
@@ -339,7 +278,7 @@ class Segment {
     if (one.type === 'cancelled')
       this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
     else if (one.type === 'refresh') return
-    else if (one.type === 'timeout' && this.isEarly()) return
+    else if (one.type === 'timeout' && this.time.isEarly(this.host.clock())) return
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
@@ -347,27 +286,6 @@ class Segment {
       const node = this.program.nodes[one.node]
       if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
-  }
-
-  /** Whether the time limit that was over is that of a version which the run no longer has. */
-  private isEarly(): boolean {
-    if (!this.isMigrated()) return false
-    this.knowsTimeLeft = true
-    const left = timeLeft(this.program, this.state.run, this.host.clock())
-    this.timeLeft = left
-    return left === undefined || left > 0
-  }
-
-  private isMigrated(): boolean {
-    return this.state.run.migrations != null
-  }
-
-  /** What the workflow must know of a run that has another version than at its start, whenever it may not know it. */
-  private migration(): Pick<SegmentAnswer, 'version' | 'expected_by' | 'replaces_timeout'> {
-    const isNews = this.input.segment === 0 || this.knowsTimeLeft
-    if (!this.isMigrated() || !isNews) return {}
-    const { workflow_version, expected_by = null } = this.state.run
-    return { version: workflow_version!, expected_by, ...(!this.end && { replaces_timeout: true }) }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
@@ -422,7 +340,7 @@ class Segment {
       if (!holds) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
     }
     if (node.effect === 'external') {
-      this.room -= 1
+      this.calls.take()
       this.wait(row, node)
       this.rows.note(row, 'started')
       return
@@ -515,7 +433,7 @@ class Segment {
       total: Object.values(this.program.nodes).filter(({ loop }) => loop === undefined).length,
       end: this.end ?? (this.paused ? { status: 'paused', error: null } : undefined),
       url: this.host.runUrl,
-      version: this.isMigrated() ? this.state.run.workflow_version : null,
+      version: this.time.isMigrated ? this.state.run.workflow_version : null,
       limit: this.host.limits.detailsCharacters,
     })
   }
