@@ -6,7 +6,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
-import { refreshPausing } from '../db/runs/commands.ts'
+import { refreshStopping } from '../db/runs/commands.ts'
 import { beginAttempt, hasOwned, lockRun, releaseAttempt, updateNode } from '../db/runs/state.ts'
 import { storeFiles } from '../db/stored-files/files.ts'
 import { NOT_MADE, type NodeInput } from '../workflows/bundle/protocol.ts'
@@ -118,7 +118,7 @@ async function oneAttempt(
   })
   const { outcome } = performed
   // A transaction of its own: it locks the run, which segments lock before the nodes.
-  if (retryMs !== undefined) await transact((tx) => refreshPausing(tx, input.run_id))
+  if (retryMs !== undefined) await transact((tx) => refreshStopping(tx, input.run_id))
   if (outcome.status === 'failed') throw failure(outcome.error, retryMs === undefined, retryMs)
 }
 
@@ -164,6 +164,9 @@ async function begin(
     throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  // Only the attempt that was being made when the run began to end is repeated, if it was lost.
+  if (state.run.ending && !node.role && row.next_attempt_at != null)
+    throw failure({ code: 'run_ended', message: 'The run ends.' }, true)
   if (state.run.pause_requested_at !== null) {
     await releaseAttempt(tx, input)
     return 'held'

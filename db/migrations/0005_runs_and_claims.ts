@@ -38,6 +38,8 @@ export async function up(knex: Knex): Promise<void> {
       -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
       -- items that were named, if any
       retry jsonb,
+      -- of a retry: the runs whose id idempotency keys of nodes have, by node, where it is not that of the first run
+      keys jsonb,
       -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
@@ -47,6 +49,9 @@ export async function up(knex: Knex): Promise<void> {
       record_id uuid,
       outputs jsonb,
       error jsonb,
+      -- its outcome, from the segment on that decided it and began the cleanup: {status, outputs, error, segment, at,
+      -- paused_ms}; null: it has no cleanup nodes, or has not come to an end
+      ending jsonb,
       -- characters of the data that its segments have written; the plan limits it
       data_bytes bigint not null default 0,
       -- the key of admission by concurrency; node tests share one lane per organization
@@ -218,6 +223,9 @@ export async function up(knex: Knex): Promise<void> {
       node_id text not null,
       node_type text not null,
       title text not null,
+      -- only of a cleanup node, which runs after the outcome of the run is decided; undoes: the node that it compensates
+      role text check (role in ('undo', 'on_cancel', 'finally')),
+      undoes text,
       status text not null check (status in
         ('running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')),
       -- from 1

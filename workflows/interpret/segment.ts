@@ -12,8 +12,8 @@ import { NodeError } from '../language/node-error.ts'
 import type { NodeEnd } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from '../shared/run-limits.ts'
-import type { EndStatus } from '../shared/statuses.ts'
 import { resultOfChild } from './child-result.ts'
+import { Cleanup, type End } from './cleanup.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import { type Frame, splitKey } from './frames.ts'
@@ -26,6 +26,7 @@ import { type LoopChange, Rows } from './rows.ts'
 import type {
   AnsweredNode,
   ChildEnd,
+  Ending,
   RunControl,
   RunError,
   RunFacts,
@@ -76,6 +77,8 @@ export interface SegmentResult {
   waits: NewWait[]
   /** How the run ended, if it did. */
   end: End | undefined
+  /** Its outcome, if this segment has decided it and begun the cleanup. */
+  ending: Ending | undefined
   /** Whether it is paused: the workflow ends. */
   paused: boolean
   /** The end of the first timed wait (ISO 8601; `infinity` without one); null if a node runs or is ready. */
@@ -89,12 +92,10 @@ export interface SegmentResult {
 /** A wait for a child run or an answer. */
 export type NewWait = Pick<RunNode, 'path' | 'node_id'> & Exclude<Waits, { until: Date }>
 
-type RunSoFar = Omit<RunFacts, 'run'> & { run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> } & Pick<
-    RunState,
-    'nodes'
-  > &
+type RunSoFar = Omit<RunFacts, 'run'> & {
+  run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> & Partial<Pick<RunControl, 'cancel_reason'>>
+} & Pick<RunState, 'nodes'> &
   Partial<Pick<RunState, 'loops' | 'iterations'>>
-type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
  * Runs one segment: applies the outcomes in `happened`, then runs every light node that is ready until the run must
@@ -122,12 +123,15 @@ class Segment {
   /** The length of the commands of this segment's nodes as JSON. */
   private commandCharacters = 0
   private readonly waits: SegmentResult['waits'] = []
+  private readonly cleanup: Cleanup
   private end: End | undefined
+  /** The outcome, if this segment has begun the cleanup. */
+  private begun: Ending | undefined
   /** Whether the next segment must begin with a node that was left to it. */
   private isLeft = false
   private paused = false
   private readonly program: Program
-  private readonly state: RunSoFar
+  private state: RunSoFar
   private readonly input: SegmentInput
   private readonly host: SegmentHost
 
@@ -140,6 +144,7 @@ class Segment {
     this.awake = new Set(this.rows.frames.values())
     this.calls = new OpenCalls({ program, rows: this.rows, limit: host.limits.openCalls, clock: host.clock })
     this.time = new TimeLimit(program, state.run)
+    this.cleanup = new Cleanup({ program, rows: this.rows, commands: this.commands })
     this.loops = new Loops({
       program,
       rows: this.rows,
@@ -154,10 +159,12 @@ class Segment {
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
-    if (this.host.refusal) this.finish('failed', this.host.refusal)
+    // Nothing has run.
+    if (this.host.refusal) this.end ??= { status: 'failed', outputs: undefined, error: this.host.refusal }
     this.requireTotal()
     for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
     for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
+    if (this.ending && !this.end) this.cleanup.dropRetries()
     if (this.host.hold && !this.end) {
       this.paused = !this.rows.open().some((row) => row.status === 'running' && row.attempt_token != null)
       return
@@ -200,6 +207,10 @@ class Segment {
   private next(frame: Frame): ProgramNode | 'held' | undefined {
     // The frame may have ended since it was awakened.
     if (!this.rows.frames.has(frame.path)) return undefined
+    if (this.ending) {
+      const next = this.cleanup.next(this.ending)
+      return next && this.calls.firstOf([next])
+    }
     const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
     for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
     return this.calls.firstOf(ready.map((id) => this.program.nodes[id]!))
@@ -215,7 +226,8 @@ class Segment {
   private pause(frame: Frame): void {
     this.awake.delete(frame)
     if (!this.rows.frames.has(frame.path) || this.rows.open([frame]).length > 0) return
-    if (frame.loop) this.loops.endItem(frame)
+    if (this.ending) this.end = this.cleanup.end(this.ending, false)
+    else if (frame.loop) this.loops.endItem(frame)
     else this.complete()
   }
 
@@ -239,6 +251,7 @@ class Segment {
       answer,
       waits,
       end,
+      ending: this.begun,
       paused,
       nodes: [...rows.changed],
       loops: [...rows.changedLoops.values()],
@@ -276,9 +289,13 @@ class Segment {
 
   private apply(one: Happened): void {
     if (one.type === 'cancelled')
-      this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
+      this.finish('cancelled', {
+        code: 'cancelled',
+        message: this.state.run.cancel_reason ?? 'The run was cancelled.',
+      })
     else if (one.type === 'refresh') return
     else if (one.type === 'timeout' && this.time.isEarly(this.host.clock())) return
+    else if (one.type === 'timeout' && this.ending) this.end ??= this.cleanup.end(this.ending, true)
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
@@ -372,7 +389,9 @@ class Segment {
   }
 
   private wait(row: RunNode, node: ProgramNode): void {
-    const command = commandOf(node, row, this.host.clock(), this.state.pools)
+    const { pools } = this.state
+    const alone = this.program.cleanup !== undefined
+    const command = commandOf(node, row, this.host.clock(), { pools, alone })
     if (!command) return
     this.commands.push(command)
     this.commandCharacters += JSON.stringify(command).length
@@ -383,7 +402,7 @@ class Segment {
     if (status === 'failed') {
       const reason = message ?? 'A stop node ended the run as failed.'
       this.finish('failed', { code: 'stopped', message: reason, node_id: row.node_id }, outputs)
-    } else if (outputs) this.end ??= { status, outputs, error: null }
+    } else if (outputs) this.endAs({ status, outputs, error: null })
     else this.complete()
   }
 
@@ -391,7 +410,8 @@ class Segment {
     row.error = error
     const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
     this.rows.settle(row, 'failed', handle)
-    if (handle !== null) return
+    // The others run, and then the error of the run names it.
+    if (handle !== null || node.role) return
     const frame = this.frameOf(row)
     const reason = { ...error, node_id: node.id }
     if (frame.loop) this.loops.failItem(frame, reason)
@@ -416,7 +436,7 @@ class Segment {
       const statusOf = (id: string) => root.rows.get(id)?.status
       const scope = scopeOf(this.state, root)
       const outputs = renderOutputs(this.program.outputs, statusOf, scope, this.host.limits.valueBytes)
-      this.end ??= { status: 'completed', outputs, error: null }
+      this.endAs({ status: 'completed', outputs, error: null })
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
       this.finish('failed', { code: error.code, message: `outputs: ${error.message}` })
@@ -424,13 +444,35 @@ class Segment {
   }
 
   private finish(status: 'failed' | 'cancelled', error: RunError, outputs?: Record<string, unknown>): void {
-    this.end ??= { status, outputs, error }
+    this.endAs({ status, outputs, error })
+  }
+
+  /** Ends the run, or begins its cleanup. The first outcome counts. */
+  private endAs(end: End): void {
+    if (this.end || this.ending) return
+    if (!this.cleanup.begin(end.status)) {
+      this.end = end
+      return
+    }
+    const { run } = this.state
+    const now = this.host.clock()
+    const at = new Date(now).toISOString()
+    this.begun = { ...end, segment: this.input.segment, at, paused_ms: run.paused_ms ?? 0 }
+    // Cleanup nodes read the outcome.
+    this.state = { ...this.state, run: { ...run, ending: this.begun } }
+    this.time.beginCleanup(this.state.run, now)
+    this.awake.add(this.rows.root)
+  }
+
+  private get ending(): Ending | undefined {
+    return this.state.run.ending ?? undefined
   }
 
   private details(): string {
     return runDetails({
       nodes: this.rows.progress(),
-      total: Object.values(this.program.nodes).filter(({ loop }) => loop === undefined).length,
+      total: Object.values(this.program.nodes).filter(({ loop, role }) => !loop && !role).length,
+      ending: this.ending,
       end: this.end ?? (this.paused ? { status: 'paused', error: null } : undefined),
       url: this.host.runUrl,
       version: this.time.isMigrated ? this.state.run.workflow_version : null,
