@@ -53,7 +53,11 @@ describe('the cleanup of a run, in the interpreter', () => {
     const run = runOf({
       nodes: [set('start'), ...nodes],
       edges: nodes.map(({ id }) => edge('start', id)),
-      settings: { finally: { ...call('last'), id: 'last' }, timeout: '2h', cleanup_timeout: '10m' },
+      settings: {
+        finally: { id: 'last', type: 'api_request', config: { url: 'https://x.test/' } },
+        timeout: '2h',
+        cleanup_timeout: '10m',
+      },
     })
     await run.next()
     run.rows.get('a')!.attempt_token = 'in progress'
