@@ -27,14 +27,23 @@ const CONFIGURATION = {
   defaultOpenAllTags: false,
 }
 
-/** The bundle leaves `--scalar-custom-header-height` free above its own parts. */
+/**
+ * A menu for each group of pages: a row of all links is wider than a laptop's screen. The bundle leaves
+ * `--scalar-custom-header-height` free above its own parts.
+ */
 const STYLE = `:root{--scalar-custom-header-height:44px}
-.pages{position:sticky;top:0;z-index:10;height:44px;padding:0 1rem;display:flex;gap:1.2rem;align-items:center;overflow-x:auto;white-space:nowrap;font:14px system-ui;background:Canvas;color-scheme:light dark}
-.pages a{color:CanvasText}`
+.pages{position:sticky;top:0;z-index:10;height:44px;padding:0 .5rem;display:flex;align-items:center;white-space:nowrap;font:14px system-ui;background:Canvas;color:CanvasText;color-scheme:light dark}
+.pages details{position:relative}
+.pages summary{padding:.5rem;cursor:pointer}
+.pages ul{position:absolute;top:100%;left:0;margin:0;padding:.4rem 0;list-style:none;background:Canvas;border:1px solid GrayText;border-radius:6px}
+.pages details:nth-of-type(n+3) ul{left:auto;right:0}
+.pages a{display:block;padding:.35rem 1rem;color:CanvasText}`
 
-const LINKS = NAVIGATION.flatMap(({ pages }) => pages)
-  .map(({ path, title }) => `<a href="${path}"${path === '/docs' ? ' aria-current="page"' : ''}>${title}</a>`)
-  .join('')
+const menu = ({ title, pages }: (typeof NAVIGATION)[number]) =>
+  `<details name="pages"><summary>${title}</summary><ul>${pages.map(link).join('')}</ul></details>`
+
+const link = ({ path, title }: { path: string; title: string }) =>
+  `<li><a href="${path}"${path === '/docs' ? ' aria-current="page"' : ''}>${title}</a></li>`
 
 /** The page; `bundle` is the path of the script. */
 export const docsPage = (title: string, bundle: string) => `<!doctype html>
@@ -47,7 +56,7 @@ export const docsPage = (title: string, bundle: string) => `<!doctype html>
 <style>${STYLE}</style>
 </head>
 <body>
-<nav class="pages" aria-label="Documentation">${LINKS}</nav>
+<nav class="pages" aria-label="Documentation">${NAVIGATION.map(menu).join('')}</nav>
 <noscript>This page needs JavaScript. The OpenAPI document is at <a href="/openapi.json">/openapi.json</a>.</noscript>
 <script id="api-reference" data-url="/openapi.json" data-configuration="${escaped(JSON.stringify(CONFIGURATION))}"></script>
 <script src="${bundle}"></script>

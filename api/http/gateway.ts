@@ -153,6 +153,11 @@ async function respond(
   const execute = () => validateAndHandle(operation, request, received)
   if ('file' in response) return answerFile(ctx, response.file, (await execute()) as FileAnswer)
   if ('stream' in response) return answerStream(ctx, (await execute()) as EventStream)
+  if (response.markdown && prefersMarkdown(ctx)) {
+    ctx.body = response.markdown((await execute()) as never)
+    ctx.res.setHeader('Content-Type', `${MARKDOWN}; charset=utf-8`)
+    return
+  }
   const { key, bytes } = received
   const { status, body } = key
     ? await runOnce(
@@ -165,6 +170,13 @@ async function respond(
   ctx.status = request.isPreview ? 200 : status
   ctx.res.setHeader('Content-Type', 'application/json; charset=utf-8')
   ctx.body = hidesLinks ? hideApprovalLinks(body) : body
+}
+
+const MARKDOWN = 'text/markdown'
+
+function prefersMarkdown(ctx: Koa.Context): boolean {
+  ctx.vary('Accept')
+  return ctx.accepts('application/json', MARKDOWN) === MARKDOWN
 }
 
 /** Validates the request and runs the handler. Throws validation_error with all issues. */

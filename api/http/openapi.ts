@@ -131,6 +131,7 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
                     schema: shapes.answer(response.schema, `${name}Response`),
                     ...examples.of(exampled),
                   },
+                  ...(response.markdown ? { 'text/markdown': { schema: { type: 'string' } } } : {}),
                 },
       },
       ...('preview' in response && response.preview

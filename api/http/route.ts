@@ -50,6 +50,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
         description?: string
         /** With status 201: the schema of a preview, which is answered with 200. */
         preview?: z.ZodType
+        /** The body as Markdown, for requests that prefer it (`Accept: text/markdown`). */
+        markdown?: (body: never) => string
       }
     | { status: 200; file: Accepted; description?: string }
     /** The handler returns an `EventStream`. */

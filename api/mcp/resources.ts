@@ -34,7 +34,6 @@ const RESOURCES: readonly ResourceKind[] = [
     title: 'Guide to writing workflows',
     description: 'The YAML in which workflows are written.',
     operation: 'getAuthoringGuide',
-    member: 'guide',
     mimeType: MARKDOWN,
   },
   {
@@ -42,7 +41,6 @@ const RESOURCES: readonly ResourceKind[] = [
     title: 'A topic of the guide',
     description: 'One chapter, node type or kind of record, in full detail.',
     operation: 'getAuthoringGuide',
-    member: 'guide',
     mimeType: MARKDOWN,
   },
   {
@@ -143,7 +141,13 @@ export async function readResource(deps: ToolDeps, uri: string): Promise<ReadRes
     if (status === 404 || status === 422) break
     if (status >= 400) throw refusalOf(body)
     const { member, mimeType } = resource
-    const text = member === undefined ? JSON.stringify(body) : String(body[member])
+    const { response } = operation.route
+    const text =
+      'markdown' in response && response.markdown
+        ? response.markdown(body as never)
+        : member === undefined
+          ? JSON.stringify(body)
+          : String(body[member])
     return { contents: [{ uri, mimeType, text }] }
   }
   throw new ResourceNotFoundError(uri.slice(0, 200))

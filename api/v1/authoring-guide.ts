@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { authoringGuide, DETAILS, topicsOf } from '../../workflows/authoring/guide/index.ts'
+import { asMarkdown, authoringGuide, DETAILS, topicsOf } from '../../workflows/authoring/guide/index.ts'
 import { type Route, route } from '../http/route.ts'
 import { catalogue } from './catalogue.ts'
 
@@ -15,7 +15,7 @@ export const authoringGuideRoutes: Route[] = [
     tag: 'Workflows',
     summary: 'Retrieve the authoring guide',
     description:
-      'Returns a guide on writing YAML specs, generated from the schemas that validate them: the language, the node types, the records and examples. It suffices to write specs, in at most 30 KB; `topic` returns one subject in more detail.',
+      'Returns a guide on writing YAML specs, generated from the schemas that validate them: the language, the node types, the records and examples. It suffices to write specs, in at most 30 KB; `topic` returns one subject in more detail. With `Accept: text/markdown` the response is the text alone, examples included.',
     query: z.strictObject({
       topic: z
         .enum(TOPICS)
@@ -42,9 +42,13 @@ export const authoringGuideRoutes: Route[] = [
                 spec: z.string().meta({ description: 'A valid spec in YAML.' }),
               }),
             )
-            .meta({ description: 'Whole specs, also in the guide.' }),
+
+            .meta({
+              description: 'Whole specs, which `guide` leaves out: a few, or all of the topic `examples`.',
+            }),
         })
         .meta({ id: 'AuthoringGuide' }),
+      markdown: asMarkdown,
     },
     handler: async ({ query }) => {
       const { guide, version, examples } = authoringGuide(catalogue, query)

@@ -79,7 +79,7 @@ const NOTES: Record<Operator, string> = {
   between: 'Between two values, both included: `10,20`.',
   in: 'Equal to one of the values, separated by commas; a value with a comma is enclosed in double quotes.',
   nin: 'Equal to none of the values; includes null.',
-  contains: 'Contains the text.',
+  contains: 'Contains the text, in upper or lower case. Accents count; `q` ignores them.',
   starts_with: 'Begins with the text.',
   has: 'Has the item.',
   is_null: 'Whether the field is empty.',

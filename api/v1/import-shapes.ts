@@ -16,7 +16,7 @@ const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
-    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
+    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
   )
 
 const formats = z

@@ -62,7 +62,7 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
       .max(500)
       .optional()
       .describe(
-        'Full-text search: every word must occur in some field of the record, custom fields included.',
+        'Full-text search: every word must occur in some field of the record, custom fields included, without regard to case and accents. Phone numbers are found in any spelling.',
       ),
     match: z
       .enum(['all', 'any'])

@@ -116,19 +116,21 @@ function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, target
       wrong(column, `${target} cannot be written`, `fields are ${[...targets.byName.keys()].join(', ')}`)
   }
   const taken = new Set(Object.values(explicit))
+  const isShared = (target: string) => targets.byName.get(target)?.isShared === true
   const resolved = Object.fromEntries(
     file.header.map((column): [string, string | null] => {
       if (Object.hasOwn(explicit, column)) return [column, explicit[column]!]
       // An explicit target overrides a proposed one.
       const proposed = file.proposed[column] ?? null
-      return [column, proposed !== null && taken.has(proposed) ? null : proposed]
+      const isTaken = proposed !== null && taken.has(proposed) && !isShared(proposed)
+      return [column, isTaken ? null : proposed]
     }),
   )
   const columnOf = new Map<string, string>()
   for (const [column, target] of Object.entries(resolved)) {
     if (target === null) continue
     const other = columnOf.get(target)
-    if (other !== undefined) wrong(column, `${other} is already mapped to ${target}`)
+    if (other !== undefined && !isShared(target)) wrong(column, `${other} is already mapped to ${target}`)
     columnOf.set(target, column)
   }
   for (const msg of missing(row, columnOf)) issues.push({ loc: ['body', 'mapping'], msg, type: 'missing' })

@@ -4,7 +4,7 @@ import { CSV } from '../../workflows/shared/limits.ts'
 import { toStorable } from '../../workflows/shared/storable-text.ts'
 import { markImportReady } from '../files/moves/imports.ts'
 import { FormatFinder } from '../model/csv/column-format.ts'
-import { type Encoding, ToUtf8 } from '../model/csv/encoding.ts'
+import { type Encoding, ToUtf8, WRONG_BYTE } from '../model/csv/encoding.ts'
 import { unescapeFormula } from '../model/csv/read-cell.ts'
 import { readRows } from '../model/csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
@@ -40,7 +40,7 @@ export async function receiveFile(
   requireReplaceable(row)
   const uploadId = uuidv7()
   try {
-    const file = await readFile(tenant, uploadId, row, upload, row.encoding ?? charset, maxRows)
+    const file = await readFile(tenant, uploadId, row, upload, charset, maxRows)
     return await tenant(async (tx) => {
       const before = await lockImport(tx, row.id)
       requireReplaceable(before)
@@ -72,10 +72,10 @@ async function readFile(
   uploadId: string,
   row: ImportRow,
   upload: AsyncIterable<Buffer>,
-  encoding: Encoding | undefined,
+  declared: Encoding | undefined,
   maxRows: number,
 ): Promise<Omit<ImportFile, 'proposed'>> {
-  const decoder = new ToUtf8(encoding)
+  const decoder = new ToUtf8({ chosen: row.encoding ?? undefined, declared })
   const counted = { bytes: 0 }
   const pieces = stored(tenant, uploadId, piecesOf(decoded(upload, decoder, counted)))
   const first = await pieces.next()
@@ -115,7 +115,7 @@ async function readFile(
     header,
     samples: header.map((_, index) =>
       // Replaces NUL, and a lone surrogate that truncation can leave.
-      samples.map((cells) => toStorable((cells[index] ?? '').slice(0, 100))),
+      samples.map((cells) => toStorable(shown(cells[index] ?? '').slice(0, 100))),
     ),
     formats: finders.map((finder) => finder.found()),
     start,
@@ -126,7 +126,7 @@ async function readFile(
 function headerOf(cells: string[]): string[] {
   if (cells.length > CSV.columns) throw invalid([issue(`the file has more than ${CSV.columns} columns`)])
   const header = cells.map((cell, index) => {
-    const name = unescapeFormula(cell.trim())
+    const name = shown(unescapeFormula(cell.trim()))
     return name === '' || name === '__proto__' ? `column ${index + 1}` : name
   })
   const issues: Issue[] = header.flatMap((name, index) => {
@@ -149,6 +149,8 @@ function headerOf(cells: string[]): string[] {
   if (issues.length > 0) throw invalid(issues)
   return header
 }
+
+const shown = (text: string) => text.replaceAll(WRONG_BYTE, '\ufffd')
 
 const tooManyRows = (max: number): Issue => ({
   loc: ['body', 'rows'],

@@ -31,9 +31,11 @@ export function condition(kind: Kind, filter: Filter): Fragment {
       sql: `(${custom === undefined ? field : `custom_fields ->> '${custom}'`} is null) = ?::boolean`,
       bindings: values,
     }
-  const { sql: column, type, isTime } = comparable(kind, field, filter.type)
+  const { sql: comparison, type, isTime } = comparable(kind, field, filter.type)
+  const isExact = EXACT.includes(field) && WHOLE_VALUE_OPERATORS.includes(operator)
+  const column = isExact ? field : comparison
   // PostgreSQL lower-cases both sides: JavaScript lower-cases differently.
-  const value = type === 'text' ? 'lower(?)' : `(?::${type})`
+  const value = type !== 'text' ? `(?::${type})` : isExact ? '?::text' : 'lower(?)'
   const bindings = isTime ? boundsOf(operator, values) : values
   const range = `${column} between ${value} and ${value}`
   const list = () => `${column} in (${values.map(() => value).join(', ')})`
@@ -58,6 +60,9 @@ export function condition(kind: Kind, filter: Filter): Fragment {
       return { sql: `${column} ${COMPARISONS[operator]} ${value}`, bindings }
   }
 }
+
+/** Ids of Salesforce differ by case alone: whole values are compared as they are unique, and as an upsert finds them. */
+const EXACT = ['external_id']
 
 const COMPARISONS = { eq: '=', ne: 'is distinct from', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 

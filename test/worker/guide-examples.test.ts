@@ -6,7 +6,7 @@ import type { KindName } from '../../db/model/records/kind.ts'
 import { createSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
-import { authoringGuide } from '../../workflows/authoring/guide/index.ts'
+import { asMarkdown, authoringGuide } from '../../workflows/authoring/guide/index.ts'
 import { validateSpec } from '../../workflows/authoring/validate.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import { testActor } from '../support/database.ts'
@@ -16,7 +16,9 @@ import { saveWorkflow, untilRun } from '../support/worker.ts'
 /** Every whole spec of the guide, by the name of its workflow. */
 const SPECS = new Map(
   [
-    ...authoringGuide(catalogue, { detail: 'full' }).guide.matchAll(/^```yaml\n(name: (.+)\n[\s\S]*?)```$/gm),
+    ...asMarkdown(authoringGuide(catalogue, { detail: 'full' })).matchAll(
+      /^```yaml\n(name: (.+)\n[\s\S]*?)```$/gm,
+    ),
   ].map(([, spec, name]) => [name!, spec!]),
 )
 

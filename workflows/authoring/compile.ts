@@ -12,7 +12,7 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
-import { needsLaterEngine } from '../language/expressions/template.ts'
+import { mayBeOmitted, needsLaterEngine } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { bodiesOf, readResults, textsOf } from './loops.ts'
@@ -55,9 +55,10 @@ export function compile(definition: Definition): Program {
       ...all.map(engineOf),
       cleanup.length > 0 ? LATER_LANGUAGE.cleanup : 0,
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
-      ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
+      ...textsOf({ ...definition, nodes: all }).flatMap(({ text }) => [
         needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0,
-      ),
+        mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0,
+      ]),
       results.alone ? LATER_LANGUAGE.results : 0,
     ),
     start: start.id,

@@ -1,5 +1,6 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { resultOf } from '../language/expressions/filters.ts'
+import { OMIT } from '../language/expressions/omitted.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
 import {
   allowedValues,
@@ -229,6 +230,7 @@ function requireScalar(input: ValueType, filter: string, { report }: Reading): v
 
 function typeAfter(name: string, input: ValueType, args: ValueType[], member: ValueType): ValueType {
   if (name === 'default') return unionOf([notNull(input), args[0] ?? UNKNOWN])
+  if (name === OMIT) return notNull(input)
   const result = resultOf(name)
   if (result === 'text') return TEXT
   if (result === 'count') return INTEGER

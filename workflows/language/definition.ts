@@ -199,7 +199,7 @@ export interface ProgramNode {
 export const LANGUAGE_ENGINE = 1
 
 /** The engines of what the language has since then, which only programs that use it need. */
-export const LATER_LANGUAGE = { pool: 7, expressions: 7, results: 7, cleanup: 7 }
+export const LATER_LANGUAGE = { pool: 7, expressions: 7, results: 7, omission: 9, cleanup: 10 }
 
 export interface Program {
   /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */

@@ -13,6 +13,8 @@ export interface Shape {
   additionalProperties?: Shape | boolean
   items?: Shape
   format?: string
+  minimum?: number
+  maximum?: number
   anyOf?: Shape[]
   oneOf?: Shape[]
   allOf?: Shape[]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
 import { NULL, typeOfSchema } from '../language/value-types.ts'
+import { isObject } from '../shared/is-object.ts'
 import { AI_TOOLS } from '../shared/limits.ts'
 import {
   type Answer,
@@ -21,7 +22,7 @@ import {
   toolsSetting,
 } from './ai-tools.ts'
 import { defineNode } from './define.ts'
-import { declaredType, schemaProblems } from './output-schema.ts'
+import { declaredType, schemaProblems, settingProblems } from './output-schema.ts'
 
 const MAX_TEXT = 500_000
 
@@ -109,11 +110,11 @@ export const aiPrompt = defineNode({
           },
         ]
       : []),
-    ...schemaProblems(output_schema).map(({ path, ...problem }) => ({
-      code: 'invalid_config' as const,
-      ...problem,
-      path: ['output_schema', ...path],
-    })),
+    ...settingProblems(
+      isObject(output_schema) && output_schema.type !== 'object'
+        ? [{ path: ['type'], message: 'output_schema must have `type: object`', hint: 'write type: object' }]
+        : schemaProblems(output_schema),
+    ),
   ],
   example: {
     config: {
@@ -143,6 +144,8 @@ export const aiPrompt = defineNode({
     if (!messages.some(({ role }) => role === 'user'))
       throw new NodeError('invalid_config', 'prompt is empty, and messages has no message of the user')
     const [problem] = schemaProblems(output_schema)
+    if (output_schema && output_schema.type !== 'object')
+      throw new NodeError('invalid_config', 'output_schema must have `type: object`')
     if (problem) throw new NodeError('invalid_config', problem.message)
     const calls: MadeCall[] = []
     let usage: Answer['usage'] = null

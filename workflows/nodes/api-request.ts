@@ -7,6 +7,7 @@ import { FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
+import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
@@ -37,7 +38,10 @@ const result = z.strictObject({
 export const apiRequest = defineNode({
   type: 'api_request',
   engine: 1,
-  laterUses: [{ engine: 8, isUsed: ({ response }) => response !== undefined }],
+  laterUses: [
+    { engine: 8, isUsed: ({ response }) => response !== undefined },
+    { engine: 9, isUsed: ({ output_schema }) => output_schema !== undefined },
+  ],
   category: 'integration',
   title: 'API request',
   alsoCalled: [
@@ -91,15 +95,20 @@ export const apiRequest = defineNode({
     file_name: fileName
       .optional()
       .describe('With `response: file`. Default: the name that the response gives, else the end of the URL.'),
+    output_schema: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('A JSON Schema that the body must fit. Placeholders read the members that it names.'),
   }),
   output: result,
-  outputType({ response = 'body' }) {
+  outputType({ response = 'body', output_schema }) {
     const { properties: { file, body, body_error, ...common } = {}, ...type } = typeOfSchema(result)
     if (response === 'file') return { ...type, properties: { ...common, file: file! } }
-    const ofBody = { ...type, properties: { ...common, body: body!, body_error: body_error! } }
-    return response === 'body' ? ofBody : typeOfSchema(result)
+    if (response !== 'body') return typeOfSchema(result)
+    const ofBody = output_schema === undefined ? body! : declaredType(output_schema)
+    return { ...type, properties: { ...common, body: ofBody, body_error: body_error! } }
   },
-  check: fileProblems,
+  check: (config) => [...fileProblems(config), ...settingProblems(schemaProblems(config.output_schema))],
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
   example: {
@@ -117,7 +126,18 @@ export const apiRequest = defineNode({
     },
   },
   async run(
-    { method, url, headers, query, body, expected_statuses, response: wanted, file_name, ...redirects },
+    {
+      method,
+      url,
+      headers,
+      query,
+      body,
+      expected_statuses,
+      response: wanted,
+      file_name,
+      output_schema,
+      ...redirects
+    },
     ctx,
   ) {
     const sent = texts(headers)
@@ -139,18 +159,21 @@ export const apiRequest = defineNode({
     const { status, body: received, body_error: wrong } = response
     const body_error =
       wrong?.code === 'binary_body' ? { ...wrong, message: `${wrong.message}: ${AS_FILE}` } : wrong
+    requireFit(output_schema, received, 'output.body')
     return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
 
 const AS_FILE = '`response: file` keeps it as a file'
 
-function fileProblems({ response = 'body', method, file_name }: Authored): ConfigProblem[] {
+function fileProblems({ response = 'body', method, file_name, output_schema }: Authored): ConfigProblem[] {
   const problem = (key: string, message: string, hint: string): ConfigProblem[] => [
     { code: 'invalid_value', message, path: [key], hint },
   ]
   if (response === 'file' && method === 'HEAD')
     return problem('response', 'the response to HEAD has no body, so it is no file', 'use `method: GET`')
+  if (response === 'file' && output_schema !== undefined)
+    return problem('output_schema', 'a file has no output_schema', 'remove it')
   if (response === 'body' && file_name !== undefined)
     return problem('file_name', 'file_name is only for files', 'add `response: file`')
   return []

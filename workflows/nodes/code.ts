@@ -1,13 +1,23 @@
 import { Script } from 'node:vm'
 import { z } from 'zod'
+import { typeOfSchema } from '../language/value-types.ts'
 import { CODE } from '../shared/limits.ts'
 import { type ConfigProblem, defineNode } from './define.ts'
+import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
+
+const result = z.strictObject({
+  result: z.unknown().describe('The returned value as JSON; null if the code returned nothing.'),
+  log: z
+    .array(z.string())
+    .describe(`What the code has written by \`console.log\`, at most ${CODE.logLines} lines.`),
+})
 
 export const code = defineNode({
   type: 'code',
   engine: 1,
+  laterUses: [{ engine: 9, isUsed: ({ output_schema }) => output_schema !== undefined }],
   category: 'data',
   title: 'Code',
   alsoCalled: ['javascript', 'js', 'script', 'function', 'run_code', 'execute_code', 'run_javascript'],
@@ -26,16 +36,24 @@ export const code = defineNode({
       .record(z.string(), z.unknown())
       .default({})
       .describe('The values that the code reads as `inputs.<name>`; usually placeholders.'),
+    output_schema: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe(
+        'A JSON Schema that the returned value must fit. Placeholders read the members that it names.',
+      ),
   }),
-  output: z.strictObject({
-    result: z.unknown().describe('The returned value as JSON; null if the code returned nothing.'),
-    log: z
-      .array(z.string())
-      .describe(`What the code has written by \`console.log\`, at most ${CODE.logLines} lines.`),
-  }),
+  output: result,
+  outputType({ output_schema }) {
+    const { properties, ...output } = typeOfSchema(result)
+    return { ...output, properties: { ...properties, result: declaredType(output_schema) } }
+  },
   handles: () => [{ name: 'success', description: 'The code has ended.' }],
   retry: { max_attempts: 3 },
-  check: ({ code }) => (typeof code === 'string' && code.length <= CODE.characters ? problemsOf(code) : []),
+  check: ({ code, output_schema }) => [
+    ...(typeof code === 'string' && code.length <= CODE.characters ? problemsOf(code) : []),
+    ...settingProblems(schemaProblems(output_schema)),
+  ],
   example: {
     config: {
       inputs: { prices: '{{ inputs.prices }}' },
@@ -44,9 +62,11 @@ export const code = defineNode({
     inputs: { inputs: { prices: [20, 20, 5] } },
     output: { result: { total: 45 }, log: ['3 prices'] },
   },
-  run: async ({ code, inputs }, { sandbox, idempotencyKey, now }) => ({
-    output: await sandbox.run({ code, inputs, seed: idempotencyKey, now }),
-  }),
+  async run({ code, inputs, output_schema }, { sandbox, idempotencyKey, now }) {
+    const output = await sandbox.run({ code, inputs, seed: idempotencyKey, now })
+    requireFit(output_schema, output.result, 'output.result')
+    return { output }
+  },
 })
 
 /** A placeholder; outside of a string literal it is a mistake in JavaScript. */

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { checkShape } from '../language/config.ts'
+import { countValues } from '../language/measure.ts'
+import { NodeError } from '../language/node-error.ts'
 import { UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
+import { OUTPUT_SCHEMA } from '../shared/limits.ts'
 import type { ConfigProblem } from './define.ts'
 
-/** The JSON Schema of a language model's answer, in the subset that models support. */
+/** `output_schema`: the JSON Schema of an output, in the subset that language models support. */
 
 const KEYWORDS = [
   'type',
@@ -30,18 +33,13 @@ const KEYWORDS = [
   'maxLength',
 ]
 
-const MAX_DEPTH = 20
-const MAX_CHARACTERS = 32_768
-
 type Place = Pick<ConfigProblem, 'path' | 'message' | 'hint' | 'atKey'>
 
 /** The problems of a schema. Patterns are refused: on a long answer they could block the process. */
 export function schemaProblems(schema: unknown): Place[] {
   if (!isObject(schema)) return []
-  if (schema.type !== 'object')
-    return [{ path: ['type'], message: 'output_schema must have `type: object`', hint: 'write type: object' }]
-  if (JSON.stringify(schema).length > MAX_CHARACTERS)
-    return [{ path: [], message: `output_schema has more than ${MAX_CHARACTERS} characters` }]
+  if (JSON.stringify(schema).length > OUTPUT_SCHEMA.characters)
+    return [{ path: [], message: `output_schema has more than ${OUTPUT_SCHEMA.characters} characters` }]
   const found = keywordProblems(schema, [])
   if (found.length > 0) return found
   try {
@@ -52,13 +50,15 @@ export function schemaProblems(schema: unknown): Place[] {
   }
 }
 
-function keywordProblems(schema: unknown, path: PropertyKey[]): Place[] {
+function keywordProblems(schema: unknown, path: PropertyKey[], depth = 0): Place[] {
   if (typeof schema === 'boolean') return []
   if (!isObject(schema)) return [{ path, message: `${path.join('.')} is not a schema` }]
-  if (path.length > MAX_DEPTH * 2) return [{ path, message: 'output_schema is nested too deeply' }]
+  if (depth > OUTPUT_SCHEMA.depth) return [{ path, message: 'output_schema is nested too deeply' }]
   const inner = (name: string) =>
     isObject(schema[name])
-      ? Object.entries(schema[name]).flatMap(([key, one]) => keywordProblems(one, [...path, name, key]))
+      ? Object.entries(schema[name]).flatMap(([key, one]) =>
+          keywordProblems(one, [...path, name, key], depth + 1),
+        )
       : []
   const anyOf = Array.isArray(schema.anyOf) ? schema.anyOf : []
   return [
@@ -71,23 +71,73 @@ function keywordProblems(schema: unknown, path: PropertyKey[]): Place[] {
         atKey: true,
       })),
     ...inner('properties'),
-    ...(schema.items === undefined ? [] : keywordProblems(schema.items, [...path, 'items'])),
-    ...anyOf.flatMap((one, index) => keywordProblems(one, [...path, 'anyOf', index])),
+    ...(schema.items === undefined ? [] : keywordProblems(schema.items, [...path, 'items'], depth + 1)),
+    ...anyOf.flatMap((one, index) => keywordProblems(one, [...path, 'anyOf', index], depth + 1)),
   ]
 }
 
-/** The type that a schema declares; unknown if it has problems. */
+/** The problems of a schema as those of the setting `output_schema`. */
+export const settingProblems = (problems: readonly Place[]): ConfigProblem[] =>
+  problems.map(({ path, ...problem }) => ({
+    code: 'invalid_config',
+    ...problem,
+    path: ['output_schema', ...path],
+  }))
+
+/**
+ * The type that a schema declares; unknown if it has problems. Placeholders read the members that it names, unless
+ * `additionalProperties` allows others: at run time others are no mistake, since services add members.
+ */
 export const declaredType = (schema: unknown): ValueType =>
-  isObject(schema) && schemaProblems(schema).length === 0 ? (schema as ValueType) : UNKNOWN
+  isObject(schema) && schemaProblems(schema).length === 0 ? closed(schema as ValueType) : UNKNOWN
+
+function closed(type: ValueType): ValueType {
+  const { properties, items, anyOf } = type
+  return {
+    ...type,
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, one]) => [name, closedMember(one)]),
+      ),
+      additionalProperties: type.additionalProperties ?? false,
+    }),
+    ...(isObject(items) && { items: closed(items) }),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map(closedMember) }),
+  }
+}
+
+/** `true` is a schema too: it accepts every value. */
+const closedMember = (type: ValueType | boolean): ValueType => (isObject(type) ? closed(type) : UNKNOWN)
+
+/** Throws NodeError if a value does not fit. `what` names the value: `output.result`. */
+export function requireFit(schema: Record<string, unknown> | undefined, value: unknown, what: string): void {
+  if (schema === undefined) return
+  const [problem] = schemaProblems(schema)
+  if (problem) throw new NodeError('invalid_config', problem.message)
+  const mismatch = mismatchOf(schema, value)
+  if (mismatch !== undefined)
+    throw new NodeError('output_invalid', `${what} does not fit output_schema: ${mismatch.slice(0, 500)}`)
+}
 
 /** Where a value differs from a schema without problems; undefined if it does not. */
 export function mismatchOf(schema: object, value: unknown): string | undefined {
+  if (countValues(value) * (1 + countOptions(schema)) > OUTPUT_SCHEMA.checks)
+    return 'it has too many values for a schema with so many alternatives'
   const issues = checkShape(z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]), value)
   if (issues.length === 0) return undefined
   return issues
     .slice(0, 5)
     .map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(' '))
     .join('; ')
+}
+
+/** The alternatives of a schema: each value may be compared with all of them. */
+function countOptions(schema: unknown): number {
+  if (Array.isArray(schema)) return schema.reduce((sum: number, one) => sum + countOptions(one), 0)
+  if (!isObject(schema)) return 0
+  const { anyOf, enum: values, ...others } = schema
+  const own = [anyOf, values].reduce((sum: number, list) => sum + (Array.isArray(list) ? list.length : 0), 0)
+  return own + countOptions(anyOf) + countOptions(Object.values(others))
 }
 
 /** Whether every object lists all its members as required, as the strict mode of endpoints demands. */

@@ -105,6 +105,16 @@ export const SAMPLE = {
   count: 50,
 } as const
 
+/** `output_schema` of a node. */
+export const OUTPUT_SCHEMA = {
+  /** Characters as JSON. */
+  characters: 32_768,
+  /** Levels of nested schemas. */
+  depth: 20,
+  /** Values of an output × alternatives of the schema: each value may be compared with all. */
+  checks: 2_000_000,
+} as const
+
 /** Nodes that work on a list in memory. */
 export const LIST = {
   items: 10_000,

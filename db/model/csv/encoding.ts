@@ -19,37 +19,55 @@ const LABELS = new Map<string, Encoding>([
 export const encodingOf = (charset: string): Encoding | undefined => LABELS.get(charset.toLowerCase())
 
 /**
- * Converts text to UTF-8 without a byte order mark, piece by piece. A byte order mark overrides the requested encoding.
- * Without either, text that is not UTF-8 is read as Windows-1252, or refused if UTF-8 letters precede it.
+ * Stands in the text for bytes that are not UTF-8: a noncharacter, which Unicode reserves for internal use. A row with
+ * it in a mapped cell is refused, also when the file of errors is imported again without a correction.
+ */
+export const WRONG_BYTE = '\ufdd0'
+
+/**
+ * Converts text to UTF-8 without a byte order mark, piece by piece. The chosen encoding counts first, then a byte order
+ * mark, then the declared one; without any, text is UTF-8, or Windows-1252 if its first letters are not UTF-8. Bytes
+ * that are not UTF-8 become `WRONG_BYTE`.
  */
 export class ToUtf8 {
   /** Set after the first piece; final at the end. */
   encoding: Encoding | undefined
-  private readonly requested: Encoding | undefined
+  private readonly chosen: Encoding | undefined
+  private readonly declared: Encoding | undefined
   private decoder: InstanceType<typeof TextDecoder> | undefined
   private held: Buffer = Buffer.alloc(0)
   private line = 1
+  private isGuess = false
   private sawLetters = false
+  /** The lines with letters beyond ASCII that are UTF-8, and those that are not. */
+  private readonly lines = { utf8: 0, other: 0 }
 
-  constructor(requested?: Encoding) {
-    this.requested = requested
+  constructor({ chosen, declared }: { chosen?: Encoding | undefined; declared?: Encoding | undefined } = {}) {
+    this.chosen = chosen
+    this.declared = declared
   }
 
   /** The first piece must contain the whole byte order mark. Throws `invalid_request` with the line. */
   write(piece: Buffer): Buffer {
     if (this.encoding) return this.convert(piece)
     const mark = MARKS.find(({ bytes }) => piece.subarray(0, bytes.length).equals(bytes))
-    this.encoding = mark?.encoding ?? this.requested ?? guessUtf16(piece) ?? 'utf-8'
+    const known = this.chosen ?? mark?.encoding ?? this.declared ?? guessUtf16(piece)
+    this.isGuess = known === undefined
+    this.encoding = known ?? 'utf-8'
     if (this.encoding.startsWith('utf-16')) this.decoder = new TextDecoder(this.encoding, { fatal: true })
     return this.convert(mark ? piece.subarray(mark.bytes.length) : piece)
   }
 
+  /** Throws `invalid_request` if most lines are in another encoding than the one that was guessed. */
   end(): Buffer {
     const rest = this.held
     this.held = Buffer.alloc(0)
     if (this.decoder) return this.count(this.decode(undefined))
-    if (rest.length === 0) return rest
-    return this.count(this.encoding === 'windows-1252' ? fromWindows1252(rest) : this.checked(rest))
+    const text =
+      rest.length === 0 || this.encoding === 'windows-1252' ? fromWindows1252(rest) : this.checked(rest)
+    const { utf8, other } = this.lines
+    if (this.isGuess && (this.encoding === 'utf-8' ? other > utf8 : utf8 > other)) throw mixed(this.lines)
+    return this.count(text)
   }
 
   private convert(piece: Buffer): Buffer {
@@ -58,8 +76,9 @@ export class ToUtf8 {
     const single = this.encoding === 'windows-1252'
     const complete = single ? bytes.length : completeUntil(bytes)
     this.held = Buffer.from(bytes.subarray(complete))
-    if (single) return this.count(fromWindows1252(bytes))
-    return this.count(this.checked(bytes.subarray(0, complete)))
+    const whole = bytes.subarray(0, complete)
+    if (this.isGuess) this.tally(whole)
+    return this.count(single ? fromWindows1252(whole) : this.checked(whole))
   }
 
   private checked(bytes: Buffer): Buffer {
@@ -67,11 +86,17 @@ export class ToUtf8 {
       this.sawLetters ||= !isAscii(bytes)
       return bytes
     }
-    const valid = validUntil(bytes)
-    if (this.requested === 'utf-8' || this.sawLetters || !isAscii(bytes.subarray(0, valid)))
-      throw undecodable(this.line + countLines(bytes.subarray(0, valid)), 'UTF-8')
+    if (!this.isGuess || this.sawLetters || !isAscii(bytes.subarray(0, validUntil(bytes)))) {
+      this.sawLetters = true
+      return marked(bytes)
+    }
     this.encoding = 'windows-1252'
     return fromWindows1252(bytes)
+  }
+
+  private tally(bytes: Buffer): void {
+    if (isAscii(bytes)) return
+    for (const line of linesOf(bytes)) if (!isAscii(line)) this.lines[isUtf8(line) ? 'utf8' : 'other']++
   }
 
   private decode(piece: Buffer | undefined): Buffer {
@@ -87,6 +112,24 @@ export class ToUtf8 {
     return text
   }
 }
+
+/** Each with its line feed. */
+function* linesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; ) {
+    const feed = bytes.indexOf(0x0a, at)
+    const end = feed < 0 ? bytes.length : feed + 1
+    yield bytes.subarray(at, end)
+    at = end
+  }
+}
+
+/** By line, because a replacement character that is in the file must not count as a wrong byte. */
+const marked = (bytes: Buffer): Buffer =>
+  Buffer.concat(
+    [...linesOf(bytes)].map((line) =>
+      isUtf8(line) ? line : Buffer.from(line.toString('utf8').replaceAll('\ufffd', WRONG_BYTE)),
+    ),
+  )
 
 const MARKS: { bytes: Buffer; encoding: Encoding }[] = [
   { bytes: Buffer.from([0xef, 0xbb, 0xbf]), encoding: 'utf-8' },
@@ -135,6 +178,15 @@ export const fromWindows1252 = (bytes: Buffer): Buffer =>
     : Buffer.from(
         bytes.toString('latin1').replace(/[\u0080-\u009f]/g, (byte) => HIGH[byte.charCodeAt(0) - 0x80]!),
       )
+
+const mixed = ({ utf8, other }: { utf8: number; other: number }) =>
+  new AppError(
+    'invalid_request',
+    `the file has two encodings: ${utf8} lines are UTF-8 and ${other} are not`,
+    {
+      hint: `save the file as "CSV UTF-8", or create the import with the encoding ${utf8 > other ? 'utf-8' : 'windows-1252'}, so that only the other lines are refused or misread`,
+    },
+  )
 
 const undecodable = (line: number, encoding: string) =>
   new AppError('invalid_request', `line ${line} is not ${encoding}`, {

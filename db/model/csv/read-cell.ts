@@ -38,7 +38,7 @@ export function readCell(
     case 'text':
       return text
     case 'boolean':
-      return BOOLEANS.get(text.trim().toLowerCase()) ?? problem('must be true or false, or yes or no')
+      return readBoolean(text) ?? problem('must be true or false, or yes or no')
     case 'number':
     case 'integer': {
       const decimal = toDecimal(text, type, delimiter, format)
@@ -81,6 +81,8 @@ const BOOLEANS = new Map([
   ...words(true, 'true yes y 1 on x wahr ja vrai oui verdadero si sí'),
   ...words(false, 'false no n 0 off falsch nein faux non falso'),
 ])
+
+export const readBoolean = (text: string): boolean | undefined => BOOLEANS.get(text.trim().toLowerCase())
 
 const NUMBER = /^-?\d{1,15}(\.\d+)?$/
 

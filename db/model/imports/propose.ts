@@ -1,6 +1,7 @@
 import { READ_ONLY } from '../records/common-fields.ts'
 import type { Field, KindName } from '../records/kind.ts'
 import { kinds } from '../records/kinds/index.ts'
+import { consentColumn } from '../records/opt-out.ts'
 import { normalise, SYNONYMS } from '../records/synonyms.ts'
 import { type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
@@ -13,10 +14,10 @@ export function proposeMapping(kind: KindName, header: string[], targets: Target
   const guesses = header.map((column) => ({ column, ...guess(kind, column, targets, named) }))
   const best = new Map<string, string>()
   for (const { column, target } of [...guesses].sort((one, other) => one.rank - other.rank))
-    if (target && !best.has(target)) best.set(target, column)
+    if (target && !best.has(target) && !targets.byName.get(target)?.isShared) best.set(target, column)
   const mapping: Mapping = {}
   for (const { column, target } of guesses) {
-    const taken = target !== null && best.get(target) !== column
+    const taken = target !== null && best.has(target) && best.get(target) !== column
     const own = taken ? asCustomField(column, targets) : target
     const free = own !== null && (!taken || !best.has(own))
     if (taken && free) best.set(own, column)
@@ -45,6 +46,8 @@ function guess(
   for (const name of [whole, bare]) {
     const synonym = SYNONYMS[kind][name]
     if (synonym && targets.byName.has(synonym.field)) return { target: synonym.field, rank: 4 + synonym.rank }
+    const consent = targets.byName.get(`opted_${consentColumn(name)}`)
+    if (consent) return { target: consent.name, rank: 4 }
   }
   return { target: asCustomField(column, targets), rank: 10 }
 }

@@ -1,10 +1,12 @@
 import type { ColumnFormat } from '../csv/column-format.ts'
+import { WRONG_BYTE } from '../csv/encoding.ts'
 import { type Currencies, readMoney } from '../csv/money-cell.ts'
-import { CellProblem, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
+import { CellProblem, readBoolean, readCell, readList, unescapeFormula } from '../csv/read-cell.ts'
 import { firstOfEachLoc, type Issue } from '../errors.ts'
+import { readConsent } from '../records/opt-out.ts'
 import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
-import { type Mapping, type Target, type Targets, targetOf } from './targets.ts'
+import { type Consent, type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
 /** An issue of a row, or of one of its cells. */
 export interface RowIssue {
@@ -26,6 +28,8 @@ export interface RowFields {
   companyName?: string
   /** The currency that the amount names. */
   named?: { column: string; currency: string }
+  /** A column says that the person must not be contacted. */
+  optedOut?: true
   issues: RowIssue[]
 }
 
@@ -67,6 +71,8 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
     const cell = cells[index]
     if (cell === undefined || !isFilled(cell)) continue
     try {
+      if (cell.includes(WRONG_BYTE))
+        throw new CellProblem('has bytes that are not UTF-8: correct it, or import the file in its encoding')
       put(row, column, cell, reading)
     } catch (error) {
       if (!(error instanceof CellProblem)) throw error
@@ -74,6 +80,8 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
     }
   }
   agree(row, columns)
+  // Also where `do_not_contact` says no: an opt-out that is ignored cannot be taken back.
+  if (row.optedOut) row.fields.do_not_contact = true
   return row
 }
 
@@ -100,7 +108,9 @@ function put(row: RowFields, { name: column, target, format }: Column, cell: str
   const { name, type, choices } = target
   if (type === 'tags') fields.tags = readList(cell)
   else if (type === 'company_name') row.companyName = unescapeFormula(cell).trim()
-  else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
+  else if (type === 'opted_out' || type === 'opted_in') {
+    if (saysOptOut(unescapeFormula(cell), type)) row.optedOut = true
+  } else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
   else {
     let text = cell
     if (type === 'money') {
@@ -118,6 +128,15 @@ function put(row: RowFields, { name: column, target, format }: Column, cell: str
       members[inner] = value
     }
   }
+}
+
+/** Whether a cell says that the person must not be contacted. Throws CellProblem for one that says neither. */
+function saysOptOut(text: string, type: Consent): boolean {
+  const yes = readBoolean(text)
+  if (yes !== undefined) return yes === (type === 'opted_out')
+  const out = readConsent(text) ?? (/\d{4}/.test(text) ? type === 'opted_out' : undefined)
+  if (out === undefined) throw new CellProblem('must be yes or no, a status such as unsubscribed, or a date')
+  return out
 }
 
 /** Converts issues of a record to issues of the row: the column replaces the field. */

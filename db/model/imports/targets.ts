@@ -8,11 +8,19 @@ import { kinds } from '../records/kinds/index.ts'
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
 export type Mapping = Record<string, string | null>
 
+/** What a yes of a column says. */
+export type Consent = 'opted_out' | 'opted_in'
+
 /** A possible target of a column. */
 export interface Target {
   name: string
-  /** `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link. */
-  type: CellType | 'tags' | 'full_name' | 'company_name'
+  /**
+   * `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link; `opted_out` and
+   * `opted_in`: set `do_not_contact`, and never clear it.
+   */
+  type: CellType | 'tags' | 'full_name' | 'company_name' | Consent
+  /** Several columns may have it. */
+  isShared?: true
   choices?: readonly string[]
   /** The label of a custom field. */
   label?: string
@@ -43,7 +51,7 @@ export function targetsOf(kind: KindName, { definitions, strict }: Rules): Targe
     { name: 'external_id', type: 'text' },
     { name: 'owner_id', type: 'text' },
     { name: 'tags', type: 'tags' },
-    ...(kind === 'contacts' ? [FULL_NAME] : []),
+    ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN] : []),
     ...('company_id' in fields ? [COMPANY_NAME] : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
@@ -51,6 +59,8 @@ export function targetsOf(kind: KindName, { definitions, strict }: Rules): Targe
 }
 
 const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
+const OPTED_OUT: Target = { name: 'opted_out', type: 'opted_out', isShared: true }
+const OPTED_IN: Target = { name: 'opted_in', type: 'opted_in', isShared: true }
 const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
 
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {

@@ -78,7 +78,12 @@ const reference: TypeOf = {
 
 export const fieldTypes: Record<FieldType, TypeOf> = {
   text,
-  email: { ...text, input: () => z.string().trim().max(254).pipe(z.email()) },
+  email: {
+    ...text,
+    input: () => z.string().trim().max(254).pipe(z.email()),
+    // URL decoding turns a + that was not encoded into a space, which no address has inside.
+    filterValue: (value) => text.filterValue(value.replace(/(?<=\S) (?=\S)/g, '+')),
+  },
   phone: {
     ...text,
     input: () =>

@@ -21,7 +21,7 @@ const FOLDED: Record<string, string> = {
 }
 const FOLDABLE = new RegExp(`[${Object.keys(FOLDED).join('')}]`, 'g')
 
-/** Lower case, without accents, words separated by single spaces. */
+/** Lower case, without accents, one kind of apostrophe, words separated by single spaces. */
 export const normalize = (text: string): string =>
   text
     .normalize('NFKD')
@@ -30,6 +30,7 @@ export const normalize = (text: string): string =>
     // Lower-casing can add an accent (İ).
     .replace(/\p{Mn}+/gu, '')
     .replace(FOLDABLE, (letter) => FOLDED[letter]!)
+    .replace(/[’‘ʼ´`]/g, "'")
     .replace(/[\s\0]+/g, ' ')
     .trim()
 
@@ -56,18 +57,48 @@ export function searchText(values: unknown[]): string {
 
 /** Parts of a formatted phone number; stored numbers have no punctuation: `(415)`, `555-0100`. */
 const PHONE_PART = /^(\+?\(\d{2,}\)|(?=(\D*\d){6})\+?[\d()./-]+)$/
+/** A whole phone number of one or several words, from its country or trunk code: `+49 30 …`, `0049 …`, `030 …`. */
+const PHONE = /(?<!\S)[+(]{0,2}[0+](?:[\d()./-]| (?=[\d(]))*\d(?!\S)/g
 
 /**
  * The LIKE patterns for each word of a query; one of them must match. A word of one or two letters matches only at the
  * start of a word, because inside of words it would match nearly everything.
  */
 export function searchPatterns(q: string): string[][] {
-  return normalize(q)
+  const phones: string[][] = []
+  const others = q.replace(PHONE, (written) => {
+    const patterns = phonePatterns(written)
+    if (!patterns) return written
+    phones.push(patterns)
+    return ' '
+  })
+  const words = others.split(/\s+/).filter((word) => normalize(word) !== '')
+  return [...words.flatMap(wordPatterns), ...phones]
+}
+
+/** Undefined for fewer than 6 digits. A number without its country code is stored in E.164, without the trunk zero. */
+function phonePatterns(written: string): string[] | undefined {
+  const digits = written.replace('(0)', '').replace(/\D/g, '')
+  const significant = digits.replace(/^0+/, '')
+  if (significant.length < 6) return undefined
+  // A number that was not understood is stored as it was written.
+  return [...new Set([`%${significant}%`, `%${escapeLike(normalize(written))}%`])]
+}
+
+/** Usually one word; normalisation may make several of it. */
+const wordPatterns = (written: string): string[][] =>
+  normalize(written)
     .split(' ')
-    .filter(Boolean)
-    .map((word) => {
-      const escaped = escapeLike(word)
-      const pattern = [...word].length < 3 ? `% ${escaped}%` : `%${escaped}%`
-      return PHONE_PART.test(word) ? [pattern, `%${word.replace(/\D/g, '')}%`] : [pattern]
-    })
+    .map((word) => [...new Set([word, ...otherSpellings(word, written)])].flatMap(patternsOf))
+
+/** German umlauts are also written with an e: `Mueller` finds Müller, and `Müller` finds Mueller. */
+function otherSpellings(word: string, written: string): string[] {
+  const withE = normalize(written.normalize('NFC').replace(/[äöüÄÖÜ]/g, (letter) => `${letter}e`))
+  return [withE.includes(' ') ? word : withE, word.replace(/([ao])e|(?<!q)ue/g, (pair) => pair[0]!)]
+}
+
+function patternsOf(word: string): string[] {
+  const escaped = escapeLike(word)
+  const pattern = [...word].length < 3 ? `% ${escaped}%` : `%${escaped}%`
+  return PHONE_PART.test(word) ? [pattern, `%${word.replace(/\D/g, '')}%`] : [pattern]
 }

@@ -46,7 +46,7 @@ describe('/docs', () => {
     const script = scriptOf((await get('/docs')).body)
     for (const [path, bound] of [
       ['/openapi.json', 110_000],
-      ['/docs', 1_000],
+      ['/docs', 1_250],
       [script, 1_000_000],
     ] as const)
       for (const [accepted, encoding] of [

@@ -67,6 +67,13 @@ describe('imports before they run', () => {
         assert.deepEqual(body.file.columns[1].samples, ['Genève'])
       })
 
+    it('may have a wrong byte: it is shown as such, and stops nothing', async () => {
+      const wrong = Buffer.from([0x5a, 0xeb, 0x0a])
+      const { body, status } = await prepare(Buffer.concat([Buffer.from('\ufeffname\nGenève\n'), wrong]))
+      assert.equal(status, 200)
+      assert.deepEqual(body.file.columns[0].samples, ['Genève', 'Z\ufffd'])
+    })
+
     it('can declare its charset, and its delimiter as in Excel', async () => {
       const created = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
       const { body } = await imports.upload(
@@ -134,11 +141,11 @@ describe('imports before they run', () => {
     )
     refused('an unclosed quote', 'a,b\n1,2\n3,"x\n4,5\n', 400, /row on line 3 has an unclosed quote/, /close/)
     refused(
-      'bytes that are not UTF-8',
-      Buffer.concat([Buffer.from('näme\n1\n'), Buffer.from([0xff, 10])]),
+      'mostly another encoding than its header',
+      Buffer.concat([Buffer.from('näme\n'), Buffer.from([0xff, 10, 0xff, 10])]),
       400,
-      /line 3 is not UTF-8/,
-      /encoding/,
+      /two encodings: 1 lines are UTF-8 and 2 are not/,
+      /encoding windows-1252/,
     )
 
     refused(

@@ -173,6 +173,31 @@ describe('lists of records', () => {
       assert.match('msg' in issue ? issue.hint! : '', /first_name.*custom_fields/)
     })
 
+    it('take the space that URL decoding makes of a plus sign in an address for that plus sign', () => {
+      const filter = parseFilter(kinds.contacts, 'email', 'a b@x.example')
+      assert.deepEqual('values' in filter && filter.values, ['a+b@x.example'])
+    })
+
+    it('find an external_id as it is unique: in upper and lower case', async () => {
+      for (const external_id of ['003Ab', '003aB'])
+        await records.create('deals', { name: external_id, external_id })
+      for (const [parameters, names] of [
+        [{ external_id: '003aB' }, ['003aB']],
+        [{ 'external_id[in]': '003AB,003Ab' }, ['003Ab']],
+        [{ 'external_id[ne]': '003aB' }, ['003Ab']],
+        [{ 'external_id[starts_with]': '003ab' }, ['003Ab', '003aB']],
+      ] as const) {
+        const { data } = await records.list('deals', {
+          filters: filtersOf('deals', parameters),
+          order: 'asc',
+        })
+        assert.deepEqual(
+          data.map(({ name }) => name),
+          names,
+        )
+      }
+    })
+
     it('find values in any accepted form', async () => {
       const written = {
         name: ' Acme  Inc ',

@@ -24,6 +24,12 @@ describe('free-text search', () => {
       custom_fields: { note: '100%_sure', score: 1250, list: ['Straße', 'æther'] },
     })
     await records.create('contacts', { first_name: 'Bea', job_title: 'Macadam layer' })
+    await records.create('contacts', { first_name: 'Cay', last_name: 'O’Brien', phone: '+49305551234' })
+    await records.create('contacts', {
+      first_name: 'Dee',
+      last_name: 'Mueller-Jung',
+      phone: '030 / 777 12 34',
+    })
   })
   after(() => db.drop())
 
@@ -43,6 +49,20 @@ describe('free-text search', () => {
     ['668.18.00', ['Ann']],
     ['669.18.00', []],
     ['12.50', []],
+    ['044 668 18 00', ['Ann']],
+    ['ann 0041 44 668 18 00', ['Ann']],
+    ['bea 0041 44 668 18 00', []],
+    ['030 5551234', ['Cay']],
+    ['0305551234', ['Cay']],
+    ['+49 (0)30 555-1234', ['Cay']],
+    ['030 / 777 12 34', ['Dee']],
+    ['777 12 34', ['Dee']],
+    ["O'Brien", ['Cay']],
+    ['o´brien', ['Cay']],
+    // Umlauts are also written with an e.
+    ['Mueller', ['Ann', 'Dee']],
+    ['Müller', ['Ann', 'Dee']],
+    ['Mueler', []],
     ['early', ['Ann']],
     ['4711', ['Ann']],
     ['1250', ['Ann']],
@@ -54,13 +74,13 @@ describe('free-text search', () => {
     ['ac', ['Ann']],
     ['io', ['Ann']],
     ['l', ['Ann', 'Bea']],
-    ['+4', ['Ann']],
+    ['+41', ['Ann']],
     ['cm', []],
     ['ma', ['Bea']],
     ['mac', ['Bea']],
     ['aca', ['Bea']],
-    ['', ['Ann', 'Bea']],
-    [' \0 ', ['Ann', 'Bea']],
+    ['', ['Ann', 'Bea', 'Cay', 'Dee']],
+    [' \0 ', ['Ann', 'Bea', 'Cay', 'Dee']],
     ["'; drop table contacts; --", []],
   ]
   for (const [q, names] of cases)

@@ -25,10 +25,12 @@ nodes:
   ask: {type: ai_prompt, config: {model: m, prompt: p, output_schema: {type: object, properties: {topic: {type: string, enum: [billing, sales]}, score: {type: number}}, required: [topic, score], additionalProperties: false}}, on_error: fail}
   waits: {type: wait_for_event, config: {event: deal.won, when: "{{ event.record.amount > 5 }}"}}
   call: {type: api_request, config: {url: "https://x.test"}, on_error: fail}
+  order: {type: api_request, config: {url: "https://x.test", output_schema: {type: object, properties: {lines: {type: array, items: {type: object, properties: {sku: {type: string}}}}, state: {enum: [paid, open]}, more: {type: object}}}}, on_error: fail}
+  score: {type: code, config: {code: "return [{points: 1}]", output_schema: {type: array, items: {type: object, properties: {points: {type: number}}}}}, on_error: fail}
 `
 const reading = (placeholder: string) =>
   findings(`${SOURCES}  read: {type: set_fields, config: {fields: {x: ${JSON.stringify(`{{ ${placeholder} }}`)}}}}
-outputs: {x: "{{ nodes.read.output.x }}", all: "{{ nodes.set.output }} {{ nodes.sums.output }} {{ nodes.sorted.output }} {{ nodes.stats.output }} {{ nodes.passages.output }} {{ nodes.related.output }}"}
+outputs: {x: "{{ nodes.read.output.x }}", all: "{{ nodes.set.output }} {{ nodes.score.output }} {{ nodes.sums.output }} {{ nodes.sorted.output }} {{ nodes.stats.output }} {{ nodes.passages.output }} {{ nodes.related.output }}"}
 `)
 
 /** Misspelt paths with the right ones. */
@@ -59,6 +61,11 @@ const PATHS: [wrong: string, right: string][] = [
   ['nodes.stats.output.rows[0].group.owner_idd', 'nodes.stats.output.rows[0].group.owner_id'],
   ['nodes.passages.output.passages[0].titel', 'nodes.passages.output.passages[0].title'],
   ['nodes.ask.output.data.topci', 'nodes.ask.output.data.topic'],
+  ['nodes.order.output.body.lines[0].skuu', 'nodes.order.output.body.lines[0].sku'],
+  ['nodes.order.output.body.line', 'nodes.order.output.body.lines'],
+  ["nodes.order.output.body.state == 'payed' ? 1 : 2", "nodes.order.output.body.state == 'paid' ? 1 : 2"],
+  ["nodes.score.output.result | sum: 'poinst'", "nodes.score.output.result | sum: 'points'"],
+  ['nodes.score.output.result[0].poinst', 'nodes.score.output.result[0].points'],
   ['nodes.waits.output.record.amunt', 'nodes.waits.output.record.amount'],
   ['nodes.call.output.staus', 'nodes.call.output.status'],
   ['nodes.call.error.mesage', 'nodes.call.error.message'],
@@ -106,6 +113,7 @@ describe('the types of placeholders', () => {
       'inputs.deals[0].whatever',
       'nodes.call.output.body.a[0].b',
       'nodes.call.output.headers.x',
+      'nodes.order.output.body.more.x',
       'env.limit',
       'trigger.record.custom_fields.tier',
       'nodes.find.output.data[0].custom_fields.tier',
@@ -118,7 +126,7 @@ describe('the types of placeholders', () => {
 
   const config = (node: string) =>
     findings(
-      `${SOURCES}  read: ${node}\noutputs: {x: "{{ nodes.read.output }} {{ nodes.set.output }} {{ nodes.sums.output }} {{ nodes.sorted.output }} {{ nodes.stats.output }} {{ nodes.passages.output }} {{ nodes.related.output }}"}\n`,
+      `${SOURCES}  read: ${node}\noutputs: {x: "{{ nodes.read.output }} {{ nodes.set.output }} {{ nodes.score.output }} {{ nodes.sums.output }} {{ nodes.sorted.output }} {{ nodes.stats.output }} {{ nodes.passages.output }} {{ nodes.related.output }}"}\n`,
     )
 
   it('are checked in the settings that name fields of items', () => {

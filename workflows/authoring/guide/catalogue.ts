@@ -3,7 +3,7 @@ import { shapeOf } from '../../language/shapes.ts'
 import type { Catalogue } from '../../nodes/catalogue.ts'
 import type { NodeType } from '../../nodes/define.ts'
 import { nodeTypes } from '../../nodes/index.ts'
-import { briefSettings, firstSentence, settingLines, typeText } from './schemas.ts'
+import { briefSettings, firstSentence, outputText, settingLines, typeText } from './schemas.ts'
 
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
@@ -46,19 +46,23 @@ export function nodeText(type: NodeType, level: Level): string {
   ].join('\n')
 }
 
-/** A node type in four lines; effect and handles only if they differ from pure, and success and error. */
+/** A node type in three or four lines; effect and handles only if they differ from pure, and success and error. */
 function briefText(type: NodeType, fields: string[] | undefined): string {
   const { description, example } = type
   const effect = type.effectClass(example.config)
   const handles = type.handles(example.config).map(({ name }) => name)
   const shown = handles.join(', ') || 'none, it ends the run'
+  // What has one value for each setting is told by its settings.
+  const plain = !('operation' in example.config) && !Object.values(example.config).some(isObject)
   return [
     `### ${type.type}`,
     `${fields ? firstSentence(description) : description}${effect === 'pure' ? '' : ` Effect: ${effect}.`}`,
-    `${briefSettings(shapeOf(type.config))}${fields ? ` → {${fields.join(', ')}}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
-    `\`${flowText({ type: type.type, config: example.config })}\``,
+    `${briefSettings(shapeOf(type.config))}${fields ? ` → ${outputText(shapeOf(type.output))}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
+    ...(plain ? [] : [`\`${flowText({ type: type.type, config: example.config })}\``]),
   ].join('\n')
 }
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
 
 /** The fields of the output, if they do not depend on the config. */
 function fieldsOf({ output }: NodeType): string[] | undefined {

@@ -154,6 +154,11 @@ nodes:
   },
 ]
 
+/** Those of the whole guide: a join, a loop. */
+export const FIRST_EXAMPLES = EXAMPLES.filter(({ spec }) =>
+  /^name: (Follow up|Remind of open tasks)\n/.test(spec),
+)
+
 /** Expressions with their results, for the table of the guide. */
 export const EXPRESSIONS: readonly { text: string; scope: Record<string, unknown>; result: unknown }[] = [
   { text: '{{ inputs.name | default: "friend" }}', scope: { inputs: { name: null } }, result: 'friend' },

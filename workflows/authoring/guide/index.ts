@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Catalogue } from '../../nodes/catalogue.ts'
 import { findNodeType, nodeTypes } from '../../nodes/index.ts'
-import { kindText, type Level, nodeText } from './catalogue.ts'
-import { EXAMPLES, type GuideExample } from './examples.ts'
+import { fenced, kindText, type Level, nodeText } from './catalogue.ts'
+import { EXAMPLES, FIRST_EXAMPLES, type GuideExample } from './examples.ts'
 import { TOPICS } from './topics.ts'
 
 /**
  * The guide for authors of specs, generated from the schemas that validate them. The default form, all topics without
- * full detail, has at most `MAX_BYTES`.
+ * full detail, has at most `MAX_BYTES` with its examples.
  */
 export interface Guide {
-  /** Markdown. */
+  /** Markdown, without the examples. */
   guide: string
   /** A hash of the guide. */
   version: string
@@ -33,7 +33,18 @@ export function authoringGuide(
 ): Guide {
   const guide = topic === undefined ? inWhole(catalogue, detail) : about(catalogue, topic, detail)
   const version = createHash('sha256').update(whole(catalogue, 'full')).digest('hex').slice(0, 12)
-  return { guide, version, examples: EXAMPLES }
+  return { guide, version, examples: examplesOf(topic, detail) }
+}
+
+/** The guide with its examples, as one text. */
+export const asMarkdown = ({ guide, examples }: Pick<Guide, 'guide' | 'examples'>): string =>
+  [guide, ...examples.map(({ title, spec }) => `${title}:\n${fenced('yaml', spec)}\n`)].join('\n')
+
+/** The whole guide has a few examples, its topic all. */
+function examplesOf(topic: string | undefined, detail: Detail = 'standard'): readonly GuideExample[] {
+  if (topic === 'examples') return EXAMPLES
+  if (topic !== undefined) return []
+  return detail === 'full' ? EXAMPLES : FIRST_EXAMPLES
 }
 
 function inWhole(catalogue: Catalogue, detail: Detail = 'standard'): string {

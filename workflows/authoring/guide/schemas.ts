@@ -1,5 +1,6 @@
 import { flowText } from '../../language/repair.ts'
 import type { Shape } from '../../language/shapes.ts'
+import { CONDITION_OPERATORS } from '../../shared/operators.ts'
 
 /** JSON Schemas as short text. */
 
@@ -26,18 +27,70 @@ export function settingLines(shape: Shape, { full }: { full: boolean }): string[
   })
 }
 
-/** The names of the settings of a mapping: `{a, b?}`; of a union by its first setting: `operation: get {id}, list {…}`. */
+/**
+ * The settings of a mapping with their values, `{mode: a|b, limit?: 1–200}`; of a union by its first setting:
+ * `operation: get {id}, list {…}`. Values that an option before has named are not repeated.
+ */
 export function briefSettings(shape: Shape): string {
+  const named = new Set<string>()
   const options = (shape.oneOf ?? shape.anyOf ?? []).map((option) => {
     const [[name, first] = ['', undefined], ...others] = Object.entries(option.properties ?? {})
-    return {
-      name,
-      value: first?.const,
-      rest: typeText({ ...option, properties: Object.fromEntries(others) }),
-    }
+    return { name, value: first?.const, option: { ...option, properties: Object.fromEntries(others) } }
   })
-  if (options.length === 0 || options.some(({ value }) => value === undefined)) return typeText(shape)
-  return `${options[0]!.name}: ${options.map(({ value, rest }) => `${String(value)} ${rest}`).join(', ')}`
+  if (options.length === 0 || options.some(({ value }) => value === undefined))
+    return membersText(shape, named)
+  return `${options[0]!.name}: ${options.map(({ value, option }) => `${String(value)} ${membersText(option, named)}`).join(', ')}`
+}
+
+function membersText(shape: Shape, named: Set<string>): string {
+  const members = Object.entries(shape.properties ?? {}).map(([name, one]) => {
+    const values = valuesText(one)
+    const shown = values === '' || named.has(`${name} ${values}`) ? '' : `: ${values}`
+    named.add(`${name} ${values}`)
+    return `${name}${shape.required?.includes(name) ? '' : '?'}${shown}`
+  })
+  return shape.properties ? `{${members.join(', ')}}` : typeText(shape)
+}
+
+/** The largest bound that an author is told: larger ones only keep numbers exact. */
+const TOLD = 1_000_000
+
+/** What the name of a setting does not tell: its values, its bounds, the members of its items; else empty. */
+function valuesText(shape: Shape): string {
+  if (shape.enum) return isOperator(shape.enum) ? '' : enumText(shape.enum)
+  if (shape.type === 'array') {
+    const items = shape.items ? valuesText(shape.items) : ''
+    return items === '' ? '' : `[${items}]`
+  }
+  if (shape.type === 'object' && shape.properties) return membersText(shape, new Set())
+  if (shape.type === 'boolean') return 'bool'
+  const { minimum = -Infinity, maximum = Infinity } = shape
+  if (minimum >= 0 && maximum <= TOLD) return `${minimum}–${maximum}`
+  const options = (shape.anyOf ?? shape.oneOf ?? []).map(valuesText).filter((text) => text !== '')
+  return [...new Set(options)].join(' or ')
+}
+
+/** The operators of conditions, which the guide lists once. */
+const isOperator = (values: unknown[]) =>
+  values.length === CONDITION_OPERATORS.length && values[0] === CONDITION_OPERATORS[0]
+
+const enumText = (values: unknown[]): string =>
+  values.map((value) => (/^[\w./-]+$/.test(String(value)) ? String(value) : JSON.stringify(value))).join('|')
+
+/** The members of an output, with those of its lists and mappings: `{count, rows: [{name, value}]}`. */
+export function outputText(shape: Shape, depth = 2): string {
+  if (shape.type === 'array') return shape.items ? `[${outputText(shape.items, depth)}]` : '[]'
+  const properties = Object.entries(shape.properties ?? {})
+  if (properties.length > 0 && depth > 0)
+    return `{${properties
+      .map(([name, one]) => {
+        const inner = outputText(one, depth - 1)
+        return inner === '' ? name : `${name}: ${inner}`
+      })
+      .join(', ')}}`
+  if (shape.enum) return enumText(shape.enum)
+  const options = (shape.anyOf ?? shape.oneOf ?? []).map((one) => outputText(one, depth)).filter(Boolean)
+  return [...new Set(options)].join(' or ')
 }
 
 const isEmpty = (value: unknown) =>

@@ -10,7 +10,7 @@ import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../shared/operators.ts
 import { DEFAULT_MAX_INTERVAL, DEFAULT_RETRY, DEFAULT_TIMEOUT } from '../compile.ts'
 import { INPUT_TYPES, rawNode, specNode, specSchema } from '../schema.ts'
 import { allKinds, allMetrics, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
-import { EXAMPLES, EXPRESSIONS } from './examples.ts'
+import { EXPRESSIONS } from './examples.ts'
 import { settingLines } from './schemas.ts'
 
 /** A chapter of the guide. */
@@ -65,8 +65,13 @@ export const TOPICS: Record<string, Topic> = {
         '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
         '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
         '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
-        `- Cycles are not allowed. A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`.`,
+        '- Cycles are not allowed.',
       ].join('\n'),
+  },
+  loops: {
+    title: 'Loops',
+    text: () =>
+      `A ${LOOP_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed.`,
   },
   expressions: {
     title: 'Expressions',
@@ -105,7 +110,7 @@ export const TOPICS: Record<string, Topic> = {
       [
         '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
         '- `trigger: webhook`: an incoming webhook whose `workflow_id` is this one; it writes its record first. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created or updated). The webhook checks its sender, and can map values to `inputs`.',
-        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_name, status, error, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
+        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
         'Runs of events and schedules have no inputs: give each a default. A trigger fires only once the workflow is activated.',
@@ -149,9 +154,11 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Node types',
     text: (_, level) =>
       [
-        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings. The last line of each is an example.',
+        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings. A line of a whole node is an example.',
         ...(level === 'brief'
-          ? ['The settings, `→` the fields of the output. Default: effect pure, handles success, error.']
+          ? [
+              'The settings with their values, `→` the output; `[…]` is a list. Default: effect pure, handles success, error.',
+            ]
           : []),
         'Files: `response: file` of an api_request gives `output.file`, for attach_file and `attachments`.',
         '',
@@ -171,7 +178,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   metrics: {
     title: 'Metrics',
     text: (catalogue, level) =>
-      `The metrics of \`analytics_query\`, as \`deals.won\`${level === 'brief' ? ' (more: `?topic=metrics`)' : ', with the dimensions of `group_by` and `filter`'}:\n${allMetrics(catalogue, level)}`,
+      `The metrics of \`analytics_query\`, as \`deals.won\`${level === 'brief' ? ' (more: `?topic=metrics`)' : ', with the dimensions of `group_by` and `filter`'}. A day in \`to\` counts whole; by default it is now:\n${allMetrics(catalogue, level)}`,
   },
   validation: {
     title: 'Validation',
@@ -186,7 +193,10 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   },
   examples: {
     title: 'Examples',
-    text: () => EXAMPLES.map(({ title, spec }) => `${title}:\n${fenced('yaml', spec)}`).join('\n\n'),
+    text: (_, level) =>
+      level === 'full'
+        ? 'Whole workflows, each valid and run by a test.'
+        : 'Whole workflows; `?topic=examples` has more.',
   },
 }
 

@@ -83,6 +83,7 @@ const RESULTS: Record<string, Result> = Object.assign(Object.create(null), {
   add_time: 'text',
   time_until: 'count',
   default: 'own',
+  omit_if_empty: 'own',
   json: 'text',
   sha256: 'text',
   to_integer: 'count',

@@ -3,6 +3,7 @@ import { EXPRESSION } from '../../shared/limits.ts'
 import { createTurns } from '../../shared/turns.ts'
 import { NodeError } from '../node-error.ts'
 import { pointer } from '../problems.ts'
+import { acceptsMissing, OMITTED } from './omitted.ts'
 import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
@@ -28,12 +29,13 @@ const PLACEHOLDER = 400
 
 /**
  * Renders every placeholder in `value`, at any depth. A string that is one whole placeholder becomes the value itself,
- * with its type; in a longer text, null is empty, and objects and lists are written as JSON. Rendered text is not
+ * with its type; in a longer text, null is empty, and objects and lists are written as JSON. A member that `omit_if_empty` omits is
+ * left out. Rendered text is not
  * rendered again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
  * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
-  return renderDeep(value, '', begin(scope, limits))
+  return kept(renderDeep(value, '', begin(scope, limits)))
 }
 
 /** The work of one placeholder in a text that is rendered again for another item. */
@@ -75,8 +77,11 @@ function renderParts(parts: Template['parts'], scope: Scope, rendering: Renderin
 /** Renders a value, and notes what came from placeholders that read `secrets`. */
 export function renderTainted(value: unknown, scope: Scope): { rendered: unknown; tainted: Tainted } {
   const tainted = new Tainted()
-  return { rendered: renderDeep(value, '', { ...begin(scope, {}), tainted }), tainted }
+  return { rendered: kept(renderDeep(value, '', { ...begin(scope, {}), tainted })), tainted }
 }
+
+/** A value that is not in a mapping or a list cannot be left out. */
+const kept = (value: unknown) => (value === OMITTED ? null : value)
 
 function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
   const { work, milliseconds, characters } = { ...DEFAULTS, ...limits }
@@ -95,12 +100,24 @@ interface Rendering {
 
 function renderDeep(value: unknown, path: string, rendering: Rendering): unknown {
   if (typeof value === 'string') return hasPlaceholder(value) ? renderText(value, path, rendering) : value
-  if (Array.isArray(value)) return value.map((item, index) => renderDeep(item, `${path}/${index}`, rendering))
+  if (Array.isArray(value)) return renderList(value, path, rendering)
   if (typeof value !== 'object' || value === null) return value
   // fromEntries defines keys; an assignment would call the setter of `__proto__`.
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, renderDeep(item, `${path}${pointer(key)}`, rendering)]),
+    Object.entries(value)
+      .map(([key, item]) => [key, renderDeep(item, `${path}${pointer(key)}`, rendering)])
+      .filter(([, item]) => item !== OMITTED),
   )
+}
+
+/** Paths count the items that are kept: by them, secrets are masked in the result. */
+function renderList(items: readonly unknown[], path: string, rendering: Rendering): unknown[] {
+  const rendered: unknown[] = []
+  for (const item of items) {
+    const one = renderDeep(item, `${path}/${rendered.length}`, rendering)
+    if (one !== OMITTED) rendered.push(one)
+  }
+  return rendered
 }
 
 function renderText(text: string, path: string, rendering: Rendering): unknown {
@@ -110,7 +127,7 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
     const { tainted } = rendering
     if (only && typeof only !== 'string') {
       const value = placeholder(only, rendering)
-      if (tainted && readsSecret(only)) tainted.add(path, [{ secret: value }])
+      if (tainted && value !== OMITTED && readsSecret(only)) tainted.add(path, [{ secret: value }])
       return value
     }
     let rendered = ''
@@ -163,7 +180,7 @@ function placeholder(expression: Value, rendering: Rendering): unknown {
 const NOT_SHOWN = 'the placeholder cannot be rendered; it reads a secret, so the reason is not shown'
 
 function evaluate(expression: Value, { context, until }: Rendering): unknown {
-  const value = toValue(settle(expression.value(context, false), until)) ?? null
+  const value = toValue(settle(expression.value(context, acceptsMissing(expression)), until)) ?? null
   // JSON would write null.
   if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('the result is not finite')
   return value
@@ -191,6 +208,6 @@ const isGenerator = (value: unknown): value is Generator<unknown, unknown, unkno
   typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
 
 function textOf(value: unknown): string {
-  if (value === null || value === undefined) return ''
+  if (value === null || value === undefined || value === OMITTED) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -1,4 +1,5 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
+import { acceptsMissing } from './omitted.ts'
 import { hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
 /** A path that a placeholder reads, up to the first computed segment. */
@@ -9,7 +10,7 @@ export interface Reference {
   dynamic: boolean
   /** Whether it is the whole string, without filters: the result then has the type of the value. */
   whole: boolean
-  /** Whether a `default` filter follows directly: the value may be missing. */
+  /** Whether a filter `default` or `omit_if_empty` follows directly: the value may be missing. */
   optional: boolean
 }
 
@@ -26,7 +27,7 @@ export const referencesIn = (parts: Template['parts']): Reference[] =>
 export function referencesOf(part: Value, alone: boolean): Reference[] {
   const found: Reference[] = []
   const whole = alone && part.filters.length === 0 && part.initial.postfix.length === 1
-  const optional = part.filters[0]?.name === 'default'
+  const optional = acceptsMissing(part)
   for (const token of part.initial.postfix) collect(token, { whole, optional }, found)
   for (const filter of part.filters)
     for (const argument of filter.args)
@@ -42,7 +43,7 @@ function collect(
   if (!token) return
   const inner = { whole: false, optional: traits.optional }
   if (TypeGuards.isFilteredValueToken(token)) {
-    const optional = traits.optional || token.filters[0]?.name === 'default'
+    const optional = traits.optional || acceptsMissing(token)
     for (const one of token.initial.postfix) collect(one, { whole: false, optional }, found)
     for (const { args } of token.filters)
       for (const argument of args)

@@ -5,6 +5,7 @@ import { comparisons } from './comparisons.ts'
 import { FILTERS } from './filters.ts'
 import { listFilters } from './list-filters.ts'
 import { numberFilters } from './number-filters.ts'
+import { mayOmit, omitFilters } from './omitted.ts'
 import { timeFilters } from './time-filters.ts'
 import { CHOICE, isLater, preparePlaceholder } from './tree.ts'
 import { boundedFilter, boundedOperators } from './work.ts'
@@ -12,6 +13,8 @@ import { boundedFilter, boundedOperators } from './work.ts'
 /** A string with placeholders, parsed: literal text and output expressions in turn. */
 export interface Template {
   parts: (string | Value)[]
+  /** Whether the text may be left out: it needs the engine `LATER_LANGUAGE.omission`. */
+  omits?: true
 }
 
 /** A syntax error of a template; `message` is for the author of the workflow. */
@@ -37,7 +40,7 @@ function createEngine(): Liquid {
     operators: { ...boundedOperators({ ...defaultOperators, ...comparisons }), ...CHOICE },
     groupedExpressions: true,
   })
-  Object.assign(engine.filters, numberFilters, listFilters, timeFilters)
+  Object.assign(engine.filters, numberFilters, listFilters, timeFilters, omitFilters)
   for (const tag of Object.keys(engine.tags)) delete engine.tags[tag]
   const filters = engine.filters as Record<string, FilterImplOptions>
   for (const [name, filter] of Object.entries(filters))
@@ -72,7 +75,8 @@ function parse(text: string): Template {
       if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
       throw new TemplateError('tags such as {% if %} are not supported: use {{ … }} only')
     })
-    return { parts: parts.filter((part) => part !== '') }
+    const written = parts.filter((part) => part !== '')
+    return { parts: written, ...(mayOmit(written) && { omits: true }) }
   } catch (error) {
     throw new TemplateError(explain(error))
   }
@@ -114,6 +118,9 @@ export const needsLaterEngine = (text: string): boolean =>
             ),
         )),
   )
+
+/** Whether a text needs the engine `LATER_LANGUAGE.omission`. Throws TemplateError. */
+export const mayBeOmitted = (text: string): boolean => parseTemplate(text).omits === true
 
 function bracketDepth(text: string): number {
   let depth = 0

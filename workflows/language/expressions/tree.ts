@@ -1,5 +1,6 @@
 import { type Context, evalToken, type Token, TypeGuards, toValue, type Value } from 'liquidjs'
 import { EXPRESSION } from '../../shared/limits.ts'
+import { requireNone } from './omitted.ts'
 
 /**
  * The operators of expressions. LiquidJS reads the tokens and evaluates values and filters; the order in which operators
@@ -43,6 +44,7 @@ export function prepare(tokens: Tokens): void {
 function prepareWithin(token: Token | undefined): void {
   if (!token) return
   if (TypeGuards.isFilteredValueToken(token)) {
+    requireNone(token)
     prepare(token.initial)
     for (const { args } of token.filters)
       for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument)

@@ -1,16 +1,7 @@
+import { OPT_OUT_NAMES, OPT_OUT_TIMES } from '../../records/opt-out.ts'
 import { UNRELATED_WORDS } from '../../records/synonyms.ts'
 import type { Leaf } from './leaves.ts'
 
-/** Normalised names of a yes or no about being contacted. */
-const NAMES = new Set(
-  [
-    'donotcontact unsubscribed isunsubscribed hasunsubscribed unsubscribedfromemails unsubscribedfromall',
-    'optout optedout isoptedout emailoptout emailoptedout hasoptedout hasoptedoutofemail hsemailoptout smsoptout',
-    'donotemail donotcall dnc blacklisted emailblacklisted marketingoptout',
-  ].flatMap((names) => names.split(' ')),
-)
-/** The same as a time. */
-const TIMES = new Set('unsubscribedat optoutat optedoutat unsubscribedate optoutdate'.split(' '))
 /** Normalised names of what happened to a subscriber. */
 const EVENTS = new Set(
   'type event eventtype eventname action topic status subscriptionstatus emailstatus'.split(' '),
@@ -21,7 +12,7 @@ const EVENT = /(^|[._\-/ ])(unsubscribed?|opt(ed)?[-_ ]?out|spam[-_ ]?(report|co
 export function saysOptOut({ name, value, context }: Leaf): boolean {
   if (context.some((word) => UNRELATED_WORDS.has(word))) return false
   const text = String(value)
-  if (NAMES.has(name)) return /^(true|yes|y|on|1|ja|oui|si|sí)$/i.test(text)
-  if (TIMES.has(name)) return /\d{4}/.test(text)
+  if (OPT_OUT_NAMES.has(name)) return /^(true|yes|y|on|1|ja|oui|si|sí)$/i.test(text)
+  if (OPT_OUT_TIMES.has(name)) return /\d{4}/.test(text)
   return EVENTS.has(name) && context.length <= 2 && EVENT.test(text)
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { type Encoding, ToUtf8 } from '../../../../db/model/csv/encoding.ts'
+import { type Encoding, ToUtf8, WRONG_BYTE } from '../../../../db/model/csv/encoding.ts'
 
-function decode(bytes: Buffer, size: number, asked?: Encoding): { text: string; encoding: Encoding } {
-  const decoder = new ToUtf8(asked)
+function decode(bytes: Buffer, size: number, chosen?: Encoding): { text: string; encoding: Encoding } {
+  const decoder = new ToUtf8({ chosen })
   const parts = [decoder.write(bytes.subarray(0, Math.max(4, size)))]
   for (let at = Math.max(4, size); at < bytes.length; at += size)
     parts.push(decoder.write(bytes.subarray(at, at + size)))
@@ -25,7 +25,7 @@ describe('the encoding of a file', () => {
         assert.equal(decode(Buffer.from(`\ufeff${text}`), size).text, text)
         const utf16 = Buffer.from(`\ufeff${text}`, 'utf16le')
         assert.equal(decode(utf16, size).text, text)
-        assert.equal(decode(Buffer.from(utf16).swap16(), size, 'windows-1252').text, text)
+        assert.equal(decode(Buffer.from(utf16).swap16(), size).text, text)
       }),
     )
   })
@@ -44,18 +44,36 @@ describe('the encoding of a file', () => {
     )
   })
 
-  it('is never mixed: an invalid byte after UTF-8 letters is refused with its line', () => {
-    const broken = Buffer.concat([
-      Buffer.from('näme\r\nGenève\r\nZ'),
-      Buffer.from([0xeb]),
-      Buffer.from('rich\r\n'),
-    ])
-    assert.throws(() => decode(broken, 100), /^AppError: line 3 is not UTF-8$/)
-    assert.throws(() => decode(Buffer.from([0x61, 0xc3]), 10, 'utf-8'), /line 1 is not UTF-8/)
-    assert.throws(
-      () => decode(Buffer.from([0xff, 0xfe, 0x61, 0x00, 0x00, 0xd8, 0x61, 0]), 10),
-      /is not UTF-16/,
-    )
+  const broken = (...lines: [utf8: string, other: string]) =>
+    Buffer.concat([Buffer.from(`${lines[0]}Z`), Buffer.from([0xeb]), Buffer.from(lines[1])])
+
+  it('marks bytes that are not UTF-8, so that only their rows are refused', () => {
+    const file = broken('näme\r\nGenève\r\n', 'rich\r\n')
+    const text = `näme\r\nGenève\r\nZ${WRONG_BYTE}rich\r\n`
+    for (const size of [1, 3, 100]) {
+      assert.deepEqual(decode(file, size), { text, encoding: 'utf-8' })
+      assert.equal(decode(Buffer.concat([Buffer.from('\ufeff'), file]), size).text, text)
+      assert.equal(decode(broken('\ufffd\n', 'rich'), size, 'utf-8').text, `\ufffd\nZ${WRONG_BYTE}rich`)
+    }
+    assert.equal(decode(Buffer.from([0x61, 0xc3]), 10, 'utf-8').text, `a${WRONG_BYTE}`)
+  })
+
+  it('is the chosen one, whatever the byte order mark says', () => {
+    const file = Buffer.concat([Buffer.from('\ufeff'), broken('', 'rich')])
+    assert.deepEqual(decode(file, 100, 'windows-1252'), { text: 'Zërich', encoding: 'windows-1252' })
+  })
+
+  it('is asked for where most lines are not in the encoding that the first letters show', () => {
+    const latin = Buffer.from([0x5a, 0xeb, 0x0a])
+    const utf8 = Buffer.from('Genève\n')
+    assert.throws(() => decode(Buffer.concat([utf8, latin, latin]), 100), /1 lines are UTF-8 and 2 are not/)
+    assert.throws(() => decode(Buffer.concat([latin, utf8, utf8]), 100), /2 lines are UTF-8 and 1 are not/)
+    assert.equal(decode(Buffer.concat([utf8, latin, latin]), 100, 'windows-1252').encoding, 'windows-1252')
+  })
+
+  it('stops at what is not UTF-16, with the line', () => {
+    const file = Buffer.from([0xff, 0xfe, 0x61, 0x00, 0x00, 0xd8, 0x61, 0])
+    assert.throws(() => decode(file, 10), /line 1 is not UTF-16/)
   })
 })
 

@@ -1,17 +1,24 @@
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { parse } from 'yaml'
 import { catalogue } from '../../../../api/v1/catalogue.ts'
 import { compile } from '../../../../workflows/authoring/compile.ts'
 import { EXAMPLES, EXPRESSIONS } from '../../../../workflows/authoring/guide/examples.ts'
-import { authoringGuide, MAX_BYTES, topicsOf } from '../../../../workflows/authoring/guide/index.ts'
+import {
+  asMarkdown,
+  authoringGuide,
+  MAX_BYTES,
+  topicsOf,
+} from '../../../../workflows/authoring/guide/index.ts'
 import { validateSpec } from '../../../../workflows/authoring/validate.ts'
 import { FILTERS } from '../../../../workflows/language/expressions/filters.ts'
 import { render } from '../../../../workflows/language/expressions/liquid.ts'
 import { flowText } from '../../../../workflows/language/repair.ts'
 import { findNodeType, nodeTypes } from '../../../../workflows/nodes/index.ts'
 
-const { guide, version, examples } = authoringGuide(catalogue)
+const { version, ...brief } = authoringGuide(catalogue)
+const guide = asMarkdown(brief)
 const full = authoringGuide(catalogue, { detail: 'full' })
+const { examples } = full
 
 const findings = (spec: string) => {
   const { result } = validateSpec(spec, catalogue)
@@ -48,17 +55,22 @@ describe('the authoring guide', () => {
   })
 
   it('has specs that are valid, without a warning', () => {
-    const specs = [guide, full.guide].flatMap((text) =>
+    const specs = [guide, asMarkdown(full)].flatMap((text) =>
       [...text.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, spec]) => spec!),
     )
-    ok(specs.length >= 2 * (EXAMPLES.length + 1))
+    ok(specs.length >= EXAMPLES.length + 4)
     for (const spec of specs) deepEqual(findings(spec), [], spec)
+    deepEqual(examples, EXAMPLES)
+    for (const { spec } of examples) equal(brief.guide.includes(spec) || full.guide.includes(spec), false)
     for (const { spec } of examples) ok(compile(validateSpec(spec, catalogue).definition!))
   })
 
   it('has an example of each node type that validates as a node of a spec', () => {
-    const written = [...guide.matchAll(/^`(\{type: .*\})`$/gm)].map(([, node]) => node!)
-    equal(written.length, Object.keys(nodeTypes).length)
+    const written = Object.keys(nodeTypes).map(
+      (topic) => /^`(\{type: .*\})`$/m.exec(authoringGuide(catalogue, { topic }).guide)![1]!,
+    )
+    const shown = [...guide.matchAll(/^`(\{type: .*\})`$/gm)].map(([, node]) => node!)
+    ok(shown.length > written.length / 2 && shown.every((node) => written.includes(node)))
     for (const node of written) {
       const { type } = parse(node) as { type: string }
       const { inputs = {}, nodes = {} } = (findNodeType(type)!.example.inputs ?? {}) as Record<string, object>
@@ -80,6 +92,15 @@ describe('the authoring guide', () => {
     const [, retry] = /`(retry: \{[^`]+)`/.exec(guide)!
     const call = `{type: api_request, config: {url: "https://x.test"}, ${retry}}`
     deepEqual(findings(`name: T\nnodes: {a: ${call}}\n`), [])
+  })
+
+  it('has the values of settings, and the members of outputs', () => {
+    const about = (type: string) => guide.split(`### ${type}\n`)[1]!.split('\n### ')[0]!
+    match(about('crm_manager'), /search \{entity, .*order\?: asc\|desc, limit\?: 1–200\}/)
+    match(about('for_each'), /concurrency\?: 1–50, on_item_error\?: stop\|continue/)
+    match(about('for_each'), /results: \[\], items: \[\{index, status: completed\|failed, output, error\}\]/)
+    match(about('aggregate_items'), /missing\?: fail\|zero\} → .*groups: \[\{group, count, values\}\]/)
+    match(about('parse_csv'), /delimiter\?: ","\|";"\|"\\t"\|"\|"/)
   })
 
   it('says what each expression of its table gives', () => {

@@ -1,5 +1,5 @@
-import { deepEqual, equal, throws } from 'node:assert/strict'
-import { render } from '../../../../workflows/language/expressions/liquid.ts'
+import { deepEqual, equal, ok, throws } from 'node:assert/strict'
+import { render, renderTainted } from '../../../../workflows/language/expressions/liquid.ts'
 import { references } from '../../../../workflows/language/expressions/references.ts'
 import { compare } from '../../../../workflows/nodes/compare.ts'
 
@@ -118,6 +118,45 @@ describe('expressions', () => {
             compare(left, name as keyof typeof signs, right),
             `${left} ${sign} ${right}`,
           )
+  })
+
+  it('leave out the members and items that are missing or empty', () => {
+    const leftOut = (value: unknown) =>
+      render(value, { inputs: { ...inputs, text: '', list: [], zero: 0, no: false } })
+    const names = ['none', 'absent', 'absent.x', 'text', 'list']
+    for (const name of names)
+      deepEqual(
+        leftOut({ a: `{{ inputs.${name} | omit_if_empty }}`, b: [1, `{{inputs.${name}|omit_if_empty}}`, 2] }),
+        {
+          b: [1, 2],
+        },
+      )
+    deepEqual(leftOut({ n: '{{ inputs.n | omit_if_empty }}', zero: '{{ inputs.zero | omit_if_empty }}' }), {
+      n: 5,
+      zero: 0,
+    })
+    deepEqual(
+      leftOut({ no: '{{ inputs.no | omit_if_empty }}', x: '{{ inputs.text | strip | omit_if_empty }}' }),
+      {
+        no: false,
+      },
+    )
+    deepEqual(leftOut({ none: '{{ inputs.none }}' }), { none: null })
+    equal(leftOut('{{ inputs.none | omit_if_empty }}'), null)
+    for (const text of ['x {{ inputs.n | omit_if_empty }}', '{{ inputs.n | omit_if_empty | upcase }}'])
+      throws(() => leftOut(text), /must be the last filter of a placeholder that is the whole text/)
+    throws(() => leftOut('{{ (inputs.n | omit_if_empty) == 5 }}'), /outside of parentheses/)
+  })
+
+  it('mask the secrets beside what is left out', () => {
+    const { rendered, tainted } = renderTainted(
+      ['{{ inputs.none | omit_if_empty }}', '{{ secrets.key }}', 'plain'],
+      { inputs, secrets: { key: 'a long enough secret' } },
+    )
+    deepEqual(rendered, ['a long enough secret', 'plain'])
+    const shown = tainted.shown(rendered) as string[]
+    equal(shown[1], 'plain')
+    ok(!JSON.stringify(shown).includes('enough'))
   })
 
   it('say what is wrong', () => {
