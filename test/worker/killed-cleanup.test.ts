@@ -11,7 +11,7 @@ import { queueRun, untilRun } from '../support/worker.ts'
 
 /** A worker process, killed with SIGKILL while it makes the call of an undo. */
 describe('a worker that is killed in the middle of an undo', function () {
-  this.timeout(120_000)
+  this.timeout(240_000)
   let db: TestDatabase
   let server: Server
   const calls: { path: string; key: string }[] = []
@@ -78,6 +78,9 @@ describe('a worker that is killed in the middle of an undo', function () {
       names.map((name) => `${id}:${name}`),
     )
     assert.equal((await db.system('events').where({ name: 'order.undone' })).length, 1)
-    assert.equal((await db.system('run_nodes').where({ run_id: id, node_id: 'first_undo' }).first()).attempt, 1)
+    assert.equal(
+      (await db.system('run_nodes').where({ run_id: id, node_id: 'first_undo' }).first()).attempt,
+      1,
+    )
   })
 })
