@@ -53,7 +53,7 @@ export const mailOf = (
     const recipients = [...left.to, ...left.cc, ...left.bcc]
     const refused = all.flatMap((one) => {
       const reason = reasonOf(one)
-      return reason ? [{ address: one.address, reply: `not sent: the address has ${REASONS[reason]}` }] : []
+      return reason ? [{ address: one.address, reply: `not sent: the address ${REASONS[reason]}` }] : []
     })
     const [only] = recipients
     if (!only)
@@ -80,9 +80,10 @@ const available = <T>({ log, signal, hold }: EffectHost, work: () => Promise<T>)
   whenAvailable({ log, signal, hold }, work)
 
 const REASONS = {
-  unsubscribed: 'unsubscribed',
-  bounced: 'bounced',
-  complained: 'complained about a mail',
+  unsubscribed: 'has unsubscribed',
+  bounced: 'has bounced',
+  complained: 'has complained about a mail',
+  added: 'is suppressed by the organization',
 } as const
 
 /** Throws NodeError. */

@@ -130,7 +130,7 @@ export const incomingMappingRoutes: AppRoute[] = [
       const { webhook, body } = await sampleOf(request)
       const { deps, caller } = request
       const { kind, id } = webhook
-      const { proposed, ...proposal } = await deps.compute.propose(caller.organization.id, body, kind)
+      const { proposed, ...proposal } = await deps.compute.propose(caller.organization.id, body, webhook)
       return {
         object: 'incoming_mapping_proposal',
         webhook_id: id,
@@ -182,6 +182,8 @@ async function sampleOf({
   params,
   body,
   tenant,
+  deps,
+  caller,
 }: Request): Promise<{ webhook: IncomingWebhook; body: Body }> {
   return tenant(async (tx) => {
     const stored = await getIncomingWebhook(tx, params.webhook_id)
@@ -198,6 +200,9 @@ async function sampleOf({
           hint: 'send a payload or a log_id, or capture a sample: POST …/capture',
         },
       ])
-    return { webhook, body: bodyOf(await getEntry(tx, webhook.id, logId)) }
+    const entry = await getEntry(tx, webhook.id, logId)
+    const { secretFields, ...read } = bodyOf(caller.organization.id, entry, deps.secretsKey)
+    const secret_fields = [...new Set([...webhook.secret_fields, ...secretFields])]
+    return { webhook: { ...webhook, secret_fields }, body: read }
   })
 }

@@ -163,7 +163,7 @@ async function replayPeriod(request: Request) {
 }
 
 async function replayEntry(request: Request) {
-  const { body, params, tenant, asPreview, caller } = request
+  const { body, params, tenant, asPreview, caller, deps } = request
   const { log_id: logId, field_mapping: draft = null, dry_run } = body
   if (dry_run) {
     asPreview()
@@ -173,7 +173,9 @@ async function replayEntry(request: Request) {
   }
   const webhook = await webhookWith(request, draft)
   const entry = await tenant((tx) => getEntry(tx, params.webhook_id, logId!))
-  const parsed = await parsedBy(mapper(request), caller.organization.id, bodyOf(entry), webhook)
+  const { id: organizationId } = caller.organization
+  const stored = bodyOf(organizationId, entry, deps.secretsKey)
+  const parsed = await parsedBy(mapper(request), organizationId, stored, webhook)
   return tenant(async (tx) => {
     const { id, outcome } = await replayOne(tx, webhook, logId!, parsed, draft)
     return { ...present(await getReplay(tx, webhook.id, id)), result: outcome }
@@ -181,12 +183,14 @@ async function replayEntry(request: Request) {
 }
 
 async function preview(request: Request, shown: object, ids: string[]) {
-  const { params, body, tenant, caller } = request
+  const { params, body, tenant, caller, deps } = request
+  const { id: organizationId } = caller.organization
   const webhook = await webhookWith(request, body.field_mapping ?? null)
   const examples = []
   for (const id of ids) {
     const entry = await tenant((tx) => getEntry(tx, params.webhook_id, id))
-    const parsed = await parsedBy(mapper(request), caller.organization.id, bodyOf(entry), webhook)
+    const stored = bodyOf(organizationId, entry, deps.secretsKey)
+    const parsed = await parsedBy(mapper(request), organizationId, stored, webhook)
     const outcome = await tenant((tx) => previewEntry(tx, webhook, entry, parsed))
     examples.push({ log_id: id, ...outcome })
   }

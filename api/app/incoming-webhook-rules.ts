@@ -1,5 +1,6 @@
 import { invalid } from '../../db/model/errors.ts'
 import { isTarget, targetNames } from '../../db/model/incoming/mapping/targets.ts'
+import { isWithinSecret } from '../../db/model/incoming/secret-fields.ts'
 import type { IncomingWebhook, TargetKind } from '../../db/model/incoming/types.ts'
 import { normalise, SYNONYMS } from '../../db/model/records/synonyms.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -49,6 +50,26 @@ function suggestion(to: string, kind: TargetKind): { hint: string } {
     return { hint: 'write two rules, to first_name and last_name, each with the transform split_name' }
   if (field && names.includes(field)) return { hint: `did you mean ${field}?` }
   return { hint: `use custom_fields.<name>, or one of ${names.join(', ')}` }
+}
+
+/** Throws validation_error for a workflow input that reads a secret field: the run would get a mask. */
+export function assertInputs({
+  workflow_inputs,
+  secret_fields,
+}: Pick<IncomingWebhook, 'workflow_inputs' | 'secret_fields'>): void {
+  const issues = Object.entries(workflow_inputs)
+    .filter(
+      ([, path]) =>
+        /^payload[.[]/.test(path) && isWithinSecret(`$${path.slice('payload'.length)}`, secret_fields),
+    )
+    .map(([input, path]) => ({
+      loc: ['body', 'workflow_inputs', input],
+      msg: `${path} is in secret_fields: runs see [masked] there`,
+      type: 'invalid_value',
+      input: path,
+      hint: 'read a field of the record that the value is mapped to, such as record.external_id, or take the path out of secret_fields',
+    }))
+  if (issues.length > 0) throw invalid(issues)
 }
 
 /** Throws validation_error for a custom field that cannot be a record key. */

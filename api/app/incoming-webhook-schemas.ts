@@ -6,7 +6,7 @@ import { TARGET_ENTITIES } from '../../db/model/incoming/target-entity.ts'
 import { SENDER_VERIFICATIONS, WEBHOOK_STATUSES, WRITES } from '../../db/model/incoming/types.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
-import { fieldMapping } from './mapping-schema.ts'
+import { fieldMapping, path } from './mapping-schema.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
 export const logParams = z.object({ webhook_id: z.uuid(), log_id: z.uuid() })
@@ -44,6 +44,9 @@ const ipWhitelist = z.preprocess(
   (value) => (typeof value === 'string' ? value.split(/\s+/).filter(Boolean) : value),
   z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
 )
+
+/** Secret headers, and secret fields, of a webhook. */
+const SECRET_PLACES = 50
 
 const PATH = /^(payload|record|webhook)([.[].{0,200})?$/
 
@@ -91,6 +94,22 @@ const values = {
         }),
     })
     .meta({ id: 'Deduplication' }),
+  secret_headers: z
+    .array(
+      z
+        .string()
+        .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'is not a header name')
+        .toLowerCase(),
+    )
+    .max(SECRET_PLACES)
+    .meta({
+      description:
+        'Names of headers, in any case, whose values the log masks. Those that look like credentials are masked in any case.',
+    }),
+  secret_fields: z.array(path).max(SECRET_PLACES).meta({
+    description:
+      'Paths into the payload, as in mapping rules (`user.ssn`); a name after a list is that of each item. The mapping reads these values; logs, samples, previews, replays and the runs of the workflow show `[masked]`, also where the request repeats a value of 8 characters or more. The log shows such a payload as JSON; a replay reads the request as received, which is stored encrypted.',
+  }),
   workflow_id: z.uuid().nullable(),
   workflow_inputs: z
     .record(z.string().min(1).max(100), z.string().regex(PATH, 'must begin with payload, record or webhook'))
@@ -120,6 +139,8 @@ export const createBody = z
     target_entity: values.target_entity.default('Contact'),
     field_mapping: values.field_mapping.default({ mode: 'automatic' }),
     deduplication: values.deduplication.prefault({}),
+    secret_headers: values.secret_headers.default([]),
+    secret_fields: values.secret_fields.default([]),
     workflow_id: values.workflow_id.default(null),
     workflow_inputs: values.workflow_inputs.default({}),
   })

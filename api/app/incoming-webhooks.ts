@@ -23,7 +23,7 @@ import { incomingMappingRoutes } from './incoming-mapping.ts'
 import { incomingReplayRoutes } from './incoming-replays.ts'
 import { incomingSenderRoutes } from './incoming-senders.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
-import { assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
+import { assertInputs, assertKey, assertTargets, scopesOf } from './incoming-webhook-rules.ts'
 import {
   createBody,
   params,
@@ -88,6 +88,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         assertTargets(values)
+        assertInputs(values)
         await assertKey(tx, values)
         assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
@@ -129,6 +130,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         request.requireScopes(scopesOf(webhook))
         // A PATCH can change the target or the rules alone; both are checked together.
         assertTargets(webhook)
+        if (body.secret_fields || body.workflow_inputs) assertInputs(webhook)
         if (body.deduplication || body.kind) await assertKey(tx, webhook)
         if (body.verification)
           assertStoredSecret(

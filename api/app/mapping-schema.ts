@@ -5,7 +5,7 @@ import { DATE_FORMATS } from '../../db/model/incoming/types.ts'
 import { PATTERN } from '../../workflows/shared/limits.ts'
 import { isPhoneCountry } from '../../workflows/shared/phone.ts'
 
-const path = z
+export const path = z
   .string()
   .min(1)
   .max(200)

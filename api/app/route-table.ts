@@ -2,6 +2,7 @@ import type { AppRoute } from '../http/route.ts'
 import { auditLogRoutes } from './audit-log.ts'
 import { invitationRoutes } from './invitations.ts'
 import { keyRoutes } from './keys.ts'
+import { mailSuppressionRoutes } from './mail-suppressions.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organization.ts'
 import { passwordResetRoutes } from './password-resets.ts'
@@ -25,5 +26,6 @@ export const appRoutes: AppRoute[] = [
   ...usageRoutes,
   ...keyRoutes,
   ...secretRoutes,
+  ...mailSuppressionRoutes,
   ...webhookRoutes,
 ]

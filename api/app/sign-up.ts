@@ -28,7 +28,7 @@ export const signUpRoutes: AppRoute[] = [
     id: 'signUp',
     tag: 'Session',
     summary: 'Sign up',
-    description: `Creates an organization with you as its owner. \`confirmation: mail\`: nothing is created until the link in the mail is used, within ${SIGN_UP_HOURS} hours, with the same password. \`confirmation: none\`: sign in with \`POST /app/session\`. The response is the same for an address with an account: the password must then be that of the account, else nothing is created, and the mail says so. 404 if the operator has closed sign-up (\`SIGN_UP\`). Limited per IP address and per email.`,
+    description: `Creates an organization with you as its owner. \`confirmation: mail\`: nothing is created until the link in the mail is used, within ${SIGN_UP_HOURS} hours, with the same password. \`confirmation: none\`: sign in with \`POST /app/session\`. The response is the same for an address with an account: the password must then be that of the account, else nothing is created, and the mail says so. 404 if the operator has closed sign-up (\`SIGN_UP\`). Limited per IP address, per email, and per both together.`,
     idempotent: false,
     body: z
       .strictObject({ organization_name: name, name, email, password: newPassword })
@@ -53,7 +53,11 @@ export const signUpRoutes: AppRoute[] = [
       const { config, db, secretsKey } = deps
       await requireOpenSignUp(db.system, config.SIGN_UP)
       await limit(deps, { subject: `sign-up address ${subnetOf(clientIp)}`, limit: 20, period: HOUR })
-      await limit(deps, { subject: `sign-up email ${body.email.toLowerCase()}`, limit: 3, period: HOUR })
+      const subject = `sign-up email ${body.email.toLowerCase()}`
+      // Counts for one client only: a stranger must not use up what the owner of the address may ask for.
+      await limit(deps, { subject: `${subject} from ${subnetOf(clientIp)}`, limit: 3, period: HOUR })
+      // Over all client addresses it is higher, so that the mailbox is not flooded, and only a botnet uses it up.
+      await limit(deps, { subject, limit: 30, period: HOUR })
       const mailed = mailsLinks(config)
       await Promise.all([
         mailed ? requestSignUp(db.system, secretsKey, body) : signUpAtOnce(db.system, config.SIGN_UP, body),

@@ -1,6 +1,5 @@
 import type { Split } from '../../db/knowledge/documents.ts'
-import type { BatchSettings } from '../../db/model/incoming/batch.ts'
-import type { Body, Mapping } from '../../db/model/incoming/map-body.ts'
+import type { Body, Mapping, RequestSettings } from '../../db/model/incoming/map-body.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
 import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
@@ -81,13 +80,13 @@ export class Compute {
   }
 
   /** The same for a request, which may be a batch of records. */
-  mapRequest(organizationId: string, body: Body, settings: Required<BatchSettings>) {
+  mapRequest(organizationId: string, body: Body, settings: Required<RequestSettings>) {
     return mapRequestIn(this.threads, organizationId, body, settings)
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
-  propose(organizationId: string, body: Body, kind: Mapping['kind']) {
-    return proposeIn(this.threads, organizationId, body, kind)
+  propose(organizationId: string, body: Body, { kind, secret_fields }: Mapping) {
+    return proposeIn(this.threads, organizationId, body, kind, secret_fields)
   }
 
   /**

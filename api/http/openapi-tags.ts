@@ -29,7 +29,16 @@ const GROUPS = [
   { name: 'Webhooks', tags: ['Incoming webhooks', 'Outgoing webhooks', 'Deliveries'] },
   {
     name: 'Administration',
-    tags: ['Account', 'Organization', 'Members', 'Keys', 'Secrets', 'Session', 'Audit log'],
+    tags: [
+      'Account',
+      'Organization',
+      'Members',
+      'Keys',
+      'Secrets',
+      'Mail suppressions',
+      'Session',
+      'Audit log',
+    ],
   },
 ]
 
@@ -57,6 +66,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Members: 'The users of the organization, their roles and invitations.',
   'Audit log': 'Who changed the access to the organization or its configuration.',
   Keys: 'API keys: create, restrict, rotate, revoke.',
+  'Mail suppressions': 'Addresses that get no mails of workflows: list, add, remove.',
   Secrets: 'Credentials that workflows use in calls of other services.',
   'Incoming webhooks': 'Endpoints that receive payloads from other systems and create or update records.',
   'Outgoing webhooks':

@@ -25,6 +25,7 @@ export async function acceptBatch(call: Call, bytes: Buffer, records: MappedPayl
       contentType: 'application/json',
       delivery,
       mapped: record.mapped,
+      hidden: record.hidden,
     }
     return { index, record, call: own }
   })

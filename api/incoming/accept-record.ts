@@ -9,12 +9,12 @@ import { describeRequest } from './log.ts'
 export async function acceptRecord(
   call: Call,
   bytes: Buffer,
-  { payload, mapped }: MappedPayload,
+  { payload, mapped, hidden }: MappedPayload,
 ): Promise<Answer> {
   const { ctx, deps, webhook, started } = call
   call.delivery ??= deliveryOf(ctx.req.headers, webhook.verification, bytes, payload, mapped.deliveryId)
   const log = { ...describeRequest(call), ...call.delivery }
-  const request = { payload, mapped, trace: traceOf(ctx), started, log }
+  const request = { payload, mapped, hidden, trace: traceOf(ctx), started, log }
   const acceptance = await deps.together.accept(webhook, request, call.content!.length)
   if ('answer' in acceptance) return acceptance.answer
   call.mapped = acceptance.mapped

@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
+import type { Hidden } from '../../db/model/incoming/secret-fields.ts'
 import type { Redactor } from '../../workflows/shared/redactor.ts'
 import type { Target } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
@@ -29,4 +30,6 @@ export interface Call {
   /** Whether the log row keeps only the beginning of the payload. */
   isLogBrief?: boolean
   mapped?: Mapped
+  /** What is shown of the payload, if the webhook has secret fields and the payload was parsed. */
+  hidden?: Hidden | undefined
 }

@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import { insertFoldedLog, insertRefusalLog } from '../../db/incoming/logs.ts'
+import type { Receiver } from '../../db/incoming/receiving.ts'
 import { logOf, millisecondsSince, type NewLog, type RequestLog } from '../../db/model/incoming/log.ts'
+import { senderHeaders } from '../../db/model/incoming/mapping/senders/index.ts'
 import { textOfBody } from '../../db/model/incoming/parse-body.ts'
-import type { Verification } from '../../db/model/incoming/types.ts'
+import { withoutSecrets } from '../../db/model/incoming/secret-fields.ts'
 import { firstCharacters } from '../../db/model/records/values.ts'
+import { sealRequest } from '../../db/process/sealed-request.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import type { Redactor } from '../../workflows/shared/redactor.ts'
 import { isSecretName, MASK } from '../../workflows/shared/secret-names.ts'
@@ -62,8 +65,8 @@ export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
 
 /** The log row of a request that was not accepted. `keepsRest`: whether it may be replayed, which needs all of it. */
 export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false } = {}): NewLog {
-  const { webhook, started, mapped } = call
-  return logOf(
+  const { webhook, started, mapped, hidden } = call
+  const row = logOf(
     { ...describeRequest(call, { keepsRest }), ...(deliveryIn(call) ?? NO_DELIVERY) },
     {
       response_time_ms: millisecondsSince(started),
@@ -72,6 +75,7 @@ export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false 
       ...outcome,
     },
   )
+  return withoutSecrets(hidden, row)
 }
 
 const NO_DELIVERY = { fingerprint: null, has_delivery_id: false }
@@ -83,26 +87,55 @@ function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery
 }
 
 /** The columns of a log row that describe the request, without its delivery. */
-export function describeRequest(
-  { ctx, webhook, sourceIp, verified, mask, bytes, content = bytes, contentType, isLogBrief = false }: Call,
-  { keepsRest = false } = {},
-): Omit<RequestLog, keyof Delivery> {
+export function describeRequest(call: Call, { keepsRest = false } = {}): Omit<RequestLog, keyof Delivery> {
+  const {
+    ctx,
+    webhook,
+    sourceIp,
+    verified,
+    mask,
+    bytes,
+    content = bytes,
+    contentType,
+    isLogBrief = false,
+  } = call
   const { headers } = ctx.req
   const type = contentType ?? headers['content-type']
   const whole = content && textOfBody(content, type ?? '').replaceAll('\0', '\uFFFD')
-  const text = whole === undefined ? null : mask.text(whole)
+  const original = whole === undefined ? null : mask.text(whole)
+  const text = original && shownText(call, original)
   const kept = text && firstCharacters(text, verified && !isLogBrief ? MAX_PAYLOAD : MAX_BRIEF)
+  const isMasked = text !== original
+  const isKept = verified && !isLogBrief && (keepsRest || original!.length <= MAX_PAYLOAD)
+  const sealed = isKept && original !== null ? sealedIfMasked(call, original, isMasked) : null
   return {
     webhook_id: webhook.id,
     source_ip: sourceIp,
-    headers: maskHeaders(headers, webhook.verification, mask),
+    headers: maskHeaders(headers, webhook, mask),
     content_type: type === undefined ? null : firstCharacters(mask.text(type), MAX_VALUE),
     payload: kept,
-    payload_truncated: kept !== text,
-    payload_rest: keepsRest && verified && !isLogBrief && kept !== text ? text!.slice(kept!.length) : null,
+    payload_truncated: kept !== text || (isMasked && sealed === null),
+    payload_rest:
+      keepsRest && verified && !isLogBrief && !sealed && kept !== text ? text!.slice(kept!.length) : null,
+    payload_sealed: sealed,
     verified,
     payload_size: bytes?.length ?? declaredSize(headers['content-length']),
   }
+}
+
+/** The text of a body for the log. One that was not parsed is masked as a whole: a secret can be anywhere in it. */
+function shownText({ webhook, hidden, mask }: Call, original: string): string {
+  if (webhook.secret_fields.length === 0) return original
+  if (!hidden) return MASK
+  return hidden.isFound ? mask.text(JSON.stringify(hidden.payload)) : original
+}
+
+/** The request for its replay, if the log does not have all that a replay reads. */
+function sealedIfMasked({ ctx, deps, webhook }: Call, text: string, isMasked: boolean): string | null {
+  const { organization_id, secret_headers, secret_fields } = webhook
+  const headers = senderHeaders(ctx.req.headers)
+  if (!isMasked && !secret_headers.some((name) => headers[name])) return null
+  return sealRequest(deps.secretsKey, organization_id, { text, headers, secret_fields })
 }
 
 /** The size that the sender states, where the body was not read. */
@@ -113,7 +146,7 @@ function declaredSize(header = '0'): number {
 
 function maskHeaders(
   headers: IncomingHttpHeaders,
-  verification: Verification,
+  { verification, secret_headers }: Pick<Receiver, 'verification' | 'secret_headers'>,
   mask: Redactor,
 ): Record<string, string> {
   const own = verification.type === 'hmac' ? verification.header.toLowerCase() : undefined
@@ -122,7 +155,9 @@ function maskHeaders(
       .slice(0, MAX_HEADERS)
       .map(([name, value]) => [
         name.slice(0, MAX_NAME),
-        name === own || isSecretName(name) ? MASK : firstCharacters(mask.text(String(value)), MAX_VALUE),
+        name === own || isSecretName(name) || secret_headers.includes(name)
+          ? MASK
+          : firstCharacters(mask.text(String(value)), MAX_VALUE),
       ]),
   )
 }

@@ -170,7 +170,10 @@ async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedRequest> {
   const parsed = await deps.compute.mapRequest(webhook.organization_id, body, webhook)
   // The payload becomes part of the run's history.
   const masked = mask.mayBeIn(content) ? mask.value(parsed) : parsed
-  if (!masked.isBatch) call.mapped = masked.records[0]!.mapped
+  if (!masked.isBatch) {
+    call.mapped = masked.records[0]!.mapped
+    call.hidden = masked.records[0]!.hidden
+  }
   return masked
 }
 

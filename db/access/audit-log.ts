@@ -33,6 +33,8 @@ export const AUDIT_ACTIONS = [
   'key.revoked',
   'secret.stored',
   'secret.deleted',
+  'mail_suppression.added',
+  'mail_suppression.removed',
   'incoming_webhook.created',
   'incoming_webhook.updated',
   'incoming_webhook.secret_rotated',

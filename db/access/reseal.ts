@@ -1,5 +1,6 @@
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
+import { ownerOfRequest } from '../process/sealed-request.ts'
 import { ownerOfFile } from '../stored-files/store.ts'
 import { ownerOfMail } from './account-mails.ts'
 import { ANSWER_KEY, ownerOfAnswer } from './idempotency.ts'
@@ -36,6 +37,14 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     key: ANSWER_KEY,
     where: 'body_sealed is not null',
     ownerOf: ownerOfAnswer,
+  },
+  // Requests whose log rows have masks.
+  {
+    table: 'incoming_logs',
+    column: 'payload_sealed',
+    key: 'id',
+    where: 'payload_sealed is not null',
+    ownerOf: ownerOfRequest,
   },
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // The keys of contents, which stay as they are.

@@ -9,6 +9,7 @@ import {
 } from '../model/incoming/log.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
+import { type Hidden, withoutSecrets } from '../model/incoming/secret-fields.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Database } from '../postgres/connect.ts'
 import { isDatabaseUnavailable, sqlState } from '../postgres/sql-state.ts'
@@ -23,6 +24,7 @@ import type { Receiver } from './receiving.ts'
 export interface IncomingRequest {
   payload: Payload
   mapped: Mapped
+  hidden?: Hidden | undefined
   trace: TraceContext
   /** `performance.now()` when it arrived. */
   started: number
@@ -127,7 +129,11 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   const applied = await applyAll(
     tx,
     webhook,
-    fresh.map(({ request: { payload, trace }, written }) => ({ payload, mapped: written, trace })),
+    fresh.map(({ request: { payload, hidden, trace }, written }) => ({
+      payload: hidden?.payload ?? payload,
+      mapped: written,
+      trace,
+    })),
   )
   const writtenOf = new Map(zip(fresh, applied))
   const done = all.map((one) => {
@@ -197,12 +203,15 @@ const rowOf = (
   { request, written }: Checked,
   { answer, message, outcome }: Done,
 ): NewLog =>
-  logOf(request.log, {
-    response_time_ms: millisecondsSince(request.started),
-    mapped_data: { entity: RECORD_KINDS[kind], ...written },
-    record_id: answer.record_id,
-    message,
-    ...outcome,
-  })
+  withoutSecrets(
+    request.hidden,
+    logOf(request.log, {
+      response_time_ms: millisecondsSince(request.started),
+      mapped_data: { entity: RECORD_KINDS[kind], ...written },
+      record_id: answer.record_id,
+      message,
+      ...outcome,
+    }),
+  )
 
 const zip = <A, B>(some: A[], others: B[]): [A, B][] => some.map((one, i) => [one, others[i]!])

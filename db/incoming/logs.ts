@@ -28,7 +28,7 @@ const DETAIL = [
 export const REPLAY_PROBLEM = `case
   when not verified then 'its sender did not prove to have the secret'
   when payload is null then 'it has no payload'
-  when payload_truncated and payload_rest is null then 'only the beginning of its payload is stored'
+  when payload_truncated and payload_rest is null and payload_sealed is null then 'only the beginning of its payload is stored'
 end`
 
 /** Columns of entries for a query; `replay_problem` is computed. */
@@ -43,6 +43,7 @@ const STORED = [
   ...DETAIL.filter((column) => !['created_at', 'requests', 'replay_problem'].includes(column)),
   'content_type',
   'payload_rest',
+  'payload_sealed',
   'fingerprint',
   'has_delivery_id',
 ]

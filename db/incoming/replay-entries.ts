@@ -35,6 +35,7 @@ export interface ReplayedEntry {
   payload: string | null
   payload_truncated: boolean
   payload_rest: string | null
+  payload_sealed: string | null
   /** Null for entries that are read with `getEntry`. */
   replay_problem: string | null
   payload_size: number
@@ -57,6 +58,7 @@ const COLUMNS = [
   'payload',
   'payload_truncated',
   'payload_rest',
+  'payload_sealed',
   'payload_size',
   'verified',
   'fingerprint',

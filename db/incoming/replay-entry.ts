@@ -3,13 +3,15 @@ import type { Subscription } from '../access/plans.ts'
 import { AppError } from '../model/errors.ts'
 import { fitted } from '../model/incoming/fit.ts'
 import { LOG_ACTION_OF, logOf, millisecondsSince, type NewLog } from '../model/incoming/log.ts'
-import type { Body } from '../model/incoming/map-body.ts'
+import type { Body, MappedPayload } from '../model/incoming/map-body.ts'
 import { senderHeaders } from '../model/incoming/mapping/senders/index.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
-import type { Payload } from '../model/incoming/parse-body.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from '../model/incoming/refusals.ts'
+import { withoutSecrets } from '../model/incoming/secret-fields.ts'
 import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import type { SecretsKey } from '../process/seal.ts'
+import { openRequest } from '../process/sealed-request.ts'
 import { type Applied, applyMapped, withFittingCustomFields } from './apply.ts'
 import { claimFingerprint, storeDeliveries } from './deliveries.ts'
 import { insertLog } from './logs.ts'
@@ -17,7 +19,7 @@ import { takeIncomingQuota } from './quota.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
 
 /** What a mapping makes of a payload, or why it makes nothing. */
-export type Parsed = { payload: Payload; mapped: Mapped } | AppError
+export type Parsed = MappedPayload | AppError
 
 /** The result of a payload that was replayed or tried. */
 export interface Outcome {
@@ -32,12 +34,20 @@ export interface Outcome {
   mapped_data: unknown
 }
 
-/** The body of an entry, for its mapping. */
-export const bodyOf = ({ payload, payload_rest, content_type, headers }: ReplayedEntry): Body => ({
-  content: (payload ?? '') + (payload_rest ?? ''),
-  type: content_type ?? '',
-  headers: senderHeaders(headers),
-})
+/** The body of an entry, for its mapping, and the secret fields of the webhook when it arrived. */
+export function bodyOf(
+  organizationId: string,
+  { payload, payload_rest, payload_sealed, content_type, headers }: ReplayedEntry,
+  key: SecretsKey,
+): Body & { secretFields: string[] } {
+  const type = content_type ?? ''
+  if (payload_sealed !== null) {
+    const { text, headers, secret_fields } = openRequest(key, organizationId, payload_sealed)
+    return { content: text, type, headers, secretFields: secret_fields }
+  }
+  const content = (payload ?? '') + (payload_rest ?? '')
+  return { content, type, headers: senderHeaders(headers), secretFields: [] }
+}
 
 /** The organization's quota does not allow the replay. Nothing was written. */
 export const QUOTA_EXCEEDED = 'quota_exceeded'
@@ -166,18 +176,29 @@ async function tryPayload(
   onto: string | undefined,
   withChanges: boolean,
 ): Promise<Tried> {
+  const hidden = parsed instanceof AppError ? undefined : parsed.hidden
+  return withoutSecrets(hidden, await tried(tx, webhook, parsed, onto, withChanges))
+}
+
+async function tried(
+  tx: Tenant,
+  webhook: IncomingWebhook,
+  parsed: Parsed,
+  onto: string | undefined,
+  withChanges: boolean,
+): Promise<Tried> {
   const entity = RECORD_KINDS[webhook.kind]
   let shown: Mapped | undefined = parsed instanceof AppError ? undefined : parsed.mapped
   try {
     if (parsed instanceof AppError) throw parsed
-    const { payload, mapped } = parsed
+    const { payload, mapped, hidden } = parsed
     if (mapped.skip) return { ...skipped(`${mapped.skip}: nothing to write`, null), changes: {} }
     shown = fitted(webhook, mapped)
     const done = await savepoint(tx, async (tx): Promise<Applied> => {
       const actor = { type: 'webhook', id: webhook.id } as const
       const own = { ...tx, actor }
       shown = await withFittingCustomFields(own, webhook, shown!)
-      return applyMapped(own, webhook, payload, shown, onto)
+      return applyMapped(own, webhook, hidden?.payload ?? payload, shown, onto)
     })
     return {
       outcome: done.action,
@@ -253,7 +274,7 @@ function rowOf(
   started: number,
 ): NewLog {
   const { source_ip, headers, content_type, payload, payload_truncated, payload_size } = entry
-  const { fingerprint, has_delivery_id } = entry
+  const { payload_sealed, fingerprint, has_delivery_id } = entry
   const request = {
     webhook_id: webhook.id,
     source_ip,
@@ -264,6 +285,7 @@ function rowOf(
     payload_size,
     // The entry keeps it.
     payload_rest: null,
+    payload_sealed,
     verified: true,
     fingerprint,
     has_delivery_id,

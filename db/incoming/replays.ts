@@ -7,6 +7,7 @@ import type { FieldMapping, IncomingWebhook } from '../model/incoming/types.ts'
 import type { ReplayStatus } from '../model/replays/statuses.ts'
 import type { Database } from '../postgres/connect.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { SecretsKey } from '../process/seal.ts'
 import type { JobKey } from '../queue/paged-jobs.ts'
 import { replaysIn } from '../queue/replays.ts'
 import { storageExceeded } from '../storage/usage.ts'
@@ -92,15 +93,22 @@ export type MapBody = (
   mapping: Mapping,
 ) => Promise<Exclude<Parsed, AppError>>
 
+/** What a replay needs of its process. */
+export interface ReplayDeps {
+  mapBody: MapBody
+  secretsKey: SecretsKey
+}
+
 /** The mapping of a body; what is wrong with the body is a value. */
 export async function parsedBy(
   mapBody: MapBody,
   organizationId: string,
-  body: Body,
+  { secretFields = [], ...body }: Body & { secretFields?: string[] },
   mapping: Mapping,
 ): Promise<Parsed> {
+  const secret_fields = [...new Set([...mapping.secret_fields, ...secretFields])]
   try {
-    return await mapBody(organizationId, body, mapping)
+    return await mapBody(organizationId, body, { ...mapping, secret_fields })
   } catch (error) {
     if (error instanceof AppError && error.type !== 'unavailable') return error
     throw error
@@ -180,7 +188,7 @@ const PAGE = 100
 export async function advanceReplay(
   db: Database,
   { organization_id, id }: JobKey,
-  mapBody: MapBody,
+  { mapBody, secretsKey }: ReplayDeps,
   keepOn: () => boolean,
 ): Promise<boolean> {
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) => db.tenant(organization_id, SYSTEM, work)
@@ -196,7 +204,7 @@ export async function advanceReplay(
     return false
   }
   for (const entryId of ids) {
-    if (!keepOn() || !(await advanceBy(tenant, id, entryId, position, mapBody))) return false
+    if (!keepOn() || !(await advanceBy(tenant, id, entryId, position, { mapBody, secretsKey }))) return false
     position = entryId
   }
   return true
@@ -208,7 +216,7 @@ async function advanceBy(
   id: string,
   entryId: string,
   position: string | null,
-  mapBody: MapBody,
+  { mapBody, secretsKey }: ReplayDeps,
 ): Promise<boolean> {
   // Mapped outside of the transaction that writes: it can take seconds in a thread.
   const read = await tenant(async (tx) => {
@@ -228,7 +236,8 @@ async function advanceBy(
         await recordPage(tx, id, { status: 'paused', problem: message })
       return false
     })
-  const parsed = entry && (await parsedBy(mapBody, organizationId, bodyOf(entry), webhook))
+  const parsed =
+    entry && (await parsedBy(mapBody, organizationId, bodyOf(organizationId, entry, secretsKey), webhook))
   return tenant(async (tx) => {
     if ((await lockRunning(tx, id))?.position !== position) return false
     const outcome =

@@ -28,6 +28,8 @@ const COLUMNS = [
   'target_entity',
   'field_mapping',
   'deduplication',
+  'secret_headers',
+  'secret_fields',
   'workflow_id',
   'workflow_inputs',
   'capturing_until',

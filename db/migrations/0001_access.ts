@@ -47,14 +47,17 @@ export async function up(knex: Knex): Promise<void> {
 
     -- Addresses that get no mails of workflows.
     create table mail_suppressions (
+      -- UUIDv7: ordered by time
+      id uuid primary key,
       -- null: for all organizations
       organization_id uuid references organizations on delete cascade,
       -- in lower case
       address text not null,
-      reason text not null check (reason in ('unsubscribed', 'bounced', 'complained')),
+      reason text not null check (reason in ('unsubscribed', 'bounced', 'complained', 'added')),
       created_at timestamptz(3) not null default now(),
       unique nulls not distinct (organization_id, address)
     );
+    create index mail_suppressions_list on mail_suppressions (organization_id, id);
 
     -- The bytes that an organization stores; a row is made by its first write.
     create table organization_storage (

@@ -25,6 +25,9 @@ export async function up(knex: Knex): Promise<void> {
       target_entity text not null,
       field_mapping jsonb not null,
       deduplication jsonb not null,
+      -- names in lower case, and paths into the payload, whose values are masked in the log
+      secret_headers text[] not null default '{}',
+      secret_fields text[] not null default '{}',
       workflow_id uuid,
       workflow_inputs jsonb not null default '{}',
       -- until then the next request is captured as a sample, of which nothing is written but its log entry
@@ -61,6 +64,8 @@ export async function up(knex: Knex): Promise<void> {
       payload_truncated boolean not null default false,
       -- what follows the payload, where a replay needs it
       payload_rest text,
+      -- the request as received, where the payload or a header has masks and it can be replayed
+      payload_sealed text,
       mapped_data jsonb,
       -- without foreign keys: the log may outlive the record and the run
       record_id uuid,
@@ -85,6 +90,8 @@ export async function up(knex: Knex): Promise<void> {
       where status = 'Success' and record_id is not null;
     create index incoming_logs_replays on incoming_logs (organization_id, webhook_id, replay_id, id)
       where replay_id is not null;
+    -- for the rotation of SECRETS_KEY
+    create index incoming_logs_sealed on incoming_logs (organization_id, id) where payload_sealed is not null;
     -- for retention, because the key begins with the webhook, and for analytics
     create index incoming_logs_age on incoming_logs (organization_id, id)
       include (webhook_id, status, action, error, requests, response_time_ms);

@@ -19,7 +19,7 @@ const PROMISED: [RegExp, Role][] = [
   [/^GET \/(?:webhooks|deliveries)\b/, 'member'],
   [/^PUT \/organization\/plan$/, 'owner'],
   [/ \/organization$/, 'admin'],
-  [/ \/(?:members|invitations|audit-log|keys|secrets|webhooks|deliveries)\b/, 'admin'],
+  [/ \/(?:members|invitations|audit-log|keys|secrets|mail-suppressions|webhooks|deliveries)\b/, 'admin'],
 ]
 
 function promisedFor({ method, path }: AppRoute): Role {

@@ -9,6 +9,7 @@ import { createKey, type TestApi } from '../support/api.ts'
 import { createOrganization, type TestDatabase } from '../support/database.ts'
 import { noteSecretsOf } from '../support/made-secrets.ts'
 import { sessionHeaders } from '../support/session.ts'
+import { type Smtp, startSmtp } from '../support/smtp.ts'
 import { LOCAL_ONLY, startStack, type TestStack } from '../support/stack.ts'
 
 export interface Answer {
@@ -42,29 +43,48 @@ export interface Ground {
   send(method: string, path: string, headers: Record<string, string>, body?: unknown): Promise<Answer>
   /** Runs `work` as the owner of the database. */
   asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T>
+  /** The mail server of the stack. */
+  smtp: Smtp
   stop(): Promise<void>
 }
 
 export async function startGround(): Promise<Ground> {
-  const stack = await startStack({ env: { ...LOCAL_ONLY, ALLOW_INSECURE_WEBHOOKS: 'true' } })
+  const smtp = await startSmtp()
+  const stack = await startStack({
+    env: {
+      ...LOCAL_ONLY,
+      ALLOW_INSECURE_WEBHOOKS: 'true',
+      SIGN_UP: 'open',
+      // Links are mailed only with both.
+      PUBLIC_URL: 'http://localhost:8080',
+      SMTP_URL: smtp.url,
+      MAIL_FROM: 'crm@example.com',
+    },
+  }).catch(async (error) => {
+    await smtp.close()
+    throw error
+  })
   const db = connect({ url: stack.databaseUrl })
   const outside = await startOutside()
   const stop = async () => {
     await db.close()
     await stack.stop()
     await outside.close()
+    await smtp.close()
   }
   try {
-    return { ...(await prepare(stack, db, outside)), stop }
+    return { ...(await prepare(stack, db, outside)), smtp, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
+type Prepared = Omit<Ground, 'smtp' | 'stop'>
+
 const MARK = 'victimsmark'
 
-async function prepare(stack: TestStack, db: Database, outside: Outside): Promise<Omit<Ground, 'stop'>> {
+async function prepare(stack: TestStack, db: Database, outside: Outside): Promise<Prepared> {
   const victimOrganization = await liftLimits(db)
   await prepareRows(stack, db, outside)
   const attackerOrganization = await createOrganization(db, { name: 'Attacker' })
@@ -100,7 +120,7 @@ async function prepare(stack: TestStack, db: Database, outside: Outside): Promis
       session: (role) => sessionHeaders(db, { organizationId } as TestApi, role),
     }
   }
-  const ground: Omit<Ground, 'stop'> = {
+  const ground: Prepared = {
     stack,
     db,
     attacker: await party(attackerOrganization),
@@ -129,7 +149,7 @@ async function prepare(stack: TestStack, db: Database, outside: Outside): Promis
 }
 
 /** Writes the mark into rows of the victim, by which a leak is found. */
-async function markRows({ send, victim, mark }: Omit<Ground, 'stop'>): Promise<void> {
+async function markRows({ send, victim, mark }: Prepared): Promise<void> {
   const post = async (path: string, body: unknown) => {
     const answer = await send('POST', `/v1${path}`, { Authorization: `Bearer ${victim.key}` }, body)
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`)

@@ -48,6 +48,7 @@ async function record(kept: Statement[]): Promise<void> {
       payload: JSON.stringify(body),
       payload_truncated: false,
       payload_rest: null,
+      payload_sealed: null,
       mapped_data: mapped,
       error_details: undefined,
       verified: true,

@@ -27,6 +27,7 @@ const TABLES: Record<string, string[]> = {
   delivery_id: ['deliveries'],
   replay_id: ['incoming_replays', 'outgoing_replays'],
   invitation_id: ['invitations'],
+  suppression_id: ['mail_suppressions'],
 }
 
 /** Two of each, because some requests delete one. */
@@ -62,6 +63,7 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     await post('/exports', { entity: 'contacts' })
     await post('/workflows/run-by-name', { name: n === 0 ? 'Long' : 'Quick', confirm: true })
     await post('/run-batches', { action: 'retry', filter: { status: ['failed'] }, confirm: true })
+    await app('/mail-suppressions', { address: `suppressed${n}@example.com` })
     await app('/invitations', { email: `invited${n}@example.com`, role: 'member' })
     await send('POST', incoming.path, { 'x-webhook-secret': incoming.secret }, { email: `b${n}@example.com` })
   }

@@ -189,6 +189,8 @@ export const FREE = {
     'rotateKey',
     'listSecrets',
     'putSecret',
+    'listMailSuppressions',
+    'addMailSuppression',
   ],
 } as const
 

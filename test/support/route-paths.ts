@@ -75,6 +75,7 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'session_id', 'sessions'],
   [/./, 'user_id', 'memberships'],
   [/./, 'invitation_id', 'invitations'],
+  [/./, 'suppression_id', 'mail_suppressions'],
 ]
 /** Parameters that are names within another resource, each with a value. */
 const NAMES: Record<string, string> = {

@@ -46,7 +46,9 @@ export async function clientOf(stack: TestStack): Promise<Client> {
     async hook(settings, body, contentType = 'application/json') {
       const made = await app('POST', '/webhooks/incoming', { name: 'Attack', ...settings })
       if (made.status !== 201) return made
-      const answer = await call(String(made.body.url), 'POST', body, {
+      // The URL of the webhook has the host of PUBLIC_URL.
+      const { pathname } = new URL(String(made.body.url))
+      const answer = await call(stack.apiUrl + pathname, 'POST', body, {
         'content-type': contentType,
         'x-webhook-secret': String(made.body.secret),
       })

@@ -34,7 +34,7 @@ describe('a replay of an incoming webhook', function () {
   const mapBody = compute.mapBody.bind(compute)
   const advance = (id: string) =>
     incomingReplays.takeTurn(on.db.system, { organization_id: on.api.organizationId, id }, (replay, keepOn) =>
-      advanceReplay(on.db, replay, mapBody, keepOn),
+      advanceReplay(on.db, replay, { mapBody, secretsKey: on.api.secretsKey }, keepOn),
     )
   /** Only with this field are its payloads valid. */
   const strict = (values: object = {}) =>

@@ -62,7 +62,7 @@ export function allQueues({
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
-    incomingReplaysQueue(db),
+    incomingReplaysQueue(db, secretsKey),
     schedulesQueue({ db, taskQueue, attributes }),
     waitingFiresQueue(db),
     ...(storage ? [deletedFilesQueue({ db, storage })] : []),

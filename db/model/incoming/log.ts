@@ -47,6 +47,8 @@ export interface NewLog extends Omit<LogDetail, 'id' | 'created_at' | 'requests'
   content_type: string | null
   /** What follows `payload`, if that is truncated and the request may be replayed. */
   payload_rest: string | null
+  /** The request as received, if `payload` or `headers` have masks and it can be replayed. */
+  payload_sealed: string | null
   /** Equal for an equal request; null for an unverified one. */
   fingerprint: Buffer | null
   has_delivery_id: boolean
@@ -62,6 +64,7 @@ export type RequestLog = Pick<
   | 'payload'
   | 'payload_truncated'
   | 'payload_rest'
+  | 'payload_sealed'
   | 'payload_size'
   | 'verified'
   | 'fingerprint'

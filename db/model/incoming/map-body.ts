@@ -1,3 +1,5 @@
+import { Redactor } from '../../../workflows/shared/redactor.ts'
+import { MASK } from '../../../workflows/shared/secret-names.ts'
 import { AppError, type ErrorDetails, type ErrorType } from '../errors.ts'
 import { type BatchSettings, itemsOf } from './batch.ts'
 import { mapPayload } from './mapping/map.ts'
@@ -5,6 +7,7 @@ import { type Proposal, proposeMapping } from './mapping/propose.ts'
 import type { SenderRequest } from './mapping/senders/types.ts'
 import type { Mapped } from './mapping/types.ts'
 import { isJson, type Payload, parseBody, parseText } from './parse-body.ts'
+import { type Hidden, SecretFields } from './secret-fields.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
 /** What a thread computes. */
@@ -19,7 +22,7 @@ export interface Body {
   headers?: SenderRequest['headers']
 }
 
-export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'kind' | 'deduplication'>
+export type Mapping = Pick<IncomingWebhook, 'field_mapping' | 'kind' | 'deduplication' | 'secret_fields'>
 
 export interface Refused {
   type: ErrorType
@@ -33,10 +36,12 @@ export function mapBody(body: Body, mapping: Mapping): MappedPayload | { refused
     const items = itemsIn(whole, body, mapping)
     const payload = items?.[0] ?? whole
     const mapped = mapPayload(payload, mapping, body.headers)
-    if (!items || items.length === 1) return { payload, mapped }
+    const hidden = hiddenIn(whole, mapping)(payload, mapped)
+    if (!items || items.length === 1) return { payload, mapped, ...hidden }
     const warning = `the first of ${items.length} records is shown`
     return {
       payload,
+      ...hidden,
       mapped: { ...mapped, batch: items.length, warnings: [...(mapped.warnings ?? []), warning] },
     }
   })
@@ -46,6 +51,8 @@ export function mapBody(body: Body, mapping: Mapping): MappedPayload | { refused
 export interface MappedPayload {
   payload: Payload
   mapped: Mapped
+  /** What is shown of it, if the webhook has secret fields. */
+  hidden?: Hidden
 }
 
 /** What a request has: one record, or those of a batch. */
@@ -55,24 +62,46 @@ export interface MappedRequest {
 }
 
 /** Parses and maps the body of a request, which may be a batch. Pure. */
-export function mapRequest(body: Body, settings: BatchSettings): MappedRequest | { refused: Refused } {
+export function mapRequest(body: Body, settings: RequestSettings): MappedRequest | { refused: Refused } {
   return parsed(body, (payload) => {
     const items = itemsIn(payload, body, settings)
+    const hide = hiddenIn(payload, settings)
     return {
       isBatch: items !== undefined && items.length > 1,
-      records: (items ?? [payload]).map((one) => ({
-        payload: one,
-        mapped: mapPayload(one, settings, body.headers),
-      })),
+      records: (items ?? [payload]).map((one) => {
+        const mapped = mapPayload(one, settings, body.headers)
+        return { payload: one, mapped, ...hide(one, mapped) }
+      }),
     }
   })
 }
 
+export type RequestSettings = BatchSettings & Pick<IncomingWebhook, 'secret_fields'>
+
+/** What is shown of the records of a body, for a webhook that has secret fields. */
+function hiddenIn(body: Payload, { secret_fields, field_mapping }: RequestSettings) {
+  const fields = secret_fields.length > 0 ? new SecretFields(body, secret_fields) : undefined
+  return (record: Payload, mapped: Mapped): Pick<MappedPayload, 'hidden'> =>
+    fields ? { hidden: fields.hide(record, mapped, field_mapping) } : {}
+}
+
 /** Parses a sample and proposes a mapping of it. Pure. */
-export function proposeFrom(body: Body, kind: TargetKind): Proposal | { refused: Refused } {
+export function proposeFrom(
+  body: Body,
+  kind: TargetKind,
+  secretFields: string[],
+): Proposal | { refused: Refused } {
   return parsed(body, (payload) => {
     const [first = payload] = itemsIn(payload, body, { field_mapping: { mode: 'automatic' }, kind }) ?? []
-    return proposeMapping(first, kind, body.headers)
+    const proposal = proposeMapping(first, kind, body.headers)
+    const secrets = new SecretFields(payload, secretFields)
+    const { values } = secrets.hide(first, { fields: {}, sources: {} }, { mode: 'automatic' })
+    const redactor = new Redactor(values)
+    const proposed = proposal.proposed.map((one) => ({
+      ...one,
+      value: secrets.isSecret(first, one.rule.from) ? MASK : redactor.value(one.value),
+    }))
+    return { ...proposal, proposed }
   })
 }
 

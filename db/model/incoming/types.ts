@@ -128,6 +128,10 @@ export interface IncomingWebhook {
   kind: TargetKind
   field_mapping: FieldMapping
   deduplication: Deduplication
+  /** Names of headers, in lower case, whose values are masked wherever a request is shown. */
+  secret_headers: string[]
+  /** The same of values of the payload, by their paths. */
+  secret_fields: string[]
   workflow_id: string | null
   /** The workflow's inputs, each with its path into `payload`, `record` or `webhook`. */
   workflow_inputs: Record<string, string>

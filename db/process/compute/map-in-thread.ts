@@ -1,6 +1,5 @@
 import { PATTERN } from '../../../workflows/shared/limits.ts'
 import { AppError } from '../../model/errors.ts'
-import type { BatchSettings } from '../../model/incoming/batch.ts'
 import {
   type Body,
   type MappedPayload,
@@ -10,6 +9,7 @@ import {
   mapRequest,
   proposeFrom,
   type Refused,
+  type RequestSettings,
   type tasks,
 } from '../../model/incoming/map-body.ts'
 import { programsOf } from '../../model/incoming/mapping/patterns.ts'
@@ -32,9 +32,9 @@ export async function mapIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication }: Mapping,
+  { field_mapping, kind, deduplication, secret_fields }: Mapping,
 ): Promise<MappedPayload> {
-  const values = [body, { field_mapping, kind, deduplication }] as const
+  const values = [body, { field_mapping, kind, deduplication, secret_fields }] as const
   return accepted(
     isSmall(body, field_mapping)
       ? mapBody(...values)
@@ -47,9 +47,9 @@ export async function mapRequestIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, workflow_inputs }: Required<BatchSettings>,
+  { field_mapping, kind, deduplication, workflow_inputs, secret_fields }: Required<RequestSettings>,
 ): Promise<MappedRequest> {
-  const values = [body, { field_mapping, kind, deduplication, workflow_inputs }] as const
+  const values = [body, { field_mapping, kind, deduplication, workflow_inputs, secret_fields }] as const
   return accepted(
     isSmall(body, field_mapping) && !mayBeBatch(body)
       ? mapRequest(...values)
@@ -77,10 +77,13 @@ export async function proposeIn(
   organizationId: string,
   body: Body,
   kind: TargetKind,
+  secretFields: string[],
 ): Promise<Proposal> {
-  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind))
+  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind, secretFields))
   return accepted(
-    await withinLimits('the sample', () => threads.run(organizationId, 'proposeFrom', body, kind)),
+    await withinLimits('the sample', () =>
+      threads.run(organizationId, 'proposeFrom', body, kind, secretFields),
+    ),
   )
 }
 

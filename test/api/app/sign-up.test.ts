@@ -73,6 +73,28 @@ describe('sign-up', function () {
     ])
   })
 
+  it('cannot be used up by a stranger', async () => {
+    const behind = await startApi(db, { SIGN_UP: 'open', TRUSTED_PROXIES: '1' })
+    try {
+      const from = async (address: string, email = 'target@example.com') => {
+        const body = { organization_name: 'Acme', name: 'Ada', email, password: PASSWORD }
+        const headers = { 'X-Forwarded-For': address }
+        return (await behind.request('POST', '/app/signup', { key: null, body, headers })).status
+      }
+      const stranger = []
+      for (let i = 0; i < 4; i++) stranger.push(await from('198.51.100.7'))
+      assert.deepEqual(stranger, [201, 201, 201, 429])
+      assert.equal(await from('203.0.113.9'), 201)
+      // The address is not flooded from many clients either.
+      const windows = db.system('limit_windows').where({ subject: 'sign-up email target@example.com' })
+      assert.deepEqual(await windows.clone().pluck('used'), [4], 'what one client is refused does not count')
+      await windows.update({ used: 29 })
+      assert.deepEqual([await from('192.0.2.1'), await from('192.0.2.2')], [201, 429])
+    } finally {
+      await behind.close()
+    }
+  })
+
   it('answers an address with an account as a new one, and makes nothing without its password', async () => {
     const { organizationId } = open
     const bob = { email: 'bob@example.com', name: 'Bob', password: PASSWORD }
@@ -147,7 +169,7 @@ describe('sign-up', function () {
       `insert into limit_windows (organization_id, subject, window_start, used, ends_at)
        select '00000000-0000-0000-0000-000000000000', subject, to_timestamp(floor(extract(epoch from now()) / 3600) * 3600),
          used, now() + interval '1 hour'
-       from (values ('sign-up email x@example.com', 3), ('sign-up address 127.0.0.1', 18)) rows (subject, used)`,
+       from (values ('sign-up email x@example.com from 127.0.0.1', 3), ('sign-up address 127.0.0.1', 18)) rows (subject, used)`,
     )
     const limited = await signUp('X@example.com')
     assert.deepEqual([limited.status, limited.body.error.type], [429, 'rate_limited'])

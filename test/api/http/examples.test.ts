@@ -134,6 +134,7 @@ describe('the example responses of the document', function () {
     await members()
     await keys()
     await secrets()
+    await mailSuppressions()
     const workflow = await workflows()
     await incoming(workflow)
     const task = await outgoing()
@@ -313,6 +314,12 @@ describe('the example responses of the document', function () {
     await example('putSecret', { params })
     await example('listSecrets', { query: '?limit=1' })
     await example('deleteSecret', { params })
+  }
+
+  async function mailSuppressions() {
+    const { id } = await example('addMailSuppression')
+    await example('listMailSuppressions', { query: '?limit=1' })
+    await example('removeMailSuppression', { params: { suppression_id: id } })
   }
 
   async function knowledge() {

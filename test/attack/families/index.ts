@@ -2,16 +2,17 @@ import type { Family } from '../family.ts'
 import { computation } from './computation.ts'
 import { csrf } from './csrf.ts'
 import { egress } from './egress.ts'
+import { mails } from './mails.ts'
 import { rowSecurity } from './row-security.ts'
 import { sandbox } from './sandbox.ts'
 import { scopes } from './scopes.ts'
+import { storage } from './storage.ts'
+import { storms } from './storms.ts'
+import { tarPits } from './tar-pits.ts'
 import { templates } from './templates.ts'
 import { tenants } from './tenants.ts'
 
-/**
- * Every kind of attack. To add one (what an organization takes from the others: storms of runs, servers that never
- * answer, bytes, mails), add a file beside this one, and a line here.
- */
+/** Every kind of attack. To add one, add a file beside this one, and a line here. */
 export const FAMILIES: Family[] = [
   tenants,
   scopes,
@@ -21,4 +22,8 @@ export const FAMILIES: Family[] = [
   sandbox,
   templates,
   computation,
+  storms,
+  tarPits,
+  storage,
+  mails,
 ]

@@ -67,7 +67,10 @@ describe('a rotation of SECRETS_KEY', function () {
     const app = await signIn(db, before)
     for (const name of ['a', 'b', 'c', 'd', 'e'])
       await app('PUT', `/secrets/${name}`, { value: `value of ${name}` })
-    const { body: incoming } = await app('POST', '/webhooks/incoming', { name: 'Form' })
+    const { body: incoming } = await app('POST', '/webhooks/incoming', {
+      name: 'Form',
+      secret_fields: ['ssn'],
+    })
     const rotate = (path: string) => app('POST', `${path}/rotate-secret`, { overlap_hours: 24 })
     const { body: rotated } = await rotate(`/webhooks/incoming/${incoming.id}`)
     const { body: outgoing } = await app('POST', '/webhooks/outgoing', {
@@ -77,6 +80,11 @@ describe('a rotation of SECRETS_KEY', function () {
       headers: { 'X-Token': 'header value' },
     })
     const { body: sending } = await rotate(`/webhooks/outgoing/${outgoing.id}`)
+    await before.request('POST', `/webhooks/incoming/${incoming.id}`, {
+      key: null,
+      headers: { 'X-Webhook-Secret': incoming.secret },
+      body: { last_name: 'Lovelace', ssn: '078-05-1120' },
+    })
     const values = { config: { text: 'config value' }, inputs: {} }
     const test = await db.tenant(organizationId, testActor, (tx) =>
       createNodeTest(tx, old, { node_type: 'set_fields', title: 'Test', ...values }),
@@ -101,6 +109,7 @@ describe('a rotation of SECRETS_KEY', function () {
     const sealedTables = [
       'files',
       'idempotency_keys',
+      'incoming_logs',
       'incoming_webhooks',
       'outgoing_webhooks',
       'runs',
@@ -128,13 +137,20 @@ describe('a rotation of SECRETS_KEY', function () {
     let batches = 0
     const partial = await reseal(db.system, both, { batch: 2, stopped: () => ++batches > 5 })
     assert.ok(partial.some(({ resealed }) => resealed > 0))
-    const left = ['files', 'idempotency_keys', 'incoming_webhooks', 'outgoing_webhooks', 'runs']
+    const left = [
+      'files',
+      'idempotency_keys',
+      'incoming_logs',
+      'incoming_webhooks',
+      'outgoing_webhooks',
+      'runs',
+    ]
     assert.deepEqual(await tablesWith(old), left)
     for (const api of [prepared, changed]) await assertServes(api)
 
     const rest = await reseal(db.system, both, { batch: 2 })
     const counts = [partial, rest].flat().reduce((sum, { resealed }) => sum + resealed, 0)
-    assert.equal(counts, 5 + 2 + 3 + 1 + 1 + 1 + 1)
+    assert.equal(counts, 5 + 2 + 3 + 1 + 1 + 1 + 1 + 1)
     assert.deepEqual(await tablesWith(old), [])
     assert.deepEqual(await tablesWith(fresh), sealedTables)
     for (const api of [prepared, changed, await start(fresh)]) {

@@ -48,6 +48,8 @@ describe('accepting requests of an incoming webhook', function () {
       rules: [rule('name', 'first_name'), rule('email'), rule('badge', 'custom_fields.badge')],
     },
     deduplication: { action: 'Create Anyway', by: 'email' },
+    secret_headers: [],
+    secret_fields: [],
     workflow_id: null,
     workflow_inputs: {},
   } satisfies Parameters<typeof createIncomingWebhook>[1]
@@ -67,6 +69,7 @@ describe('accepting requests of an incoming webhook', function () {
         payload: JSON.stringify(payload),
         payload_truncated: false,
         payload_rest: null,
+        payload_sealed: null,
         payload_size: 1,
         verified: true,
         fingerprint: createHash('sha256')

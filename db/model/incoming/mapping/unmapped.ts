@@ -25,7 +25,7 @@ export function unmappedOf(
 }
 
 /** A field that takes a list names its first item. */
-const takenPath = ([to, path]: [string, string]) =>
+export const takenPath = ([to, path]: [string, string]) =>
   to === 'tags' || to.startsWith('custom_fields.') ? path.replace(/\[\d+\](\.\w+)?$/, '') : path
 
 /** The paths of the values that rules append to others. */
