@@ -239,7 +239,7 @@ const NEVER = new AbortController().signal
 async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean): Promise<void> {
   const { tx, state, input } = work
   const { run } = state
-  const end = await withErrorWorkflow(tx, run, withReason(run, result.end))
+  const end = await withErrorWorkflow(tx, run, result.end)
   const cancelled = result.nodes.filter(({ status }) => status === 'cancelled')
   const requested = await beginNewWaits(work, withoutCancelled(result.waits, cancelled))
   const endsFamily =
@@ -263,16 +263,11 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
     sleeps_until: result.sleepsUntil,
     in_pool: result.inPool,
     paused: result.paused,
+    ending: result.ending,
     ...(end ? { end } : {}),
   })
   if (endsFamily) await endFamily(tx, run)
   if (cancelsWaits) await cancelWaits(tx, run.id, cancelled)
-}
-
-/** The end of a run, with the reason if a rule cancelled it. */
-function withReason({ cancel_reason }: RunState['run'], end: SegmentResult['end']): SegmentResult['end'] {
-  if (end?.status !== 'cancelled' || !end.error || cancel_reason === null) return end
-  return { ...end, error: { ...end.error, message: cancel_reason } }
 }
 
 /** Starts the error workflow of a failed run. @returns the end of the run; its error says what was started. */

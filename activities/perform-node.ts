@@ -8,7 +8,7 @@ import { contextOf, effectsFor } from '../workflows/interpret/context.ts'
 import { execute, type Failure, type Outcome } from '../workflows/interpret/execute.ts'
 import { NodeSecrets, type OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { CreatedObject, RunFacts } from '../workflows/interpret/run-state.ts'
-import type { EffectClass } from '../workflows/language/definition.ts'
+import type { EffectClass, ProgramNode } from '../workflows/language/definition.ts'
 import type { Scope } from '../workflows/language/expressions/liquid.ts'
 import type { Authored } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
@@ -23,7 +23,10 @@ export interface Attempt
     EffectHost,
     'raise' | 'received' | 'once' | 'organizationId' | 'runId' | 'traceparent' | 'log' | 'compute'
   > {
-  node: { id: string; type: string; config: Authored; effect: EffectClass }
+  node: { id: string; type: string; config: Authored; effect: EffectClass } & Pick<
+    ProgramNode,
+    'role' | 'undoes'
+  >
   /** The path of its frame: '' outside of any loop. */
   path: string
   /** From 1. */
@@ -106,7 +109,7 @@ export async function performNode(
     run: state.run,
     organization: state.organization,
     now,
-    node: { id: node.id, attempt, path },
+    node: { id: node.id, attempt, path, role: node.role, undoes: node.undoes },
     signal: host.signal,
     scope,
     compute,

@@ -6,7 +6,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
-import { refreshPausing } from '../db/runs/commands.ts'
+import { refreshStopping } from '../db/runs/commands.ts'
 import {
   beginAttempt,
   hasOwned,
@@ -128,7 +128,7 @@ async function oneAttempt(
   if (retryMs !== undefined)
     await transact(async (tx) => {
       if (outcome.status === 'failed' && outcome.waits) await sleepForTurns(tx, input.run_id)
-      await refreshPausing(tx, input.run_id)
+      await refreshStopping(tx, input.run_id)
     })
   if (outcome.status === 'failed') throw failure(outcome.error, retryMs === undefined, retryMs)
 }
@@ -175,6 +175,9 @@ async function begin(
     throw failure({ code: 'unknown_node', message: 'The run has no node of this id.' }, true)
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
+  // Only the attempt that was being made when the run began to end is repeated, if it was lost.
+  if (state.run.ending && !node.role && row.next_attempt_at != null)
+    throw failure({ code: 'run_ended', message: 'The run ends.' }, true)
   if (state.run.pause_requested_at !== null) {
     await releaseAttempt(tx, input)
     return 'held'

@@ -13,6 +13,7 @@ import {
   type RunSummary,
   WAITING_FOR,
 } from '../../db/runs/views.ts'
+import { CLEANUP_ROLES } from '../../workflows/language/definition.ts'
 import { ITERATION_STATUSES, NODE_STATUSES, RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import type { AppDeps } from '../deps.ts'
 import {
@@ -123,6 +124,13 @@ export const runShape = summary
       description:
         'A running run is paused as soon as no attempt of a node is in progress; it starts no further one.',
     }),
+    ending: z
+      .object({ status: z.enum(['completed', 'failed', 'cancelled']), error, at: time })
+      .nullable()
+      .meta({
+        description:
+          'The decided outcome of a run that is `running` or `paused`, while its undo, on_cancel and finally nodes run; null before, and when it has ended.',
+      }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
         'The reason why a queued run waits: for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
@@ -169,6 +177,12 @@ export const runShape = summary
               description: 'From `started_at` to `ended_at`, with all attempts and waits.',
             }),
             loop: loop.nullable(),
+            role: z.enum(CLEANUP_ROLES).nullable().meta({
+              description: 'Of a node that runs once the outcome of the run is decided; null: any other.',
+            }),
+            undoes: z.string().nullable().meta({
+              description: 'Of an `undo` node: the id of the node whose effect it compensates.',
+            }),
           })
           .meta({ id: 'RunNode' }),
       )
@@ -282,12 +296,12 @@ export const runRoutes: Route[] = [
   }),
   change(
     'cancel',
-    'A queued or paused run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain. A run that has ended is returned unchanged.',
+    'A queued or paused run ends at once. A running run ends shortly after: its nodes are cancelled, their effects remain, except for those of nodes with `undo`. If the version has cleanup nodes (`undo`, `on_cancel`, `finally`), a run that has begun ends after them, a paused one too; a second cancellation does not stop them. A run that has ended is returned unchanged.',
     cancelRun,
   ),
   change(
     'terminate',
-    'The run ends at once as `terminated`: nothing more of it is run or recorded, and its workflow in Temporal is terminated. Like `cancel`, it raises no event and starts no error workflow. A run that has ended is returned unchanged.',
+    'The run ends at once as `terminated`: nothing more of it is run or recorded, not even its undo, on_cancel and finally nodes, and its workflow in Temporal is terminated. Like `cancel`, it raises no event and starts no error workflow. A run that has ended is returned unchanged.',
     terminateRun,
   ),
   change(

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { getRun, type RunDetails, type RunEnd } from '../../db/runs/views.ts'
 import { REACHES } from '../../workflows/interpret/preview.ts'
-import { EFFECT_CLASSES, type Program } from '../../workflows/language/definition.ts'
+import { CLEANUP_ROLES, EFFECT_CLASSES, type Program } from '../../workflows/language/definition.ts'
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import type { ApiConfig } from '../config.ts'
 import type { RouteRequest } from '../http/route.ts'
@@ -27,7 +27,16 @@ export const startedRun = z
   .meta({ id: 'StartedRun' })
 
 export const previewNode = z
-  .object({ id: z.string(), type: z.string(), title: z.string(), effect: z.enum(EFFECT_CLASSES) })
+  .object({
+    id: z.string(),
+    type: z.string(),
+    title: z.string(),
+    effect: z.enum(EFFECT_CLASSES),
+    role: z.enum(CLEANUP_ROLES).optional().meta({
+      description: 'Only of a node that runs once the outcome of the run is decided.',
+    }),
+    undoes: z.string().optional().meta({ description: 'Only of an `undo` node: the node that it undoes.' }),
+  })
   .meta({ id: 'RunPreviewNode' })
 
 /** A node as a run would reach it with the given inputs. */
@@ -63,8 +72,8 @@ type PreviewNode = z.output<typeof previewNode>
 
 export const previewNodes = ({ nodes }: Program, ids: string[]): PreviewNode[] =>
   ids.map((name) => {
-    const { id, type, title, effect } = nodes[name]!
-    return { id, type, title, effect }
+    const { id, type, title, effect, role, undoes } = nodes[name]!
+    return { id, type, title, effect, ...(role && { role }), ...(undoes !== undefined && { undoes }) }
   })
 
 /** Warnings about these nodes of a program. */

@@ -47,6 +47,7 @@ export async function up(knex: Knex): Promise<void> {
       admission json generated always as (program #> '{settings,admission}') stored,
       expected_ms bigint generated always as (cast(program #>> '{settings,expected_ms}' as bigint)) stored,
       starts_with text generated always as (program -> 'nodes' -> (program ->> 'start') ->> 'title') stored,
+      has_cleanup boolean generated always as (program -> 'cleanup' is not null) stored,
       primary key (organization_id, workflow_id, version),
       foreign key (organization_id, workflow_id) references workflows on delete cascade
     );

@@ -40,6 +40,8 @@ export async function up(knex: Knex): Promise<void> {
       retry jsonb,
       -- the key that its start gave; of one workflow no two open runs have the same
       run_key text,
+      -- of a retry: the runs whose id idempotency keys of nodes have, by node, where it is not that of the first run
+      key_runs jsonb,
       -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
       engine integer not null default 1,
       inputs jsonb not null,
@@ -49,6 +51,9 @@ export async function up(knex: Knex): Promise<void> {
       record_id uuid,
       outputs jsonb,
       error jsonb,
+      -- its outcome, from the segment on that decided it and began the cleanup: {status, outputs, error, segment, at,
+      -- paused_ms}; null: it has no cleanup nodes, or has not come to an end
+      ending jsonb,
       -- characters of the data that its segments have written; the plan limits it
       data_bytes bigint not null default 0,
       -- the key of admission by concurrency; node tests share one lane per organization
@@ -247,6 +252,9 @@ export async function up(knex: Knex): Promise<void> {
       node_id text not null,
       node_type text not null,
       title text not null,
+      -- only of a cleanup node, which runs after the outcome of the run is decided; undoes: the node that it compensates
+      role text check (role in ('undo', 'on_cancel', 'finally')),
+      undoes text,
       status text not null check (status in
         ('running', 'waiting', 'completed', 'failed', 'skipped', 'cancelled')),
       -- from 1

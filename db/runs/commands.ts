@@ -26,12 +26,15 @@ export const runCommands = defineQueue<RunCommand>({
   done: { sets: 'workflow_command = null', same: ['workflow_command_at'] },
 })
 
-/** Signals the workflow of a run whose pause was requested that no attempt is in progress any more. */
-export async function refreshPausing(tx: Tenant, runId: string): Promise<void> {
+/**
+ * Signals the workflow of a run that no attempt is in progress any more: of one whose pause was requested, or that ends and
+ * waits for its last calls.
+ */
+export async function refreshStopping(tx: Tenant, runId: string): Promise<void> {
   const count = await tx
     .trx('runs')
     .where({ organization_id: tx.organizationId, id: runId })
-    .whereNotNull('pause_requested_at')
+    .whereRaw('(pause_requested_at is not null or ending is not null)')
     .whereNull('ended_at')
     .update({
       workflow_command: 'refresh',

@@ -4,6 +4,7 @@ import {
   planMigration,
   type ReachedNode,
 } from '../../workflows/interpret/migrate.ts'
+import type { Ending } from '../../workflows/interpret/run-state.ts'
 import type { Program } from '../../workflows/language/definition.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import { recordChange } from '../access/audit-log.ts'
@@ -35,6 +36,7 @@ interface OpenRun {
   workflow_name: string
   inputs: Record<string, unknown>
   migrations: RunMigration[] | null
+  ending: Ending | null
 }
 
 /** Migrations that a run shows; the audit log has all. */
@@ -136,7 +138,7 @@ const readOpenRuns = (tx: Tenant, ids: string[]): Promise<OpenRun[]> =>
     .where({ organization_id: tx.organizationId })
     .whereIn('id', ids)
     .orderBy('id', 'desc')
-    .select('id', 'workflow_id', 'workflow_version', 'workflow_name', 'inputs', 'migrations')
+    .select('id', 'workflow_id', 'workflow_version', 'workflow_name', 'inputs', 'migrations', 'ending')
 
 function planOf(
   run: OpenRun,
@@ -146,7 +148,12 @@ function planOf(
 ): { obstacles: Obstacle[]; passed: string[]; inputs: Record<string, unknown> } {
   const { obstacles, passed } = planMigration(before, after, state)
   const { inputs, problems } = checkInputs(after.inputs, run.inputs)
-  const all = [...inputObstacles(problems), ...engineObstacles(after, least), ...obstacles]
+  const all = [
+    ...endingObstacles(run),
+    ...inputObstacles(problems),
+    ...engineObstacles(after, least),
+    ...obstacles,
+  ]
   return { obstacles: all, passed, inputs }
 }
 
@@ -224,6 +231,19 @@ const inputObstacles = (problems: ReturnType<typeof checkInputs>['problems']): O
     message: `the new version does not accept the inputs of the run: ${message}`,
     hint: `declare the input ${name} so that it accepts them, optional or with a default`,
   }))
+
+/** Which nodes are undone, and how, is decided by the version with which the run came to its end. */
+const endingObstacles = ({ ending }: OpenRun): Obstacle[] =>
+  ending
+    ? [
+        {
+          code: 'run_ending',
+          node_id: null,
+          message: `it ends as ${ending.status}: its cleanup nodes run in the version that it has`,
+          hint: 'wait for its end, and retry it with `version: latest`',
+        },
+      ]
+    : []
 
 /** Older workers refuse the segments of such a run: it would wait for the end of their deployment. */
 function engineObstacles({ engine }: Program, least: number): Obstacle[] {

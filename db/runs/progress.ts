@@ -60,7 +60,7 @@ export async function getProgress(tx: Tenant, id: string, after: number): Promis
     )
   if (!run) throw notFound('run')
   const { rows } = await tx.trx.raw<{ rows: ChangedNode[] }>(
-    `select * from (select position, path, node_id, node_type, title, status, attempt, ${NEXT_ATTEMPT}, ${NODE_WAITS_FOR}, handle, error, wait_until, started_at, ended_at,
+    `select * from (select position, path, node_id, node_type, title, status, attempt, ${NEXT_ATTEMPT}, ${NODE_WAITS_FOR}, handle, error, wait_until, started_at, ended_at, role, undoes,
        ${CHANGED} as segment
      from run_nodes where organization_id = :organization_id and run_id = :id and ${CHANGED} > :after
      order by ${CHANGED} fetch first ${PAGE} rows with ties) changed

@@ -1,4 +1,10 @@
-import { failedNode, loopsAround, prepareRetry, type RetriedNode } from '../../workflows/interpret/retry.ts'
+import {
+  failedNode,
+  loopsAround,
+  prepareRetry,
+  type RetriedNode,
+  undoneNodes,
+} from '../../workflows/interpret/retry.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import type { RunStatus } from '../../workflows/shared/statuses.ts'
@@ -33,6 +39,7 @@ interface RetriedRun {
   error: RunError | null
   record_id: string | null
   retry_of: string | null
+  key_runs: Record<string, string> | null
   depth: number
   cause: string | null
 }
@@ -48,6 +55,8 @@ export interface PlannedRetry {
   /** The nodes whose outputs are reused, and those that may run. */
   reused: string[]
   again: string[]
+  /** The nodes that the retried run has undone: they have their effects again. */
+  undone: string[]
   /** The loops that resume where they stopped. */
   loops: LoopRetry[]
   /** The reused nodes per item. Without frames, nothing is reused. */
@@ -72,6 +81,7 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
       'error',
       'record_id',
       'retry_of',
+      'key_runs',
       'depth',
       'cause',
     )
@@ -93,10 +103,10 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
   const rows = await tx
     .trx('run_nodes')
     .where({ organization_id: tx.organizationId, run_id: id, path: '' })
-    .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle')
+    .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle', 'undoes')
   const { program } = workflow
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
-  const prepared = { run, workflow, inputs, from_node, items: options.items }
+  const prepared = { run, workflow, inputs, from_node, items: options.items, undone: undoneNodes(rows) }
   if (from_node === null) {
     if (options.items) throw new AppError('conflict', 'items requires from_node', { param: 'items' })
     return { ...prepared, reused: [], again: Object.keys(program.nodes), loops: [], frames: [] }
@@ -147,7 +157,7 @@ const REUSABLE_EFFECTS = `(e.object <> 'run' or exists (
  */
 export async function createRetry(
   tx: Tenant,
-  { run, workflow, inputs, from_node, items, frames }: PlannedRetry,
+  { run, workflow, inputs, from_node, items, frames, undone }: PlannedRetry,
   priority: 0 | 1,
 ): Promise<string> {
   const { organizationId } = tx
@@ -159,7 +169,7 @@ export async function createRetry(
     chain: { depth: run.depth, cause: run.cause },
   })
   await tx.trx.raw(
-    `update runs set retry_of = :first, retry = :retry, reopened = true, priority = :priority,
+    `update runs set retry_of = :first, retry = :retry, key_runs = :key_runs, reopened = true, priority = :priority,
        starts_with = coalesce(:startsWith, starts_with)
      where organization_id = :organizationId and id = :id`,
     {
@@ -167,6 +177,7 @@ export async function createRetry(
       id,
       priority,
       first: run.retry_of ?? run.id,
+      key_runs: keysOf(run.key_runs, undone, id),
       retry: JSON.stringify({ run_id: run.id, from_node, ...(items && { items }) }),
       startsWith: from_node === null ? null : workflow.program.nodes[from_node]!.title,
     },
@@ -175,8 +186,17 @@ export async function createRetry(
   await tx.trx.raw(
     `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)
      select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id, e.result from run_effects e
-     where e.organization_id = :organizationId and e.run_id = :retried and ${REUSABLE_EFFECTS}`,
-    { organizationId, id, retried: run.id },
+     where e.organization_id = :organizationId and e.run_id = :retried and ${REUSABLE_EFFECTS}
+       and not (e.path = '' and e.node_id = any(cast(:undone as text[]))) and not exists (
+         select from run_nodes n where n.organization_id = e.organization_id and n.run_id = e.run_id and n.path = e.path
+           and n.node_id = e.node_id and n.role is not null)`,
+    { organizationId, id, retried: run.id, undone },
   )
   return id
+}
+
+/** The runs whose idempotency keys nodes have: an undone node has the effect again, so it needs a key of its own. */
+function keysOf(earlier: Record<string, string> | null, undone: string[], id: string): string | null {
+  if (undone.length === 0) return earlier && JSON.stringify(earlier)
+  return JSON.stringify({ ...earlier, ...Object.fromEntries(undone.map((node) => [node, id])) })
 }

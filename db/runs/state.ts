@@ -4,7 +4,7 @@ import { MAIL_TURN } from '../../workflows/language/node-error.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import { limitSql, planLimitSql } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { refreshPausing } from './commands.ts'
+import { refreshStopping } from './commands.ts'
 import { rewindLoops } from './loops.ts'
 import { ANSWERABLE, rewindWaits } from './waits.ts'
 
@@ -96,7 +96,7 @@ export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Pro
  * wait for it.
  */
 export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
-  await refreshPausing(tx, node.run_id)
+  await refreshStopping(tx, node.run_id)
   await runningNode(tx, node).update({ attempt_token: null })
 }
 
@@ -105,7 +105,7 @@ export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
  * without a free slot was given up before the call.
  */
 export async function markSlotWanted(tx: Tenant, node: NodeOf): Promise<void> {
-  await refreshPausing(tx, node.run_id)
+  await refreshStopping(tx, node.run_id)
   await runningNode(tx, node).update({
     attempt_token: null,
     slot_wanted_at: tx.trx.raw('coalesce(slot_wanted_at, now())'),
@@ -192,6 +192,12 @@ export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string)
 export async function rewind(tx: Tenant, runId: string, segment: number): Promise<void> {
   const key = { organization_id: tx.organizationId, run_id: runId }
   await rewindWaits(tx, runId, segment)
+  // The outcome was decided in a segment that is reverted.
+  await tx
+    .trx('runs')
+    .where({ organization_id: key.organization_id, id: runId })
+    .whereRaw(`cast(ending ->> 'segment' as integer) >= ?`, [segment])
+    .update({ ending: null })
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
   await rewindLoops(tx, runId, segment)
   // Nodes cancelled by the sweep have no segment.

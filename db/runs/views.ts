@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import type { RunError, RunIteration, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { Ending, RunError, RunIteration, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { CleanupRole } from '../../workflows/language/definition.ts'
 import type { NodeStatus, RunStatus } from '../../workflows/shared/statuses.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import { type Count, totalOfRows } from '../lists/total.ts'
@@ -48,6 +49,8 @@ export interface RunDetails extends RunSummary {
   trace_id: string
   cancel_requested_at: Date | null
   pause_requested_at: Date | null
+  /** Its outcome, while its cleanup nodes run. */
+  ending: Pick<Ending, 'status' | 'error' | 'at'> | null
   /** The cause of the wait of a queued run, or of a call of a running one; else null. */
   waiting_for: WaitingFor | null
   /** When a queued run that waits for a time is looked at again. */
@@ -108,6 +111,10 @@ export interface RunNodeView {
   ended_at: Date | null
   /** The progress of a loop node. */
   loop: LoopView | null
+  /** Only of a cleanup node. */
+  role: CleanupRole | null
+  /** Only of an `undo` node: the node whose effect it compensates. */
+  undoes: string | null
 }
 
 export interface LoopView {
@@ -148,6 +155,10 @@ const SUMMARY = [
   'ended_at',
 ]
 
+/** SQL: the outcome of an open run whose cleanup has begun. */
+const ENDING = `case when ended_at is null and ending is not null then jsonb_build_object(
+  'status', ending -> 'status', 'error', ending -> 'error', 'at', ending -> 'at') end as ending`
+
 /** Throws `not_found`. */
 export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
   const run = await ofKind(tx, 'run')
@@ -162,6 +173,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
       'cancel_requested_at',
       'pause_requested_at',
       'run_key as key',
+      tx.trx.raw(ENDING),
       tx.trx.raw(WAITS_FOR),
       tx.trx.raw(
         `case when status = 'queued' and hold in ('debounce', 'rate') then hold_until end as starts_at`,
@@ -236,6 +248,8 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
       'wait_until',
       'started_at',
       'ended_at',
+      'role',
+      'undoes',
       tx.trx.raw(NEXT_ATTEMPT),
       tx.trx.raw(NODE_WAITS_FOR),
       tx.trx.raw(LOOP),

@@ -75,6 +75,24 @@ const cases: Record<string, Case> = {
   },
   'segment-retried-by-timers': { nodes: [set('start'), wait('20ms')], edges: [edge('start', 'wait')] },
   'refreshed-during-a-slow-call': { nodes: [call] },
+  'cleaned-up-after-a-failure': {
+    nodes: [
+      { ...set('start'), undo: { type: call.type, config: call.config, retry: { max_attempts: 1 } } },
+      { ...call, retry: { max_attempts: 1 } },
+    ],
+    edges: [edge('start', 'call')],
+    settings: { timeout: '1h', finally: { type: 'set_fields', config: { fields: { x: 1 } } } },
+  },
+  'slow-calls-cancelled-and-undone': {
+    nodes: [
+      set('start'),
+      { ...call, id: 'a', undo: { type: call.type, config: call.config } },
+      { ...call, id: 'b' },
+      wait('1h'),
+    ],
+    edges: ['a', 'b', 'wait'].map((id) => edge('start', id)),
+    settings: { timeout: '2h' },
+  },
   'slow-calls-cancelled': {
     nodes: [set('start'), ...['a', 'b', 'c'].map((id) => ({ ...call, id }))],
     edges: ['a', 'b', 'c'].map((id) => edge('start', id)),
@@ -222,7 +240,7 @@ for (const [name, definition] of Object.entries(cases)) {
     await queueRun(db, organizationId, { name: 'Child', nodes: [wait('500ms')] })
   const id = await queueRun(db, organizationId, definition)
   const handle = worker.client.workflow.getHandle(`run:${id}`)
-  if (name === 'cancelled' || name === 'slow-calls-cancelled') {
+  if (name === 'cancelled' || name.startsWith('slow-calls-cancelled')) {
     await untilRun(db, id, ['running'])
     await sleep(300)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))

@@ -4,7 +4,7 @@ import { contextOf } from '../../workflows/interpret/context.ts'
 import { execute } from '../../workflows/interpret/execute.ts'
 import { iterationPath, nodeKey } from '../../workflows/interpret/frames.ts'
 import type { LoopChange } from '../../workflows/interpret/rows.ts'
-import type { RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
+import type { Ending, RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../../workflows/interpret/segment.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { LIMITS, type Limits } from '../../workflows/shared/run-limits.ts'
@@ -37,6 +37,7 @@ export function runOf(
   const iterations = new Map<string, RunIteration>()
   let time = Date.parse('2026-01-01T00:00:00.000Z')
   let segment = 0
+  let ending: Ending | undefined
   return {
     rows,
     loops,
@@ -64,6 +65,7 @@ export function runOf(
       const paths = new Set(['', ...open.map(iterationPath)])
       const state = {
         ...runFacts,
+        run: { ...runFacts.run, ...(ending && { ending }) },
         nodes: [...rows.values()].filter(({ path }) => paths.has(path)),
         loops: [...loops.values()].filter((loop) => loop.open),
         iterations: open,
@@ -107,6 +109,7 @@ export function runOf(
           return execute(node, scope, context, { limits, explain })
         },
       })
+      ending ??= result.ending
       for (const row of result.nodes) rows.set(nodeKey(row.path, row.node_id), row)
       for (const loop of result.loops) loops.set(loop.loop, { ...loops.get(loop.loop), ...loop })
       for (const one of result.iterations) iterations.set(iterationPath(one), one)

@@ -1,5 +1,8 @@
+import { cleanupOf } from '../language/cleanup.ts'
 import {
   type Admission,
+  CLEANUP_TIMEOUT,
+  type CleanupRole,
   type Definition,
   LANGUAGE_ENGINE,
   LATER_LANGUAGE,
@@ -27,9 +30,10 @@ export const DEFAULT_TIMEOUT = '30s'
  * retry policy that Temporal rejects.
  */
 export function compile(definition: Definition): Program {
-  const nodes = Object.fromEntries(
-    definition.nodes.map((node) => [node.id, programNode(node, definition.settings)]),
-  )
+  const cleanup = cleanupOf(definition).map(({ node }) => node)
+  const all = [...definition.nodes, ...cleanup]
+  const nodes = Object.fromEntries(all.map((node) => [node.id, programNode(node, definition.settings)]))
+  if (Object.keys(nodes).length < all.length) throw new Error('two nodes have the same id')
   for (const { from, handle, to } of definition.edges) {
     const [source, destination] = [nodes[from], nodes[to]]
     if (!source || !destination) throw new Error(`the edge ${from} → ${to} names an unknown node`)
@@ -39,7 +43,7 @@ export function compile(definition: Definition): Program {
     destination.incoming.push(`${from}:${handle}`)
   }
   const bodies = bodiesOf(definition)
-  const results = readResults(definition)
+  const results = readResults({ ...definition, nodes: all })
   for (const node of Object.values(nodes)) {
     const [loop] = bodies.around(node.id)
     if (loop !== undefined) node.loop = loop
@@ -52,12 +56,15 @@ export function compile(definition: Definition): Program {
   return {
     engine: Math.max(
       LANGUAGE_ENGINE,
-      ...definition.nodes.map(engineOf),
+      ...all.map(engineOf),
+      cleanup.length > 0 ? LATER_LANGUAGE.cleanup : 0,
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
-      ...[...textsOf(definition), ...keysOf(definition.settings)].map(({ text }) =>
+      ...[...textsOf({ ...definition, nodes: all }), ...keysOf(definition.settings)].map(({ text }) =>
         needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0,
       ),
-      ...textsOf(definition).map(({ text }) => (mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0)),
+      ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
+        mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0,
+      ),
       results.alone ? LATER_LANGUAGE.results : 0,
       admission ? LATER_LANGUAGE.admission : 0,
     ),
@@ -72,6 +79,20 @@ export function compile(definition: Definition): Program {
       ...(error_workflow === undefined ? {} : { error_workflow }),
       ...(admission && { admission }),
     },
+    ...(cleanup.length > 0 && { cleanup: cleanupProgram(cleanup, definition.settings) }),
+  }
+}
+
+function cleanupProgram(
+  nodes: NodeSpec[],
+  { cleanup_timeout = CLEANUP_TIMEOUT }: Definition['settings'],
+): NonNullable<Program['cleanup']> {
+  const of = (role: CleanupRole) => nodes.filter((node) => node.role === role).map(({ id }) => id)
+  return {
+    undo: of('undo'),
+    on_cancel: of('on_cancel'),
+    finally: of('finally'),
+    timeout_ms: milliseconds(cleanup_timeout),
   }
 }
 
@@ -126,6 +147,8 @@ function programNode(node: NodeSpec, settings: Definition['settings']): ProgramN
     retry: retryPolicy(node.id, { ...DEFAULT_RETRY, ...type.retry, ...node.retry }),
     timeout_ms: milliseconds(node.timeout ?? DEFAULT_TIMEOUT),
     ...(pool === undefined ? {} : { pool }),
+    ...(node.role === undefined ? {} : { role: node.role }),
+    ...(node.undoes === undefined ? {} : { undoes: node.undoes }),
     next: {},
     incoming: [],
   }

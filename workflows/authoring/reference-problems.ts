@@ -1,4 +1,4 @@
-import type { Definition, NodeSpec } from '../language/definition.ts'
+import { CLEANUP_ROLES, type Definition, type NodeSpec } from '../language/definition.ts'
 import type { Reference } from '../language/expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
 import type { Problem } from '../language/problems.ts'
@@ -199,13 +199,16 @@ function orderProblem(
       message: `${node.id} reads its own result, which exists only after it has ended`,
       hint: () => upstreamHint(names, reader.id),
     }
-  if (!graph.mayPrecede(node.id, reader.id))
+  if (reader.role && node.id === reader.undoes) return undefined
+  if (!mayPrecede(graph, node, reader))
     return {
       code: 'not_upstream',
       message: `${node.id} is not upstream of ${reader.id}: its result is never available there`,
       hint: () => upstreamHint(names, reader.id),
     }
-  if (reference.optional || graph.surelyPrecedes(node.id, reader.id)) return undefined
+  // A run can end at any node, and a failed cleanup node does not keep the next from running.
+  const isAtEnd = node.role !== undefined || reader.role === 'on_cancel' || reader.role === 'finally'
+  if (reference.optional || (!isAtEnd && graph.surelyPrecedes(node.id, reader.id))) return undefined
   // A node that was skipped has the status `skipped` and no output, which a condition can test.
   const isTested =
     place.isCondition || reference.path[2] === 'status' || place.tested?.has(`nodes.${node.id}`)
@@ -215,6 +218,13 @@ function orderProblem(
     message: `${node.id} is not upstream of ${reader.id} on every path`,
     hint: 'add a default: {{ … | default: "" }}',
   }
+}
+
+/** A node that runs at the end of every run, or of a cancelled one, can read all that have run. */
+function mayPrecede(graph: Graph, node: NodeSpec, reader: NodeSpec): boolean {
+  if (graph.mayPrecede(node.id, reader.id)) return true
+  if (reader.role === undefined || reader.role === 'undo') return false
+  return CLEANUP_ROLES.indexOf(node.role ?? 'undo') < CLEANUP_ROLES.indexOf(reader.role)
 }
 
 function upstreamHint({ nodes, graph }: Names, reader: string): string {

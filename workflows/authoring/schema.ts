@@ -111,10 +111,37 @@ const node = {
     ),
 }
 
+/** The members of a cleanup node: the others order nodes, and these run one after the other. */
+const cleanupNode = z.strictObject({
+  id: nodeId.optional().describe('Default: the id of the node with `_undo`, or `on_cancel` or `finally`.'),
+  type: node.type,
+  title: node.title,
+  config: node.config,
+  retry: node.retry,
+  timeout: node.timeout,
+  pool: node.pool,
+  on_error: z
+    .enum(['fail', 'continue'])
+    .optional()
+    .describe(
+      '`fail` (default): its failure is added to the error of the run. In both cases the others run.',
+    ),
+  when: node.when,
+})
+
+const cleanupNodes = z.union([cleanupNode, z.array(cleanupNode).min(1).max(SPEC.cleanupNodes)])
+
+const undo = cleanupNodes
+  .optional()
+  .describe(
+    'A node, or a list of nodes, that compensates the effect of this one. They run if the run fails or is cancelled after this node has completed: the undo of the node that completed last runs first. They read `nodes.<this>.output` and `run.error`.',
+  )
+
 const targets = z.union([z.string(), z.array(z.string()).min(1)])
 
 export const specNode = z.strictObject({
   ...node,
+  undo,
   next: z
     .union([targets, z.record(z.string(), targets)])
     .optional()
@@ -123,7 +150,7 @@ export const specNode = z.strictObject({
     ),
 })
 
-export const rawNode = z.strictObject({ id: nodeId, ...node })
+export const rawNode = z.strictObject({ id: nodeId, ...node, undo })
 
 export const rawEdge = z.strictObject({ from: z.string(), handle: z.string().default(''), to: z.string() })
 
@@ -209,6 +236,19 @@ const common = {
       expected_within: upTo('365d')
         .optional()
         .describe('A run that is open for longer raises `workflow.late`.'),
+      on_cancel: cleanupNodes
+        .optional()
+        .describe(
+          'A node, or a list of nodes, that runs when a run is cancelled, after the undo of its nodes.',
+        ),
+      finally: cleanupNodes
+        .optional()
+        .describe(
+          'A node, or a list of nodes, that runs at the end of each run that has begun, however it ends, but for a termination.',
+        ),
+      cleanup_timeout: upTo('30d')
+        .optional()
+        .describe('The time limit of all undo, on_cancel and finally nodes of a run together; default: 1h.'),
       pool: pool.optional().describe('For all nodes.'),
       error_workflow: name
         .optional()

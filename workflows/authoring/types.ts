@@ -157,6 +157,8 @@ export class Types {
     // An unknown input, and a record that nobody gives, are reported as such.
     if (root === 'inputs' && !(typeof name === 'string' && Object.hasOwn(this.definition.inputs, name)))
       return unknown
+    const role = root === 'run' ? site.reader?.role : undefined
+    if (role) return { type: role === 'finally' ? RUN_AT_END : RUN_IN_CLEANUP, segments: 1 }
     return { type: Object.hasOwn(this.roots, root) ? this.roots[root]! : UNKNOWN, segments: 1 }
   }
 
@@ -238,7 +240,15 @@ const ERROR = members({
   node_id: TEXT,
   details: MAPPING,
 })
-const RUN = members({ id: TEXT, workflow_id: TEXT, workflow_name: TEXT, started_at: TEXT })
+const OF_RUN = { id: TEXT, workflow_id: TEXT, workflow_name: TEXT, started_at: TEXT }
+const RUN = members(OF_RUN)
+/** What cleanup nodes read of the end of their run; one that has completed has no error. */
+const RUN_IN_CLEANUP = members({ ...OF_RUN, status: oneOf(['failed', 'cancelled']), error: ERROR })
+const RUN_AT_END = members({
+  ...OF_RUN,
+  status: oneOf(['completed', 'failed', 'cancelled']),
+  error: unionOf([ERROR, NULL]),
+})
 const ORGANIZATION = members({ id: TEXT, name: TEXT, currency: TEXT, timezone: TEXT })
 
 /** What the runs of an error workflow read, whatever its own trigger is. */

@@ -35,6 +35,7 @@ import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTurns } from './check-turns.ts'
 import { checkTypes } from './check-types.ts'
+import { checkCleanup, withCleanup } from './cleanup.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
@@ -104,17 +105,19 @@ function beyondLimits(raw: unknown): Problem | undefined {
 }
 
 function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
-  const graph = graphOf(lowered.definition, ({ type }) => findNodeType(type))
-  const bodies = bodiesOf(lowered.definition)
-  const rendered = withoutVerbatim(lowered)
+  const whole = withCleanup(lowered)
+  const graph = graphOf(whole.definition, ({ type }) => findNodeType(type))
+  const bodies = bodiesOf(whole.definition)
+  const rendered = withoutVerbatim(whole)
   const types = new Types(rendered, bodies, catalogue)
   const { problems, read } = checkReferences(rendered, graph, bodies, types)
   return [
     ...checkTrigger(lowered.definition),
-    ...checkChain(lowered, catalogue),
+    ...checkChain(whole, catalogue),
     ...checkErrorWorkflow(lowered.definition),
     ...checkExpected(lowered.definition),
-    ...checkNodes(lowered, catalogue),
+    ...checkNodes(whole, catalogue),
+    ...checkCleanup(lowered, bodies),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
     ...checkTurns(lowered, bodies),
@@ -122,7 +125,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...problems,
     ...checkTypes(rendered, types, catalogue),
     ...checkMeaning(rendered),
-    ...checkLikelyMistakes(lowered, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
+    ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
 }
 
@@ -224,13 +227,16 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
 export const referencesIn = (definition: Definition): OutsideReferences =>
   outsideReferences(lowerRaw(definition as z.output<typeof definitionSchema>))
 
-const outsideReferences = (lowered: Lowered | undefined): OutsideReferences => ({
-  workflows: lowered ? workflowReferences(lowered) : [],
-  services: lowered ? serviceReferences(lowered) : [],
-  pools: lowered ? poolReferences(lowered) : [],
-  timeouts: lowered ? callTimeouts(lowered) : [],
-  settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
-})
+const outsideReferences = (authored: Lowered | undefined): OutsideReferences => {
+  const lowered = authored && withCleanup(authored)
+  return {
+    workflows: lowered ? workflowReferences(lowered) : [],
+    services: lowered ? serviceReferences(lowered) : [],
+    pools: lowered ? poolReferences(lowered) : [],
+    timeouts: lowered ? callTimeouts(lowered) : [],
+    settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
+  }
+}
 
 function workflowReferences({ definition, nodePath }: Lowered): WorkflowReference[] {
   const { error_workflow } = definition.settings

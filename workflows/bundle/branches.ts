@@ -116,7 +116,7 @@ export class Branches {
     const { type, title } = command
     const { organization_id, run_id } = this.input
     const node = nodeOf(command)
-    const alone = type === 'timer' || command.path !== undefined
+    const alone = type === 'timer' || command.path !== undefined || command.alone === true
     const own = alone ? new CancellationScope({ parent: this.parent(), cancellable: true }) : undefined
     const scope = own ?? this.parent()
     const branch: Branch = { title, calls: type === 'external', scope: own }

@@ -107,6 +107,8 @@ export type Command =
       delay_ms?: number
       /** The worker pool whose task queue gets it; absent: the one of the workflow. */
       pool?: string
+      /** It may be cancelled before the run ends: see `Cleanup`. */
+      alone?: true
     } & NodeAt)
   /** The node no longer waits for its timer, or its item has ended without it. */
   | ({ type: 'cancel' } & NodeAt)

@@ -1,5 +1,5 @@
 import { type EffectName, type Effects, effectNames, ports } from '../effects/index.ts'
-import type { EffectClass } from '../language/definition.ts'
+import type { EffectClass, ProgramNode } from '../language/definition.ts'
 import { renderEach, type Scope } from '../language/expressions/liquid.ts'
 import { NodeError } from '../language/node-error.ts'
 import { type Compute, computeHere } from '../nodes/computations.ts'
@@ -18,12 +18,18 @@ export function effectsFor(
 }
 
 export interface ContextOptions {
-  run: Pick<RunFacts['run'], 'id' | 'workflow_id' | 'workflow_name' | 'retry_of'>
+  run: Pick<RunFacts['run'], 'id' | 'workflow_id' | 'workflow_name' | 'retry_of' | 'key_runs'>
   organization: Pick<RunFacts['organization'], 'id' | 'currency' | 'timezone'>
   /** The time of the segment. */
   now: Date
   /** `path` is the iteration; '' or absent outside of any loop. */
-  node: { id: string; attempt: number; path?: string }
+  node: {
+    id: string
+    attempt: number
+    path?: string
+    role?: ProgramNode['role'] | undefined
+    undoes?: string | undefined
+  }
   signal: AbortSignal
   /** The scope of settings that the node renders itself. */
   scope?: Scope
@@ -62,10 +68,22 @@ export function contextOf({
     node: { id: node.id, attempt: node.attempt },
     run: { id: run.id, workflow_id: run.workflow_id, workflow_name: run.workflow_name },
     organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
-    idempotencyKey: `${run.retry_of ?? run.id}:${nodeKey(node.path ?? '', node.id)}`,
+    idempotencyKey: `${keyRunOf(run, node)}:${nodeKey(node.path ?? '', node.id)}`,
     compute,
     renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
     ...effects,
   }
   return Object.setPrototypeOf(context, NO_EFFECTS)
+}
+
+/**
+ * The run whose id a node's idempotency key has. Retries keep that of the first run, so that a call is not made twice. But
+ * a node that was undone must have its effect again, and an undo belongs to the effect that it compensates.
+ */
+function keyRunOf(
+  { id, retry_of, key_runs }: ContextOptions['run'],
+  { id: node, role, undoes }: ContextOptions['node'],
+): string {
+  if (role && undoes === undefined) return id
+  return key_runs?.[undoes ?? node] ?? retry_of ?? id
 }

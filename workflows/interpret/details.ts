@@ -1,17 +1,19 @@
-import type { RunError, RunNode } from './run-state.ts'
+import type { Ending, RunError, RunNode } from './run-state.ts'
 
 /**
  * The details of a run in the Temporal UI, as Markdown: its status, a link back to the run, and a table of its nodes.
  * If the table is too long for `limit` (in characters), the nodes that ended first are left out.
  */
-export function runDetails({ nodes, total, end, url, version, limit }: RunFigures): string {
+export function runDetails({ nodes, total, end, ending, url, version, limit }: RunFigures): string {
   const link = url ? ` [Open the run](${url})` : ''
   if (end)
     return (
       `**${end.status}**${end.error ? `: ${end.error.message}` : ''}`.slice(0, limit - link.length) + link
     )
   const migrated = version === null ? '' : `migrated to version ${version}, `
-  const head = `**running**, ${migrated}${nodes.length} of ${total} nodes reached.${link}\n\n| node | type | status |\n|---|---|---|\n`
+  const reached = nodes.filter(({ role }) => !role).length
+  const outcome = ending ? `**ending as ${ending.status}**, ` : '**running**, '
+  const head = `${outcome}${migrated}${reached} of ${total} nodes reached.${link}\n\n| node | type | status |\n|---|---|---|\n`
   const lines = nodes.map(({ title, node_type, status }) => `| ${cell(title)} | ${node_type} | ${status} |\n`)
   let left = limit - head.length
   const shown = new Set<number>()
@@ -27,10 +29,12 @@ export function runDetails({ nodes, total, end, url, version, limit }: RunFigure
 
 export interface RunFigures {
   /** The nodes that were reached, in order. */
-  nodes: (Pick<RunNode, 'title' | 'node_type' | 'settled_segment'> & { status: string })[]
+  nodes: (Pick<RunNode, 'title' | 'node_type' | 'settled_segment' | 'role'> & { status: string })[]
   /** The number of nodes of the workflow. */
   total: number
   end: { status: string; error: RunError | null } | undefined
+  /** Its outcome, while its cleanup nodes run. */
+  ending?: Pick<Ending, 'status'> | undefined
   /** The version of the workflow, if it is not the one that the run was started with. */
   version: number | null
   /** The URL of the run in the API, if its public URL is configured. */

@@ -17,6 +17,7 @@ import { isOpen, type NodeState, step } from './step.ts'
  */
 
 export const OBSTACLE_CODES = [
+  'run_ending',
   'node_missing',
   'node_type_changed',
   'node_moved',
@@ -168,7 +169,7 @@ function readObstacles(to: Program, { top }: MigratedRun, skipped: ReadonlySet<s
     const row = rows.get(loopsAround(to, node.id)[0] ?? node.id)
     // Each attempt of a call renders its config; another open node has rendered it.
     const mayRun = !row || (isOpen(row) && (row.status === 'running' || node.loop !== undefined))
-    if (skipped.has(node.id) || !mayRun) return []
+    if (skipped.has(node.id) || skipped.has(node.undoes ?? '') || !mayRun) return []
     return [...readBy(node)]
       .filter((id) => skipped.has(id))
       .map((id) => ({

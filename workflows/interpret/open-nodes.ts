@@ -6,13 +6,13 @@ import type { RunError, RunFacts, RunNode } from './run-state.ts'
 
 /**
  * The command by which the workflow waits for a node; undefined if the node does not wait. `now` is in milliseconds,
- * `pools` are those that the organization may use.
+ * `pools` are those that the organization may use. `alone`: it may be cancelled before the run ends.
  */
 export function commandOf(
   node: ProgramNode,
   row: RunNode,
   now: number,
-  pools?: readonly string[],
+  { pools, alone = false }: { pools?: readonly string[] | undefined; alone?: boolean } = {},
 ): Command | undefined {
   if (row.status === 'waiting' && row.wait_until !== null) {
     const ms = Math.max(1, Date.parse(row.wait_until) - now)
@@ -24,7 +24,17 @@ export function commandOf(
   const later = delay > 0 ? { delay_ms: delay } : {}
   const pool = usablePool(node, pools)
   const where = pool === undefined ? {} : { pool }
-  return { type: 'external', ...at(row), node_type: type, title, timeout_ms, retry, ...later, ...where }
+  return {
+    type: 'external',
+    ...at(row),
+    node_type: type,
+    title,
+    timeout_ms,
+    retry,
+    ...later,
+    ...where,
+    ...(alone && { alone }),
+  }
 }
 
 /**
@@ -71,7 +81,7 @@ interface Part {
  */
 export function reissue(
   program: Program,
-  run: Pick<RunFacts['run'], 'started_at' | 'paused_ms'>,
+  run: Timed,
   rows: Iterable<RunNode>,
   now: number,
   { after, characters }: Part,
@@ -84,7 +94,7 @@ export function reissue(
   for (const { key, row } of inOrder(rows, after)) {
     const node = program.nodes[row.node_id]
     if (!node || row.settled_segment !== null) continue
-    const command = commandOf(node, row, now, pools)
+    const command = commandOf(node, row, now, { pools, alone: program.cleanup !== undefined })
     if (command) {
       if (written > characters) return { happened, commands, timeout_ms: undefined, after: last! }
       written += JSON.stringify(command).length
@@ -102,12 +112,21 @@ export function reissue(
   return { happened, commands, timeout_ms: Math.max(1, left) }
 }
 
-/** The milliseconds that are left to a run, none or less if it has exceeded its timeout; undefined without one. */
+type Timed = Pick<RunFacts['run'], 'started_at' | 'paused_ms' | 'ending'>
+
+/**
+ * The milliseconds that are left to a run, or to its cleanup once it has begun; none or less if the timeout is exceeded;
+ * undefined without one.
+ */
 export function timeLeft(
-  { settings: { timeout_ms } }: Program,
-  run: Pick<RunFacts['run'], 'started_at' | 'paused_ms'>,
+  { settings: { timeout_ms }, cleanup }: Pick<Program, 'settings' | 'cleanup'>,
+  run: Timed,
   now: number,
 ): number | undefined {
+  if (run.ending) {
+    const { at, paused_ms } = run.ending
+    return (cleanup?.timeout_ms ?? 0) - (now - Date.parse(at) - ((run.paused_ms ?? 0) - paused_ms))
+  }
   if (timeout_ms === undefined) return undefined
   const elapsed = run.started_at === null ? 0 : now - Date.parse(run.started_at) - (run.paused_ms ?? 0)
   return timeout_ms - elapsed

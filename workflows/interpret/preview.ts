@@ -74,7 +74,22 @@ export async function previewRun(
     if (result && reach === 'runs') nodes[node.id] = result.value
     if (result?.items) items.set(node.id, result.items)
   }
+  const known = { ...scope, nodes }
+  for (const node of Object.values(program.nodes)) {
+    const type = findNodeType(node.type)
+    if (!node.role || !type) continue
+    if (found.size === BUDGET.nodes || performance.now() > until) break
+    await setImmediate()
+    const visible = type.reachesOutside(node.config) ? { ...known, secrets } : known
+    found.set(node.id, { reach: reachAtEnd(node, found), ...(await shown(type, node, visible, facts)) })
+  }
   return found
+}
+
+/** Whether a cleanup node runs: the outcome of the run is not known. */
+function reachAtEnd({ role, undoes, when }: ProgramNode, found: ReadonlyMap<string, PreviewedNode>): Reach {
+  if (undoes !== undefined && found.get(undoes)?.reach === 'skipped') return 'skipped'
+  return role === 'finally' && when === undefined ? 'runs' : 'may_run'
 }
 
 /** Each node after the nodes that lead to it. */

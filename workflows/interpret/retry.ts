@@ -3,7 +3,7 @@ import type { RunError, RunNode } from './run-state.ts'
 import { type NodeState, step } from './step.ts'
 
 /** A node of the retried run. */
-export type RetriedNode = Pick<RunNode, 'path' | 'node_id' | 'node_type' | 'status' | 'handle'>
+export type RetriedNode = Pick<RunNode, 'path' | 'node_id' | 'node_type' | 'status' | 'handle' | 'undoes'>
 
 /** What a retry does with the nodes outside of any loop, or with those of one item. */
 export interface PreparedFrame {
@@ -30,6 +30,11 @@ export function failedNode(error: RunError | null, rows: RetriedNode[]): string 
   return id !== undefined && rows.some(({ path, node_id }) => path === '' && node_id === id) ? id : null
 }
 
+/** The nodes that the retried run has undone, or begun to. */
+export const undoneNodes = (rows: RetriedNode[]): string[] => [
+  ...new Set(rows.flatMap(({ undoes, status }) => (undoes && status === 'completed' ? [undoes] : []))),
+]
+
 /** The loops around a node, the outermost first. */
 export function loopsAround(program: Program, id: string): string[] {
   const around: string[] = []
@@ -49,6 +54,7 @@ export function prepareRetry(
   { from, again = false }: RetryStart,
 ): PreparedRetry | string {
   if (!Object.hasOwn(program.nodes, from)) return `the version has no node ${from}`
+  if (program.nodes[from]!.role) return `${from} runs only at the end of a run: no retry can start with it`
   const top = new Map(rows.filter(({ path }) => path === '').map((row) => [row.node_id, row]))
   const settled = settledIn(program, top)
   const ids = bodyOf(program, undefined)
@@ -60,9 +66,12 @@ export function prepareRetry(
   const states = new Map<string, NodeState>(prepared.reused.map((id) => [id, top.get(id)!]))
   if (!step(program, states).ready.includes(from))
     return `the run did not reach ${from}: no edge that leads to it was taken`
-  const reused = new Set(prepared.reused)
+  // What was undone is to be done again.
+  const undone = undoneNodes(rows).filter((id) => Object.hasOwn(program.nodes, id))
+  const all = prepareFrame(program, top, { from: [from, ...undone], ...(again && { restart: from }) })
+  const reused = new Set(all.reused)
   const runs = (id: string) => !reused.has(loopsAround(program, id)[0] ?? id)
-  return { ...prepared, again: Object.keys(program.nodes).filter(runs) }
+  return { ...all, again: Object.keys(program.nodes).filter(runs) }
 }
 
 /**
@@ -89,7 +98,7 @@ export function prepareFrame(
 }
 
 const bodyOf = (program: Program, loop: string | undefined) =>
-  Object.keys(program.nodes).filter((id) => program.nodes[id]!.loop === loop)
+  Object.keys(program.nodes).filter((id) => program.nodes[id]!.loop === loop && !program.nodes[id]!.role)
 
 /** Whether a node need not run again. A node without a handle failed or stopped the run, or was cancelled. */
 const settledIn = (program: Program, rows: ReadonlyMap<string, RetriedNode>) => (id: string) => {

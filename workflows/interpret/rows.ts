@@ -63,6 +63,7 @@ export class Rows {
       position: frame.rows.size,
       started_at: this.time(),
       ended_at: null,
+      ...(node.role && { role: node.role, undoes: node.undoes ?? null }),
     }
     frame.rows.set(node.id, row)
     this.changed.add(row)
@@ -174,9 +175,16 @@ export class Rows {
     )
   }
 
-  /** Cancels all open nodes, iterations and loops. */
-  cancel(): void {
-    for (const row of this.open()) if (isOpen(row)) this.settle(row, 'cancelled', null)
+  /**
+   * Cancels all open nodes, iterations and loops, except some nodes outside of loops. A node that has ended, of which the
+   * workflow was not told, stays as it is.
+   */
+  cancel(except?: ReadonlySet<RunNode>): void {
+    for (const row of this.open()) {
+      if (except?.has(row)) continue
+      if (isOpen(row)) this.settle(row, 'cancelled', null)
+      else if (except) this.settle(row, row.status, row.handle)
+    }
     for (const frame of [...this.frames.values()]) this.endIteration(frame, { status: 'cancelled' })
     for (const loop of [...this.loops.values()]) this.endLoop(loop)
   }

@@ -1,7 +1,7 @@
 import type { Happened, SegmentAnswer } from '../bundle/protocol.ts'
-import type { ON_ITEM_ERROR } from '../language/definition.ts'
+import type { CleanupRole, ON_ITEM_ERROR } from '../language/definition.ts'
 import type { Answer } from '../nodes/wait-for.ts'
-import type { ITERATION_STATUSES, NodeStatus, RunStatus } from '../shared/statuses.ts'
+import type { EndStatus, ITERATION_STATUSES, NodeStatus, RunStatus } from '../shared/statuses.ts'
 
 /** A run, as the interpreter reads it and the database stores it. */
 
@@ -108,6 +108,10 @@ export interface RunFacts {
     migrations?: unknown[] | null
     /** After this time it is late; null: never. */
     expected_by?: string | null
+    /** How it will end, while its cleanup nodes run; null before. */
+    ending?: Ending | null
+    /** In a retry: the runs whose idempotency keys nodes have, by node, where it is not that of the first run. */
+    key_runs?: Record<string, string> | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
   /** The `env` settings of the organization, by name. */
@@ -126,6 +130,19 @@ export interface TestedNode {
   sealed?: string
   /** The worker pool that tests it. */
   pool?: string
+}
+
+/** The decided outcome of a run that is cleaning up. */
+export interface Ending {
+  status: EndStatus
+  outputs: unknown
+  error: RunError | null
+  /** The segment that decided it. */
+  segment: number
+  /** When, in ISO 8601. */
+  at: string
+  /** The time of the run's pauses before. */
+  paused_ms: number
 }
 
 export interface RunError {
@@ -158,6 +175,10 @@ export interface RunNode {
   position: number
   started_at: string
   ended_at: string | null
+  /** Only of a cleanup node. */
+  role?: CleanupRole | null
+  /** Only of an `undo` node. */
+  undoes?: string | null
 }
 
 /** A row of `run_loops`: the progress of a loop. Its items stay in the database. */

@@ -32,6 +32,7 @@ export function scopeOf({ run, organization, env }: RunFacts, frame: Frame): Sco
       workflow_id: run.workflow_id,
       workflow_name: run.workflow_name,
       started_at: run.started_at ?? run.created_at,
+      ...(run.ending && { status: run.ending.status, error: run.ending.error }),
     },
     org: organization,
     env,

@@ -8,21 +8,25 @@ import {
 } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import type { Scope } from '../language/expressions/liquid.ts'
-import { MAIL_TURN, NodeError } from '../language/node-error.ts'
+import { NodeError } from '../language/node-error.ts'
 import type { NodeEnd } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Limits } from '../shared/run-limits.ts'
-import type { EndStatus } from '../shared/statuses.ts'
+import { resultOfChild } from './child-result.ts'
+import { Cleanup, type End } from './cleanup.ts'
 import { runDetails } from './details.ts'
 import { firstHandle, type Outcome, typeOf, type Waits } from './execute.ts'
 import { type Frame, splitKey } from './frames.ts'
+import { runsInPools, sleepsUntil } from './idle.ts'
 import { type LoopHost, Loops } from './loops.ts'
-import { at, commandOf, endCommand, reissue, timeLeft, usablePool } from './open-nodes.ts'
+import { OpenCalls } from './open-calls.ts'
+import { at, commandOf, endCommand, reissue } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import { type LoopChange, Rows } from './rows.ts'
 import type {
   AnsweredNode,
   ChildEnd,
+  Ending,
   RunControl,
   RunError,
   RunFacts,
@@ -33,6 +37,7 @@ import type {
 import { scopeOf } from './scope.ts'
 import { errorHandle, step } from './step.ts'
 import { capped } from './storable.ts'
+import { TimeLimit } from './time-limit.ts'
 import { evaluateWhen } from './when.ts'
 
 /** The dependencies of a segment. */
@@ -72,6 +77,8 @@ export interface SegmentResult {
   waits: NewWait[]
   /** How the run ended, if it did. */
   end: End | undefined
+  /** Its outcome, if this segment has decided it and begun the cleanup. */
+  ending: Ending | undefined
   /** Whether it is paused: the workflow ends. */
   paused: boolean
   /** The end of the first timed wait (ISO 8601; `infinity` without one); null if a node runs or is ready. */
@@ -85,22 +92,10 @@ export interface SegmentResult {
 /** A wait for a child run or an answer. */
 export type NewWait = Pick<RunNode, 'path' | 'node_id'> & Exclude<Waits, { until: Date }>
 
-/** More than it takes to continue a workflow as new. */
-const SOON_MS = 10_000
-
-/** Sorts after every time in ISO 8601. */
-const NEVER = 'infinity'
-
-/** When the mail of a node, which waits for its turn, is due; null for any other node. */
-const turnOf = ({ status, error, next_attempt_at }: RunNode): string | null =>
-  status === 'running' && error?.code === MAIL_TURN ? (next_attempt_at ?? null) : null
-
-type RunSoFar = Omit<RunFacts, 'run'> & { run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> } & Pick<
-    RunState,
-    'nodes'
-  > &
+type RunSoFar = Omit<RunFacts, 'run'> & {
+  run: RunFacts['run'] & Pick<RunControl, 'data_bytes'> & Partial<Pick<RunControl, 'cancel_reason'>>
+} & Pick<RunState, 'nodes'> &
   Partial<Pick<RunState, 'loops' | 'iterations'>>
-type End = { status: EndStatus; outputs: unknown; error: RunError | null }
 
 /**
  * Runs one segment: applies the outcomes in `happened`, then runs every light node that is ready until the run must
@@ -117,38 +112,26 @@ export async function runSegment(
   return segment.result()
 }
 
-/** The output of a node whose child run has ended, and its error if that run did not complete. */
-export function resultOfChild({ workflow_name, ...child }: ChildEnd): { output: unknown; error?: RunError } {
-  const { run_id, workflow_id, status, outputs, error } = child
-  const output = { run_id, workflow_id, status, outputs }
-  if (status === 'completed') return { output }
-  const reason = error ? `: ${error.message}` : '.'
-  const message = `The run of ${workflow_name} is ${status}${reason}`.slice(0, 2_000)
-  return { output, error: { code: 'child_run_failed', message, details: { run_id, status, error } } }
-}
-
 class Segment {
   private readonly rows: Rows
   private readonly loops: Loops
   /** The frames that may have a ready node. */
   private readonly awake: Set<Frame>
-  /** The frames whose ready nodes are calls, of which too many are in progress. */
-  private readonly held = new Set<Frame>()
-  /** The calls that may start. */
-  private room = 0
+  private readonly calls: OpenCalls
+  private readonly time: TimeLimit
   private readonly commands: Command[] = []
   /** The length of the commands of this segment's nodes as JSON. */
   private commandCharacters = 0
   private readonly waits: SegmentResult['waits'] = []
+  private readonly cleanup: Cleanup
   private end: End | undefined
+  /** The outcome, if this segment has begun the cleanup. */
+  private begun: Ending | undefined
   /** Whether the next segment must begin with a node that was left to it. */
   private isLeft = false
   private paused = false
-  private timeLeft: number | undefined
-  /** Whether `timeLeft` is known although it may differ from what the workflow waits for. */
-  private knowsTimeLeft = false
   private readonly program: Program
-  private readonly state: RunSoFar
+  private state: RunSoFar
   private readonly input: SegmentInput
   private readonly host: SegmentHost
 
@@ -159,6 +142,9 @@ class Segment {
     this.host = host
     this.rows = new Rows(state, input.segment, host.clock)
     this.awake = new Set(this.rows.frames.values())
+    this.calls = new OpenCalls({ program, rows: this.rows, limit: host.limits.openCalls, clock: host.clock })
+    this.time = new TimeLimit(program, state.run)
+    this.cleanup = new Cleanup({ program, rows: this.rows, commands: this.commands })
     this.loops = new Loops({
       program,
       rows: this.rows,
@@ -175,24 +161,28 @@ class Segment {
 
   async perform(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
-    if (this.host.refusal) this.finish('failed', this.host.refusal)
+    // Nothing has run.
+    if (this.host.refusal) this.end ??= { status: 'failed', outputs: undefined, error: this.host.refusal }
     this.requireTotal()
     for (const [key, child] of this.host.children ?? []) if (!this.end) this.endChild(key, child)
     for (const answered of this.host.answers ?? []) if (!this.end) this.endAnswered(answered)
+    if (this.ending && !this.end) this.cleanup.dropRetries()
     if (this.host.hold && !this.end) {
       this.paused = !this.rows.open().some((row) => row.status === 'running' && row.attempt_token != null)
       return
     }
     const { clock, limits } = this.host
     if (!this.end && !this.reissue()) return
-    this.room = this.roomForCalls()
+    this.calls.measure()
     const until = clock() + limits.segmentMs
     for (let count = 0; !this.end && !this.isLeft; ) {
       await this.loops.advance()
       const [frame] = this.awake
       if (this.end) return
       if (!frame) {
-        if (!this.wakeHeld()) return
+        const released = this.calls.release()
+        if (released.length === 0) return
+        for (const one of released) this.awake.add(one)
         continue
       }
       const next = this.next(frame)
@@ -219,57 +209,34 @@ class Segment {
   private next(frame: Frame): ProgramNode | 'held' | undefined {
     // The frame may have ended since it was awakened.
     if (!this.rows.frames.has(frame.path)) return undefined
+    if (this.ending) {
+      const next = this.cleanup.next(this.ending)
+      return next && this.calls.firstOf([next])
+    }
     const { ready, skipped } = step(this.program, this.rows.states(frame), frame.loop?.id)
     for (const id of skipped) this.rows.settle(this.rows.add(frame, this.program.nodes[id]!), 'skipped', null)
-    const nodes = ready.map((id) => this.program.nodes[id]!)
-    const next = this.room > 0 ? nodes[0] : nodes.find(({ effect }) => effect !== 'external')
-    return next ?? (nodes.length > 0 ? 'held' : undefined)
+    return this.calls.firstOf(ready.map((id) => this.program.nodes[id]!))
   }
 
   /** Leaves a frame until another call ends. */
   private hold(frame: Frame): void {
     this.awake.delete(frame)
-    this.held.add(frame)
-  }
-
-  /** Wakes the frames whose calls wait, if this segment has ended others: no later segment would. */
-  private wakeHeld(): boolean {
-    if (this.held.size === 0) return false
-    this.room = this.roomForCalls()
-    if (this.room <= 0) return false
-    for (const frame of this.held) this.awake.add(frame)
-    this.held.clear()
-    return true
-  }
-
-  private roomForCalls(): number {
-    return this.host.limits.openCalls - this.calls().length
-  }
-
-  /** The calls that have not ended. */
-  private calls(): RunNode[] {
-    const isCall = ({ node_id }: RunNode) => this.program.nodes[node_id]?.effect === 'external'
-    return this.rows.open().filter((row) => row.status === 'running' && isCall(row))
-  }
-
-  /** Whether a call is in progress, or its next attempt begins soon. */
-  private isCalling(): boolean {
-    const soon = this.host.clock() + SOON_MS
-    return this.calls().some(({ next_attempt_at: next }) => !next || Date.parse(next) < soon)
+    this.calls.hold(frame)
   }
 
   /** Puts a frame without a ready node to sleep, and ends it if it has no open node either. */
   private pause(frame: Frame): void {
     this.awake.delete(frame)
     if (!this.rows.frames.has(frame.path) || this.rows.open([frame]).length > 0) return
-    if (frame.loop) this.loops.endItem(frame)
+    if (this.ending) this.end = this.cleanup.end(this.ending, false)
+    else if (frame.loop) this.loops.endItem(frame)
     else this.complete()
   }
 
   result(): SegmentResult {
     const { end, paused, rows, waits } = this
     if (end) this.rows.cancel()
-    const timeout = this.input.segment === 0 ? this.program.settings.timeout_ms : this.timeLeft
+    const continues = this.commands.some(({ type }) => type === 'continue')
     const answer: SegmentAnswer = {
       commands: end
         ? [endCommand(end.status, end.error)]
@@ -278,21 +245,21 @@ class Segment {
           : this.commands,
       nodes: rows.ran.slice(0, 100),
       details: this.details(),
-      ...(timeout === undefined || end ? {} : { timeout_ms: timeout }),
-      ...(this.input.drain && this.isCalling() ? { busy: true } : {}),
+      ...(this.input.drain && this.calls.isCalling() ? { busy: true } : {}),
       ...this.personState(),
-      ...this.migration(),
+      ...this.time.answer({ isFirst: this.input.segment === 0, ended: end !== undefined }),
     }
     return {
       answer,
       waits,
       end,
+      ending: this.begun,
       paused,
       nodes: [...rows.changed],
       loops: [...rows.changedLoops.values()],
       iterations: [...rows.changedIterations],
-      sleepsUntil: end || paused ? null : this.sleepsUntil(),
-      inPool: !end && !paused && this.inPool(),
+      sleepsUntil: end || paused || continues ? null : sleepsUntil(rows.open()),
+      inPool: !end && !paused && !continues && runsInPools(this.program, rows.open(), this.state.pools),
       characters: rows.characters,
     }
   }
@@ -306,25 +273,6 @@ class Segment {
     return before || this.host.behind ? { state: null } : {}
   }
 
-  private sleepsUntil(): string | null {
-    const open = this.rows.open()
-    const isAwake = open.some((row) => row.status !== 'waiting' && turnOf(row) === null)
-    if (isAwake || this.commands.some(({ type }) => type === 'continue')) return null
-    return open.reduce((first, row) => {
-      const until = turnOf(row) ?? row.wait_until
-      return until !== null && until < first ? until : first
-    }, NEVER)
-  }
-
-  private inPool(): boolean {
-    const running = this.rows.open().filter(({ status }) => status !== 'waiting')
-    if (running.length === 0 || this.commands.some(({ type }) => type === 'continue')) return false
-    return running.every(({ node_id }) => {
-      const node = this.program.nodes[node_id]
-      return node !== undefined && usablePool(node, this.state.pools) !== undefined
-    })
-  }
-
   /** Issues the commands of the open nodes again, if the workflow needs them. @returns whether these are the last. */
   private reissue(): boolean {
     const { reissue: all, clock, limits } = this.host
@@ -334,8 +282,7 @@ class Segment {
     const { run, pools } = this.state
     const again = reissue(this.program, run, this.rows.open(), clock(), part, pools)
     this.commands.push(...again.commands)
-    this.timeLeft = again.timeout_ms
-    this.knowsTimeLeft = again.after === undefined
+    this.time.reissued(again.timeout_ms, again.after === undefined)
     for (const one of again.happened) this.apply(one)
     if (again.after === undefined) return true
     this.commands.push({ type: 'continue', after: again.after })
@@ -344,9 +291,13 @@ class Segment {
 
   private apply(one: Happened): void {
     if (one.type === 'cancelled')
-      this.finish('cancelled', { code: 'cancelled', message: 'The run was cancelled.' })
+      this.finish('cancelled', {
+        code: 'cancelled',
+        message: this.state.run.cancel_reason ?? 'The run was cancelled.',
+      })
     else if (one.type === 'refresh') return
-    else if (one.type === 'timeout' && this.isEarly()) return
+    else if (one.type === 'timeout' && this.time.isEarly(this.host.clock())) return
+    else if (one.type === 'timeout' && this.ending) this.end ??= this.cleanup.end(this.ending, true)
     else if (one.type === 'timeout')
       this.finish('failed', { code: 'timeout', message: 'The run exceeded the timeout of its workflow.' })
     else {
@@ -354,27 +305,6 @@ class Segment {
       const node = this.program.nodes[one.node]
       if (row && node && row.settled_segment === null) this.endWait(row, node, one)
     }
-  }
-
-  /** Whether the time limit that was over is that of a version which the run no longer has. */
-  private isEarly(): boolean {
-    if (!this.isMigrated()) return false
-    this.knowsTimeLeft = true
-    const left = timeLeft(this.program, this.state.run, this.host.clock())
-    this.timeLeft = left
-    return left === undefined || left > 0
-  }
-
-  private isMigrated(): boolean {
-    return this.state.run.migrations != null
-  }
-
-  /** What the workflow must know of a run that has another version than at its start, whenever it may not know it. */
-  private migration(): Pick<SegmentAnswer, 'version' | 'expected_by' | 'replaces_timeout'> {
-    const isNews = this.input.segment === 0 || this.knowsTimeLeft
-    if (!this.isMigrated() || !isNews) return {}
-    const { workflow_version, expected_by = null } = this.state.run
-    return { version: workflow_version!, expected_by, ...(!this.end && { replaces_timeout: true }) }
   }
 
   private endWait(row: RunNode, node: ProgramNode, one: Happened & { node: string }): void {
@@ -431,7 +361,7 @@ class Segment {
       if (!holds) return this.rows.settle(row, 'skipped', firstHandle(typeOf(node.type), node.config))
     }
     if (node.effect === 'external') {
-      this.room -= 1
+      this.calls.take()
       this.wait(row, node)
       this.rows.note(row, 'started')
       return
@@ -463,7 +393,9 @@ class Segment {
   }
 
   private wait(row: RunNode, node: ProgramNode): void {
-    const command = commandOf(node, row, this.host.clock(), this.state.pools)
+    const { pools } = this.state
+    const alone = this.program.cleanup !== undefined
+    const command = commandOf(node, row, this.host.clock(), { pools, alone })
     if (!command) return
     this.commands.push(command)
     this.commandCharacters += JSON.stringify(command).length
@@ -474,7 +406,7 @@ class Segment {
     if (status === 'failed') {
       const reason = message ?? 'A stop node ended the run as failed.'
       this.finish('failed', { code: 'stopped', message: reason, node_id: row.node_id }, outputs)
-    } else if (outputs) this.end ??= { status, outputs, error: null }
+    } else if (outputs) this.endAs({ status, outputs, error: null })
     else this.complete()
   }
 
@@ -482,7 +414,8 @@ class Segment {
     row.error = error
     const handle = errorHandle(node, firstHandle(typeOf(node.type), node.config))
     this.rows.settle(row, 'failed', handle)
-    if (handle !== null) return
+    // The others run, and then the error of the run names it.
+    if (handle !== null || node.role) return
     const frame = this.frameOf(row)
     const reason = { ...error, node_id: node.id }
     if (frame.loop) this.loops.failItem(frame, reason)
@@ -507,7 +440,7 @@ class Segment {
       const statusOf = (id: string) => root.rows.get(id)?.status
       const scope = scopeOf(this.state, root)
       const outputs = renderOutputs(this.program.outputs, statusOf, scope, this.host.limits.valueBytes)
-      this.end ??= { status: 'completed', outputs, error: null }
+      this.endAs({ status: 'completed', outputs, error: null })
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
       this.finish('failed', { code: error.code, message: `outputs: ${error.message}` })
@@ -515,16 +448,38 @@ class Segment {
   }
 
   private finish(status: 'failed' | 'cancelled', error: RunError, outputs?: Record<string, unknown>): void {
-    this.end ??= { status, outputs, error }
+    this.endAs({ status, outputs, error })
+  }
+
+  /** Ends the run, or begins its cleanup. The first outcome counts. */
+  private endAs(end: End): void {
+    if (this.end || this.ending) return
+    if (!this.cleanup.begin(end.status)) {
+      this.end = end
+      return
+    }
+    const { run } = this.state
+    const now = this.host.clock()
+    const at = new Date(now).toISOString()
+    this.begun = { ...end, segment: this.input.segment, at, paused_ms: run.paused_ms ?? 0 }
+    // Cleanup nodes read the outcome.
+    this.state = { ...this.state, run: { ...run, ending: this.begun } }
+    this.time.beginCleanup(this.state.run, now)
+    this.awake.add(this.rows.root)
+  }
+
+  private get ending(): Ending | undefined {
+    return this.state.run.ending ?? undefined
   }
 
   private details(): string {
     return runDetails({
       nodes: this.rows.progress(),
-      total: Object.values(this.program.nodes).filter(({ loop }) => loop === undefined).length,
+      total: Object.values(this.program.nodes).filter(({ loop, role }) => !loop && !role).length,
+      ending: this.ending,
       end: this.end ?? (this.paused ? { status: 'paused', error: null } : undefined),
       url: this.host.runUrl,
-      version: this.isMigrated() ? this.state.run.workflow_version : null,
+      version: this.time.isMigrated ? this.state.run.workflow_version : null,
       limit: this.host.limits.detailsCharacters,
     })
   }

@@ -30,7 +30,9 @@ export interface Step {
 export function step(program: Program, states: NodeStates, loop?: string): Step {
   const known = new Map(states)
   const skipped: string[] = []
-  const unreached = Object.values(program.nodes).filter((node) => node.loop === loop && !known.has(node.id))
+  const unreached = Object.values(program.nodes).filter(
+    (node) => node.loop === loop && node.role === undefined && !known.has(node.id),
+  )
   // A skipped node can cause earlier nodes in the order to be skipped: repeat until nothing changes.
   for (;;) {
     const ready: string[] = []

@@ -87,7 +87,33 @@ export interface NodeSpec {
   when?: string
   /** `all` (default): starts when all incoming edges are settled and one was taken. `any`: at the first one taken. */
   join?: 'all' | 'any'
+  /** What compensates its effect if the run fails or is cancelled after it has completed. */
+  undo?: CleanupNodes
+  /** Only of a cleanup node, as `withCleanup` lists it beside the others. */
+  role?: CleanupRole
+  /** Only of an `undo` node: the node whose effect it compensates. */
+  undoes?: string
 }
+
+/**
+ * The nodes that run when the outcome of a run is decided, one after the other, before it ends: the `undo` nodes of a run
+ * that failed or was cancelled, in the reverse order in which the nodes completed, then those of `on_cancel`, then those
+ * of `finally`, which run after every outcome.
+ */
+export const CLEANUP_ROLES = ['undo', 'on_cancel', 'finally'] as const
+export type CleanupRole = (typeof CLEANUP_ROLES)[number]
+
+/** A cleanup node as written. `id` has a default. */
+export type CleanupNode = Omit<NodeSpec, 'id' | 'join' | 'on_error' | 'undo' | 'role' | 'undoes'> & {
+  id?: string
+  on_error?: 'fail' | 'continue'
+}
+
+/** One node or several. */
+export type CleanupNodes = CleanupNode | CleanupNode[]
+
+/** The default of `cleanup_timeout`. */
+export const CLEANUP_TIMEOUT = '1h'
 
 export interface Edge {
   from: string
@@ -117,6 +143,10 @@ export interface Definition {
     expected_within?: string
     error_workflow?: string
     pool?: string
+    on_cancel?: CleanupNodes
+    finally?: CleanupNodes
+    /** The time limit of all cleanup nodes together. */
+    cleanup_timeout?: string
   }
 }
 
@@ -178,6 +208,10 @@ export interface ProgramNode {
   loop?: string
   /** For a loop: whether some placeholder reads the results of its items. */
   collects?: boolean
+  /** Only of a cleanup node, which no edge leads to. */
+  role?: CleanupRole
+  /** Only of an `undo` node: the node whose effect it compensates. */
+  undoes?: string
 }
 
 /**
@@ -187,7 +221,14 @@ export interface ProgramNode {
 export const LANGUAGE_ENGINE = 1
 
 /** The engines of what the language has since then, which only programs that use it need. */
-export const LATER_LANGUAGE = { pool: 7, expressions: 7, results: 7, omission: 9, admission: 9 }
+export const LATER_LANGUAGE = {
+  pool: 7,
+  expressions: 7,
+  results: 7,
+  omission: 9,
+  admission: 9,
+  cleanup: 10,
+}
 
 export interface Program {
   /** The least engine that can run it: that of the language, or the greatest of its nodes. See nodes/engine.ts. */
@@ -208,6 +249,8 @@ export interface Program {
     /** What a run passes before it is queued; absent: nothing. */
     admission?: Admission
   }
+  /** The cleanup nodes of each role, in the order of the definition; absent if there are none. */
+  cleanup?: Record<CleanupRole, string[]> & { timeout_ms: number }
 }
 
 /**

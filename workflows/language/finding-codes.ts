@@ -352,6 +352,14 @@ export const CODES = {
       '{type: emit_event, config: {event: x.y}}',
     ),
   ),
+  cleanup_node: error(
+    'A node of `undo`, `on_cancel` or `finally` has a type that cannot clean up (it waits, repeats or ends the run), or the undone node is in a loop.',
+    'Remove it. Cleanup nodes make calls, change records or start workflows, one after the other.',
+    node(
+      '{type: emit_event, config: {event: x.y}, undo: {type: delay, config: {for: 1h}}}',
+      '{type: emit_event, config: {event: x.y}, undo: {type: emit_event, config: {event: x.undone}}}',
+    ),
+  ),
   literal_credential: warning(
     'A text looks like a password, a key or a token. Everybody who may read the workflow can read it.',
     'Keep it as a secret of the organization, write `{{ secrets.<name> }}`, and replace the credential.',

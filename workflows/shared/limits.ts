@@ -16,6 +16,8 @@ export const SPEC = {
   depth: 100,
   /** A run of 2,000 light nodes takes 40 segments, and 80 events of its history. */
   nodes: 2_000,
+  /** Nodes of one `undo`, `on_cancel` or `finally`, which run one after the other. */
+  cleanupNodes: 20,
   /** The analysis of a graph takes time in proportion to nodes × edges. */
   edges: 5_000,
   /** Reported findings: errors and warnings each. */

@@ -12,6 +12,7 @@ import { OPEN_RUN_STATUSES, type RunStatus } from '../../../workflows/shared/sta
  * | recordSegment | queued, running | running, paused, completed, failed, cancelled | `advance`, the node test | the row is locked by `lockRun` | writes node rows, answer and events; the caller ends the family (`endFamily`); wakes the relay for the free slot: after the first segment, for a run that has ended, sleeps or is paused |
  * | cancelRun | queued, paused | cancelled | the API | no relay has claimed it | cancels open nodes, ends the family, wakes the requests that wait for its end |
  * | cancelRun | queued, running | unchanged | the API | a relay has claimed it | sets cancel_requested_at, wakes the relay, which cancels in Temporal |
+ * | cancelRun | paused | queued | the API | it has begun, and its version has cleanup nodes | as unpauseRun; sets cancel_requested_at: its workflow runs them |
  * | pauseRun | queued | paused | the API | no relay has claimed it | |
  * | pauseRun | queued, running | unchanged | the API | a relay has claimed it | sets pause_requested_at, wakes the relay, which tells the workflow: it pauses the run with its next segment |
  * | unpauseRun | paused | queued | the API | | counts the pause and its time, wakes the relay, which starts the run where it stopped |

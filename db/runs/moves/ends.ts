@@ -10,6 +10,7 @@ import { startErrorWorkflow } from '../error-workflow.ts'
 import { wakeNext } from '../holds/key-slots.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
 import { AT_REST, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
+import { unpauseRun } from './pauses.ts'
 
 /** The ends of runs outside of a segment, and the effects of every end. The table is in `db/model/runs/statuses.ts`. */
 
@@ -21,6 +22,7 @@ import { AT_REST, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
 export async function cancelRun(tx: Tenant, id: string, reason: string | null = null): Promise<RunStatus> {
   const before = await lockStatus(tx, id)
   if (!isOpenRun(before)) return before
+  if (await cleansUp(tx, id)) await unpauseRun(tx, id)
   const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set
        cancel_requested_at = coalesce(cancel_requested_at, now()), cancel_reason = coalesce(cancel_reason, :reason),
@@ -45,8 +47,19 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
   return run.status
 }
 
+/** Whether the run has begun, and its version has cleanup nodes: they need a workflow, and no pause keeps them back. */
+async function cleansUp(tx: Tenant, id: string): Promise<boolean> {
+  const { rows } = await tx.trx.raw<{ rows: unknown[] }>(
+    `select from runs r join workflow_versions v on v.organization_id = r.organization_id
+       and v.workflow_id = r.workflow_id and v.version = r.workflow_version
+     where r.organization_id = ? and r.id = ? and r.temporal_run_id is not null and v.has_cleanup`,
+    [tx.organizationId, id],
+  )
+  return rows.length > 0
+}
+
 /**
- * Ends a run at once, without end nodes; the relay then terminates its workflow. @returns false if it had already
+ * Ends a run at once, without its cleanup nodes; the relay then terminates its workflow. @returns false if it had already
  * ended. Throws `not_found`.
  */
 export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {

@@ -8,7 +8,7 @@ import { lockStatus, UNCLAIMED } from './lock-status.ts'
 
 /**
  * Pauses a run, or requests its pause: no further node starts, attempts in progress end and are recorded, and then the
- * run is paused. A run whose cancellation was requested is not paused: the cancellation holds. @returns its new status.
+ * run is paused. A run whose cancellation was requested is not paused before it is applied: the cancellation holds. @returns its new status.
  * Throws `not_found`, `conflict` for a run that has ended.
  */
 export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
@@ -20,7 +20,7 @@ export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
        paused_at = case when ${UNCLAIMED} then now() end,
        pause_requested_at = coalesce(pause_requested_at, now()), updated_at = now(), checked = false,
        ${refreshUnless(UNCLAIMED)}
-     where organization_id = ? and id = ? and cancel_requested_at is null returning status`,
+     where organization_id = ? and id = ? and (cancel_requested_at is null or ending is not null) returning status`,
     [tx.organizationId, id],
   )
   if (!rows[0]) return before

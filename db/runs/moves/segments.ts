@@ -2,6 +2,7 @@ import type { Happened, SegmentAnswer } from '../../../workflows/bundle/protocol
 import type { LoopChange } from '../../../workflows/interpret/rows.ts'
 import type {
   CreatedObject,
+  Ending,
   RunError,
   RunIteration,
   RunNode,
@@ -27,6 +28,8 @@ export interface SegmentRecord {
   /** New and changed rows. */
   nodes: RunNode[]
   end?: { status: EndStatus; outputs: unknown; error: RunError | null }
+  /** The outcome of the run, if the segment has begun its cleanup. */
+  ending?: Ending | undefined
   /** Whether the run is paused. */
   paused?: boolean
   /** The time until which the run only waits; null or absent: it is active. */
@@ -55,7 +58,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
          temporal_run_id = :temporalRunId, history_length = :historyLength, checked = false, stuck_reason = null,
          failures = 0, updated_at = now(), data_bytes = data_bytes + :characters,
          sleeps_until = cast(:sleepsUntil as timestamptz), in_pool = cast(:inPool as boolean),
-         started_at = coalesce(started_at, now()),
+         started_at = coalesce(started_at, now()), ending = coalesce(cast(:ending as jsonb), ending),
          ended_at = case when cast(:ends as boolean) then clock_timestamp() end,
          paused_at = case when cast(:status as text) = 'paused' then now() end,
          node = case when cast(:ends as boolean) then node - 'sealed' else node end
@@ -64,7 +67,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        returning organization_id, id, coalesce(watched_until > now(), false) as watched
      ), nodes as (
        insert into run_nodes (organization_id, run_id, path, node_id, node_type, title, status, attempt, input, output,
-         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at)
+         handle, error, wait_until, segment, settled_segment, position, started_at, ended_at, role, undoes)
        select run.organization_id, run.id, n.*
        from run, jsonb_to_recordset(cast(:nodes as jsonb)) as n(${NODE_COLUMNS})
        on conflict (organization_id, run_id, path, node_id) do update set
@@ -106,6 +109,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
       sleepsUntil: record.sleeps_until ?? null,
       inPool: record.in_pool ?? false,
       outputs: record.end?.outputs === undefined ? null : JSON.stringify(record.end.outputs),
+      ending: record.ending ? JSON.stringify(record.ending) : null,
       error: record.end?.error ? JSON.stringify(record.end.error) : null,
     },
   )
@@ -117,7 +121,7 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
 
 const NODE_COLUMNS = `path text, node_id text, node_type text, title text, status text, attempt integer, input jsonb,
   output jsonb, handle text, error jsonb, wait_until timestamptz, segment integer, settled_segment integer, position integer,
-  started_at timestamptz, ended_at timestamptz`
+  started_at timestamptz, ended_at timestamptz, role text, undoes text`
 
 const CREATED = `, created as (
        insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)

@@ -116,6 +116,19 @@ describe('the moves of runs', function () {
     (await resumeRuns(db.system, [{ organization_id: organizationId, id, temporal_run_id }])).has(id)
   const takeOverAs = (run: RunFixture, temporalRunId: string) =>
     tenant(run, (tx) => takeOver(tx, run.id, temporalRunId, { segment: 3, count: 2 }))
+  /** Gives the version of the run cleanup nodes, or takes them away. */
+  const setCleanup = (run: RunFixture, has: boolean) =>
+    db
+      .system('workflow_versions')
+      .where({ organization_id: run.organizationId })
+      .update({
+        program: db.system.raw(
+          has
+            ? `cast(jsonb_set(cast(program as jsonb), '{cleanup}', '{}') as json)`
+            : `cast(cast(program as jsonb) - 'cleanup' as json)`,
+        ),
+      })
+
   const unclaim = ({ id }: RunFixture) => db.system('run_claims').where({ run_id: id }).delete()
   const claim = ({ organizationId, id }: RunFixture) =>
     db
@@ -164,7 +177,10 @@ describe('the moves of runs', function () {
       },
       cancelRun: [
         {
-          arrange: unclaim,
+          arrange: async (run) => {
+            await unclaim(run)
+            await setCleanup(run, false)
+          },
           act: async (run) => {
             const before = await run.status()
             const after = await tenant(run, (tx) => cancelRun(tx, run.id))
@@ -182,6 +198,16 @@ describe('the moves of runs', function () {
             await tenant(run, (tx) => cancelRun(tx, run.id))
             const row = await db.system('runs').where({ id: run.id }).first('cancel_requested_at')
             return row.cancel_requested_at !== null
+          },
+        },
+        {
+          arrange: async (run) => {
+            await setCleanup(run, true)
+            await run.set({ pause_requested_at: new Date() })
+          },
+          act: async (run) => {
+            if ((await run.status()) !== 'paused') return false
+            return (await tenant(run, (tx) => cancelRun(tx, run.id))) === 'queued'
           },
         },
       ],
