@@ -117,7 +117,7 @@ export const apiRequest = defineNode({
         'With `paginate`: the page after which to end, `"{{ page.body.has_more == false }}"`. `page` has `status`, `headers` and `body` of the answer.',
       ),
   }),
-  output: z.union([result, pagesRead]),
+  output: result.partial().extend(pagesRead.partial().shape),
   late: { until: 'page' },
   lateType: ({ output_schema }) => answerType(output_schema),
   outputType({ response = 'body', output_schema, paginate: pages }) {

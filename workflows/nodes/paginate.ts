@@ -12,6 +12,8 @@ const answerPath = z
   .string()
   .max(200)
   .regex(ANSWER_PATH, 'must be a path in the answer, which begins with body or headers: `body.data`')
+/** The greatest number of a page, or offset. */
+const MOST_NUMBER = 1e12
 const parameter = z.string().min(1).max(200)
 
 export const paginate = z.strictObject({
@@ -33,8 +35,8 @@ export const paginate = z.strictObject({
   page: z
     .strictObject({
       parameter: parameter.default('page'),
-      from: z.int().min(0).max(1_000_000).default(1),
-      step: z.int().min(1).max(LIST.items).default(1),
+      from: z.int().min(0).max(MOST_NUMBER).default(1),
+      step: z.int().min(1).max(MOST_NUMBER).default(1),
     })
     .optional()
     .describe(
@@ -57,7 +59,7 @@ export type Paginate = z.output<typeof paginate>
 
 /** The output of a node that reads pages. */
 export const pagesRead = z.strictObject({
-  items: z.array(z.unknown()).describe('The items of all pages, in order.'),
+  items: z.array(z.unknown()).describe('With `paginate`: the items of all pages, in order.'),
   pages: z.int().describe('The pages that were read.'),
   ended_by: z.enum(['end', 'until', 'limit']),
 })
