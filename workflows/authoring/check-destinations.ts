@@ -21,7 +21,7 @@ export function checkDestination({ id, type, config }: NodeSpec, nodePath: strin
     {
       code: 'secret_to_any_host',
       message: `${root} decides to which host ${id} sends its secret`,
-      hint: 'write the host, up to its slash, in the url: `https://api.example.com/{{ … }}`; `paginate` of an api_request follows links to the host of its url only',
+      hint: 'write the host, up to its slash, in the url: `https://api.example.com/{{ … }}`; `paginate` follows links to the host of its url only',
       path: `${nodePath}/config/url`,
       node_id: id,
     },

@@ -144,7 +144,7 @@ export const LIST = {
  */
 export const VALUE_DEPTH = 200
 
-/** The pages of an api_request with `paginate`; its items are a list in memory. */
+/** The pages of a node with `paginate`, whose items are a list in memory. */
 export const PAGES = {
   default: 100,
   most: 1_000,
