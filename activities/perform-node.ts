@@ -10,7 +10,7 @@ import { NodeSecrets, type OpenedSecrets } from '../workflows/interpret/node-sec
 import type { CreatedObject, RunFacts } from '../workflows/interpret/run-state.ts'
 import type { EffectClass, ProgramNode } from '../workflows/language/definition.ts'
 import type { Scope } from '../workflows/language/expressions/liquid.ts'
-import type { Authored } from '../workflows/nodes/define.ts'
+import type { Authored, Progress } from '../workflows/nodes/define.ts'
 import { findNodeType } from '../workflows/nodes/index.ts'
 import { LIMITS } from '../workflows/shared/run-limits.ts'
 import { computeInline, type LightCompute } from './compute/light-work.ts'
@@ -43,6 +43,8 @@ export interface Attempt
   compute?: LightCompute | undefined
   /** Receives a line about each call of an effect; for node tests. */
   report?: Report
+  /** What the attempts of an external node keep; default: nothing. */
+  progress?: Progress
   /** The secrets of the organization: required for external nodes, unused by all others. */
   secrets?: OpenedSecrets
 }
@@ -81,6 +83,7 @@ export async function performNode(
     created: earlier,
     secrets: opened,
     compute = computeInline,
+    progress,
     ...host
   }: Attempt,
 ): Promise<Performed> {
@@ -113,6 +116,7 @@ export async function performNode(
     signal: host.signal,
     scope,
     compute,
+    progress,
     effects: made,
   })
   const outcome = await execute(node, scope, context, {

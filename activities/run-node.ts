@@ -10,6 +10,7 @@ import { refreshStopping } from '../db/runs/commands.ts'
 import {
   beginAttempt,
   hasOwned,
+  type KeptProgress,
   lockRun,
   releaseAttempt,
   sleepForTurns,
@@ -23,6 +24,7 @@ import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
+import { AttemptProgress } from './attempt-progress.ts'
 import { withDeadline } from './deadline.ts'
 import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
 import { toFailure, withoutStack } from './faults.ts'
@@ -115,15 +117,18 @@ async function oneAttempt(
   const start = Date.now()
   const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })
   const performed = refusal ? failed(refusal) : await attemptNode(deps, begun, signal, reach)
-  const retryMs = retryDelay(performed.outcome, node, attempt)
-  const result = { input, token, node, attempt, run: state.run, start, end: Date.now(), retryMs }
-  await transact((tx) => record(tx, { ...result, performed })).catch(async (error: unknown) => {
-    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
-    log.error({ err: error }, 'the result of a node could not be recorded')
-    const final = { ...result, retryMs: undefined, performed: failed(NOT_RECORDABLE) }
-    await transact((tx) => record(tx, final))
-  })
-  const { outcome } = performed
+  const outcome = waitingIfCutOff(performed.outcome, begun.progress)
+  const retryMs = retryDelay(outcome, node, begun.progress.counted)
+  const progress = retryMs === undefined ? undefined : begun.progress.toStore()
+  const result = { input, token, node, attempt, run: state.run, start, end: Date.now(), retryMs, progress }
+  await transact((tx) => record(tx, { ...result, performed: { ...performed, outcome } })).catch(
+    async (error: unknown) => {
+      if (error instanceof ApplicationFailure || error instanceof CancelledFailure) throw error
+      log.error({ err: error }, 'the result of a node could not be recorded')
+      const final = { ...result, retryMs: undefined, performed: failed(NOT_RECORDABLE) }
+      await transact((tx) => record(tx, final))
+    },
+  )
   // A transaction of its own: it locks the run, which segments lock before the nodes.
   if (retryMs !== undefined)
     await transact(async (tx) => {
@@ -139,7 +144,17 @@ const NOT_RECORDABLE: Failure = {
   retryable: false,
 }
 
+/**
+ * A node that was cut off by its timeout between two of its calls has had the time of one call for several: the next
+ * attempt goes on at once.
+ */
+function waitingIfCutOff(outcome: Outcome, progress: AttemptProgress): Outcome {
+  const isCutOff = outcome.status === 'failed' && outcome.error.code === 'timeout' && progress.hasGrown
+  return isCutOff ? { ...outcome, waits: true } : outcome
+}
+
 interface Begun {
+  progress: AttemptProgress
   state: RunState
   frame: Frame
   node: ProgramNode
@@ -188,15 +203,18 @@ async function begin(
   }
   // The current values: the next attempt uses those that are replaced meanwhile.
   const secrets = await openSecrets(tx, secretsKey)
-  await beginAttempt(tx, input, token)
-  return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets }
+  const progress = new AttemptProgress(await beginAttempt(tx, input, token), row.attempt)
+  return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets, progress }
 }
+
+/** Temporal reads no delay as that of its own retry policy. */
+const AT_ONCE_MS = 1
 
 /** The delay of the next attempt by the node's retry policy; undefined if there is none. */
 function retryDelay(outcome: Outcome, node: ProgramNode, attempt: number): number | undefined {
   const { max_attempts, initial_interval_ms, backoff, max_interval_ms } = node.retry
   if (outcome.status !== 'failed') return undefined
-  if (outcome.waits) return outcome.retryAfterMs ?? 0
+  if (outcome.waits) return outcome.retryAfterMs ?? AT_ONCE_MS
   if (!outcome.retryable || attempt >= max_attempts) return undefined
   const own = Math.min(initial_interval_ms * backoff ** (attempt - 1), max_interval_ms)
   return Math.max(own, outcome.retryAfterMs ?? 0)
@@ -214,6 +232,7 @@ async function record(
     start,
     end,
     retryMs,
+    progress,
     performed: { outcome, raised, received },
   }: {
     input: NodeInput
@@ -224,6 +243,7 @@ async function record(
     start: number
     end: number
     retryMs: number | undefined
+    progress: KeptProgress | undefined
     performed: Performed
   },
 ): Promise<void> {
@@ -237,12 +257,15 @@ async function record(
       attempt: outcome.waits ? attempt : attempt + 1,
       at: new Date(Date.now() + retryMs),
     }
-    const change = next ? { next } : ({ status: 'failed', ended_at } as const)
+    const change = next
+      ? { next, ...(progress && { progress }) }
+      : ({ status: 'failed', ended_at, progress: null } as const)
     if (!(await update({ ...change, error: outcome.error }))) throw SUPERSEDED()
     return
   }
   const handle = 'handle' in outcome ? outcome.handle : null
-  const change = { status: 'completed', output: outcome.output, handle, error: null, ended_at } as const
+  const { output } = outcome
+  const change = { status: 'completed', output, handle, error: null, ended_at, progress: null } as const
   if (!(await update(change))) throw SUPERSEDED()
   await storeFiles(tx, received)
   await insertEvents(belowNode(tx, run, at), raised)
@@ -253,7 +276,7 @@ const SUPERSEDED = () => failure({ code: 'superseded', message: 'Another attempt
 
 async function attemptNode(
   deps: RunNodeDeps,
-  { state, frame, node, attempt, startedAt, secrets }: Begun,
+  { state, frame, node, attempt, startedAt, secrets, progress }: Begun,
   cancelled: AbortSignal,
   reach: Reach,
 ): Promise<Performed> {
@@ -273,6 +296,7 @@ async function attemptNode(
       scope: scopeOf(state, frame),
       path: frame.path,
       secrets,
+      progress,
     })
     const performed = await Promise.race([work, aborted(signal)]).catch((error: unknown) => {
       if (signal.aborted) return undefined

@@ -265,6 +265,8 @@ export async function up(knex: Knex): Promise<void> {
       next_attempt_at timestamptz(3),
       -- of an external node that is running: since when its call waits for a slot of a worker
       slot_wanted_at timestamptz(3),
+      -- what a running external node that reads pages keeps for its next attempt
+      progress jsonb,
       -- its config with every placeholder rendered
       input jsonb,
       output jsonb,

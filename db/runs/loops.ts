@@ -54,7 +54,7 @@ export async function listItems(
                and o.index = i.ordinality - 1)
          order by 1 limit :count) i
        cross join lateral (
-         select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]') as nodes
+         select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' - 'progress' order by n.position), '[]') as nodes
          from run_nodes n
          where n.organization_id = :organizationId and n.run_id = :runId and n.path = :loop || ':' || i.index) n
        order by i.index`,

@@ -31,7 +31,7 @@ const OPEN_LOOPS = `(select coalesce(jsonb_agg(jsonb_build_object('loop', l.loop
  * SQL: the nodes of the run `r` outside of any loop and in its open iterations. `offset 0` makes each path an index
  * look-up.
  */
-const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' order by n.position), '[]')
+const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' - 'progress' order by n.position), '[]')
         from (select '' as path union all
           select i.path from run_iterations i where ${IS_OPEN}) p
         cross join lateral (
@@ -86,9 +86,21 @@ const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.sli
 /**
  * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost its
  * connection to Temporal, can then no longer write to it.
+ * @returns what an earlier attempt has kept.
  */
-export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<void> {
-  await runningNode(tx, node).update({ attempt_token: token, next_attempt_at: null, slot_wanted_at: null })
+export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<KeptProgress | null> {
+  const [row] = await runningNode(tx, node).update(
+    { attempt_token: token, next_attempt_at: null, slot_wanted_at: null },
+    ['progress'],
+  )
+  return row?.progress ?? null
+}
+
+/** What the attempts of an external node keep for the next one. */
+export interface KeptProgress {
+  /** The attempts before the failure that was the first one of what remains: they no longer count. */
+  before: number
+  value: unknown
 }
 
 /**
@@ -135,6 +147,7 @@ export async function updateNode(
   token: string,
   change: Partial<Pick<RunNode, 'status' | 'input' | 'output' | 'handle' | 'error' | 'ended_at'>> & {
     next?: { attempt: number; at: Date }
+    progress?: KeptProgress | null
   },
 ): Promise<boolean> {
   const { next, ...values } = change
@@ -144,6 +157,7 @@ export async function updateNode(
     ...(next === undefined ? {} : { attempt: next.attempt, next_attempt_at: next.at, attempt_token: null }),
     input: json(change.input),
     output: json(change.output),
+    progress: change.progress === null ? null : json(change.progress),
     error: change.error === null ? null : json(change.error),
   }
   const count = await runningNode(tx, node)

@@ -9,6 +9,7 @@ import type { ConfigProblem, NodeType } from '../nodes/define.ts'
 import { EACH_TYPES, findNodeType, meantType, nodeTypes, REPEAT_TYPES } from '../nodes/index.ts'
 import { isObject } from '../shared/is-object.ts'
 import { checkCredentials } from './check-credentials.ts'
+import { checkDestination } from './check-destinations.ts'
 import type { Graph } from './graph.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
@@ -58,6 +59,7 @@ export function checkNodes({ definition, nodePath }: Lowered, catalogue: Catalog
       ...shape,
       ...checkAttempts(node, path),
       ...checkCredentials(node, path),
+      ...checkDestination(node, path),
       ...type.check(node.config, catalogue).map(inConfig),
     ]
   })

@@ -168,7 +168,8 @@ function placesIn(node: NodeSpec): (setting: string) => Place {
   const perItemWithItems = type.perItem({ ...node.config, items: [] })
   return (setting) => ({
     reader: node,
-    external,
+    // Late settings are rendered without secrets.
+    external: external && !Object.hasOwn(type.late, setting),
     late: Object.hasOwn(type.late, setting) ? type.late[setting] : undefined,
     perItem: perItem.includes(setting),
     withoutItems: !perItem.includes(setting) && perItemWithItems.includes(setting),

@@ -18,6 +18,7 @@ import {
   type ValueType,
 } from '../language/value-types.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
+import type { TypeContext } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { RECORD_EVENTS } from '../shared/events.ts'
 import { isObject } from '../shared/is-object.ts'
@@ -120,16 +121,24 @@ export class Types {
     // A node that reads itself, or too long a chain: reported elsewhere, or not worth it.
     if (this.open.has(node.id) || this.open.size > MAX_DEPTH) return UNKNOWN
     this.open.add(node.id)
-    const type = findNodeType(node.type)
-    const output = type?.outputType(node.config, {
-      catalogue: this.catalogue,
-      typeOf: (value) => this.ofValue(value, { reader: node }),
-      result: () => this.resultOf(node),
-    })
+    const output = findNodeType(node.type)?.outputType(node.config, this.contextOf(node))
     this.open.delete(node.id)
     const found = output ?? UNKNOWN
     this.outputs.set(node.id, found)
     return found
+  }
+
+  /** The type of the root of its late settings. */
+  private ofLate(node: NodeSpec): ValueType {
+    return findNodeType(node.type)?.lateType(node.config, this.contextOf(node)) ?? UNKNOWN
+  }
+
+  private contextOf(node: NodeSpec): TypeContext {
+    return {
+      catalogue: this.catalogue,
+      typeOf: (value) => this.ofValue(value, { reader: node }),
+      result: () => this.resultOf(node),
+    }
   }
 
   /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
@@ -144,7 +153,7 @@ export class Types {
     const [root, name, member] = path
     const unknown = { type: UNKNOWN, segments: path.length }
     if (root === undefined) return unknown
-    if (root === site.late) return { type: site.reader ? this.ofNode(site.reader) : UNKNOWN, segments: 1 }
+    if (root === site.late) return { type: site.reader ? this.ofLate(site.reader) : UNKNOWN, segments: 1 }
     if (root === 'item') return { type: this.itemOf(site), segments: 1 }
     if (root === 'previous') return { type: this.previousOf(site), segments: 1 }
     if (root === 'index') return { type: INTEGER, segments: 1 }

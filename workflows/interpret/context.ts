@@ -1,9 +1,9 @@
 import { type EffectName, type Effects, effectNames, ports } from '../effects/index.ts'
 import type { EffectClass, ProgramNode } from '../language/definition.ts'
-import { renderEach, type Scope } from '../language/expressions/liquid.ts'
+import { render, renderEach, type Scope } from '../language/expressions/liquid.ts'
 import { NodeError } from '../language/node-error.ts'
 import { type Compute, computeHere } from '../nodes/computations.ts'
-import type { NodeContext } from '../nodes/define.ts'
+import type { NodeContext, Progress } from '../nodes/define.ts'
 import { nodeKey } from './frames.ts'
 import type { RunFacts } from './run-state.ts'
 
@@ -35,8 +35,12 @@ export interface ContextOptions {
   scope?: Scope
   /** Default: computes at once. */
   compute?: Compute | undefined
+  /** Default: keeps nothing. */
+  progress?: Progress | undefined
   effects: Partial<Effects>
 }
+
+const NO_PROGRESS: Progress = { kept: undefined, keep() {}, isDue: () => false }
 
 /** The prototype of a context, in which access to any effect throws. */
 const NO_EFFECTS = Object.create(
@@ -61,6 +65,7 @@ export function contextOf({
   node,
   scope = {},
   compute = computeHere,
+  progress = NO_PROGRESS,
   ...facts
 }: ContextOptions): NodeContext {
   const context = {
@@ -70,6 +75,8 @@ export function contextOf({
     organization: { id: organization.id, currency: organization.currency, timezone: organization.timezone },
     idempotencyKey: `${keyRunOf(run, node)}:${nodeKey(node.path ?? '', node.id)}`,
     compute,
+    progress,
+    renderWith: (text: string, values: Scope) => render(text, { ...scope, ...values }),
     renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
     ...effects,
   }

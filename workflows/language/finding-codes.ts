@@ -368,6 +368,14 @@ export const CODES = {
       '{type: api_request, config: {url: "https://x.test", headers: {Authorization: "Bearer {{ secrets.x }}"}}, on_error: end}',
     ),
   ),
+  secret_to_any_host: warning(
+    'A node sends a secret to a host that a placeholder decides, such as the link of an answer: whoever writes the answer gets the secret.',
+    'Write the host in the URL, up to the slash after it. To follow the pages of a service use `paginate`, which calls no other host.',
+    both(
+      'nodes: {a: {type: api_request, config: {url: "https://x.test/"}, on_error: end}, b: {type: api_request, config: {url: "{{ nodes.a.output.body.next }}", headers: {Authorization: "Bearer {{ secrets.x }}"}}, on_error: end}}',
+      'nodes: {a: {type: api_request, config: {url: "https://x.test/"}, on_error: end}, b: {type: api_request, config: {url: "https://x.test/{{ nodes.a.output.body.next }}", headers: {Authorization: "Bearer {{ secrets.x }}"}}, on_error: end}}',
+    ),
+  ),
   implicit_end: warning(
     'A branch ends at a node without `next`, because the node written after it is named by another `next`; another branch continues.',
     'Write `next: <id>` to continue, or `next: end` to end the branch explicitly.',

@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
 import { NodeError } from '../language/node-error.ts'
-import { typeOfSchema } from '../language/value-types.ts'
+import { members, typeOfSchema, UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { fileName, fileReference } from '../shared/files.ts'
-import { FILES } from '../shared/limits.ts'
+import { EXPRESSION, FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
+import { readPages } from './pages.ts'
+import { pagesRead, paginate, paginateProblems, typeOfPages } from './paginate.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
@@ -41,6 +43,7 @@ export const apiRequest = defineNode({
   laterUses: [
     { engine: 8, isUsed: ({ response }) => response !== undefined },
     { engine: 9, isUsed: ({ output_schema }) => output_schema !== undefined },
+    { engine: 11, isUsed: ({ paginate }) => paginate !== undefined },
   ],
   category: 'integration',
   title: 'API request',
@@ -57,7 +60,7 @@ export const apiRequest = defineNode({
     'call_api',
   ],
   description:
-    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`, not before a `Retry-After` of at most an hour. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`. With `response: file` the output has `file`, a reference to the received file, instead of `body`: crm_manager attaches it to a record, send_email sends it.',
+    'Sends an HTTP request. The node fails if the response status is not in `expected_statuses`; 408, 429 and 5xx are retried as set by `retry`, not before a `Retry-After` of at most an hour. Requests other than GET and HEAD carry an Idempotency-Key header, the same for every attempt. Credentials are kept as secrets of the organization: `Authorization: Bearer {{ secrets.<name> }}`. With `response: file` the output has `file`, a reference to the received file, instead of `body`: crm_manager attaches it to a record, send_email sends it. With `paginate` it reads page after page, and the output is `{items, pages, ended_by}`; each page is a call of its own, which is retried alone, and goes to the origin of `url` only.',
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({
@@ -98,17 +101,38 @@ export const apiRequest = defineNode({
     output_schema: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('A JSON Schema that the body must fit. Placeholders read the members that it names.'),
+      .describe(
+        'A JSON Schema that the body must fit, with `paginate` that of each page. Placeholders read the members that it names.',
+      ),
+    paginate: paginate
+      .optional()
+      .describe(
+        'Read all pages of a list. One of `link_header`, `next`, `cursor`, `page` says how they follow.',
+      ),
+    until: z
+      .string()
+      .max(EXPRESSION.template)
+      .optional()
+      .describe(
+        'With `paginate`: the page after which to end, `"{{ page.body.has_more == false }}"`. `page` has `status`, `headers` and `body` of the answer.',
+      ),
   }),
-  output: result,
-  outputType({ response = 'body', output_schema }) {
+  output: result.partial().extend(pagesRead.partial().shape),
+  late: { until: 'page' },
+  lateType: ({ output_schema }) => answerType(output_schema),
+  outputType({ response = 'body', output_schema, paginate: pages }) {
+    if (pages !== undefined) return typeOfPages(pages, answerType(output_schema))
     const { properties: { file, body, body_error, ...common } = {}, ...type } = typeOfSchema(result)
     if (response === 'file') return { ...type, properties: { ...common, file: file! } }
     if (response !== 'body') return typeOfSchema(result)
     const ofBody = output_schema === undefined ? body! : declaredType(output_schema)
     return { ...type, properties: { ...common, body: ofBody, body_error: body_error! } }
   },
-  check: (config) => [...fileProblems(config), ...settingProblems(schemaProblems(config.output_schema))],
+  check: (config) => [
+    ...fileProblems(config),
+    ...paginateProblems(config, answerType(config.output_schema)),
+    ...settingProblems(schemaProblems(config.output_schema)),
+  ],
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },
   example: {
@@ -136,6 +160,8 @@ export const apiRequest = defineNode({
       response: wanted,
       file_name,
       output_schema,
+      paginate: pages,
+      until,
       ...redirects
     },
     ctx,
@@ -151,6 +177,18 @@ export const apiRequest = defineNode({
       if (!file) throw unexpectedStatus(response)
       return { output: { status: response.status, headers: response.headers, file } }
     }
+    if (pages !== undefined) {
+      // The config of a node test is not validated before.
+      const [problem] = paginateProblems({ paginate: pages, method, body, until }, {})
+      if (problem) throw new NodeError('invalid_config', problem.message)
+      const call = async (one: HttpRequest) => {
+        const response = await ctx.http.request(one)
+        if (!takes(response.status)) throw unexpectedStatus(response)
+        requireFit(output_schema, response.body, 'body')
+        return response
+      }
+      return { output: await readPages({ request: bare, paginate: pages, until, ctx, call }) }
+    }
     const response = await ctx.http.request(request).catch((error: unknown) => {
       if (!(error instanceof NodeError) || error.code !== 'response_too_large') throw error
       throw new NodeError(error.code, `${error.message}: ${AS_FILE}`)
@@ -163,6 +201,16 @@ export const apiRequest = defineNode({
     return { output: { status, headers: response.headers, body: received, body_error } }
   },
 })
+
+/** The type of an answer with a body that fits the schema. */
+function answerType(output_schema: unknown): ValueType {
+  const { status, headers } = typeOfSchema(result).properties!
+  return members({
+    status: status!,
+    headers: headers!,
+    body: output_schema === undefined ? UNKNOWN : declaredType(output_schema),
+  })
+}
 
 const AS_FILE = '`response: file` keeps it as a file'
 

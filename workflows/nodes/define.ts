@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { type EffectName, type Effects, ports } from '../effects/index.ts'
 import type { EffectClass, RetrySpec } from '../language/definition.ts'
+import type { Scope } from '../language/expressions/liquid.ts'
 import type { Problem } from '../language/problems.ts'
 import { typeOfSchema, type ValueType } from '../language/value-types.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -95,6 +96,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
    * written.
    */
   late?: Readonly<Record<string, string>>
+  /** The type of the root of the late settings; default: that of the output. */
+  lateType?: (config: Authored, context: TypeContext) => ValueType
   /** Whether it stores more data: default for `write` nodes, but those that only delete. */
   grows?: (config: Authored) => boolean
   /** Settings that are passed as written: `{{` in them is plain text. */
@@ -157,6 +160,7 @@ export interface NodeType
   customFields(config: Authored): UsedCustomField[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
+  lateType(config: Authored, context: TypeContext): ValueType
   body: string | undefined
   perItem(config: Authored): readonly string[]
 }
@@ -281,8 +285,24 @@ export interface NodeFacts {
   signal: AbortSignal
   /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
   renderItems(text: string, items: readonly unknown[]): Promise<string[]>
+  /** Renders a late setting, with its root among `values`. Throws NodeError. */
+  renderWith(text: string, values: Scope): unknown
   /** Makes a computation that may take long. */
   compute: Compute
+  progress: Progress
+}
+
+/** What an external node keeps for its next attempt, which may be made by another worker. */
+export interface Progress {
+  /** What the attempt before has kept; undefined in the first one, and in tests of nodes. */
+  kept: unknown
+  /**
+   * Keeps a JSON value of at most `LIMITS.valueBytes` if the attempt fails. A failure after that is the first one of
+   * what remains, so it has all attempts again.
+   */
+  keep(value: unknown): void
+  /** Whether the attempt has taken its time, and shall leave the rest to the next one. Only after `keep`. */
+  isDue(): boolean
 }
 
 const ERROR_HANDLE: Handle = { name: 'error', description: 'The node failed; see `nodes.<id>.error`.' }
@@ -326,6 +346,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     settings: effects.flatMap((name) => ports[name].settings ?? []),
     retry: node.retry ?? {},
     late: node.late ?? {},
+    lateType: node.lateType ?? node.outputType ?? (() => typeOfSchema(node.output)),
     body: node.body,
     perItem: typeof perItem === 'function' ? perItem : () => perItem,
   }

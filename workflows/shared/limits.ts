@@ -144,6 +144,14 @@ export const LIST = {
  */
 export const VALUE_DEPTH = 200
 
+/** The pages of a node with `paginate`, whose items are a list in memory. */
+export const PAGES = {
+  default: 100,
+  most: 1_000,
+  /** Milliseconds after which an attempt leaves the next page to another one, so that its slot becomes free. */
+  attemptMs: 5_000,
+} as const
+
 /** Nodes that read a text. */
 export const TEXT = {
   /** Characters of a CSV or JSON text, or of a text to split or to hash. */

@@ -73,7 +73,8 @@ export async function recordSegment(tx: Tenant, runId: string, record: SegmentRe
        on conflict (organization_id, run_id, path, node_id) do update set
          status = excluded.status, attempt = excluded.attempt, input = excluded.input, output = excluded.output,
          handle = excluded.handle, error = excluded.error, wait_until = excluded.wait_until,
-         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at
+         settled_segment = excluded.settled_segment, ended_at = excluded.ended_at,
+         progress = case when excluded.status = 'running' then run_nodes.progress end
        -- an activity may have settled its row since it was read: keep the newer row
        where run_nodes.status in ('running', 'waiting') or run_nodes.status = excluded.status
      ), segment as (

@@ -63,9 +63,8 @@ export const TOPICS: Record<string, Topic> = {
         '- A node without `next` leads, by its first handle, to the node after it, unless some `next` names that node: so the branches of a condition can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
         '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
         '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
-        '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`. A failure without an edge fails the run and cancels the other branches.',
+        '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
         '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
-        '- Cycles are not allowed.',
       ].join('\n'),
   },
   loops: {
@@ -135,14 +134,14 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. An optional input without a default is null if a run does not set it. The default has the type of the input. Unknown inputs are refused when a run starts.`,
+        `Types: ${INPUT_TYPES.join(', ')}. An optional input without a default is null if a run does not set it. The default has the type of the input.`,
       ].join('\n'),
   },
   errors: {
     title: 'Failures: retry, timeout, on_error',
     text: () =>
       [
-        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error.',
+        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error, and the other branches are cancelled.',
         '- `on_error: continue` continues by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
         '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply only to nodes with the effect external. The others run in a transaction, all or nothing.',
         `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; with several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only transient errors are retried.`,
@@ -154,13 +153,13 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Node types',
     text: (_, level) =>
       [
-        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings. A line of a whole node is an example.',
+        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings.',
         ...(level === 'brief'
           ? [
               'The settings with their values, `→` the output; `[…]` is a list. Default: effect pure, handles success, error.',
             ]
           : []),
-        'Files: `response: file` of an api_request gives `output.file`, for attach_file and `attachments`.',
+        'Files: `response: file` of an api_request gives `output.file`, for attach_file and `attachments`; the paths of its `paginate` are like `body.data`.',
         '',
         allNodes(level),
       ].join('\n'),
@@ -172,7 +171,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. In updates, custom_fields are merged by name, tags are replaced; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200: sort by \`id\` (\`order: asc\`), and continue after the last one with \`"id[gt]"\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   metrics: {
