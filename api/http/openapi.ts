@@ -133,7 +133,9 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
                     schema: shapes.answer(response.schema, `${name}Response`),
                     ...examples.of(exampled),
                   },
-                  ...(response.markdown ? { 'text/markdown': { schema: { type: 'string' } } } : {}),
+                  ...(response.markdown
+                    ? { 'text/markdown': { schema: { type: 'string' }, example: '# A title' } }
+                    : {}),
                 },
       },
       ...('preview' in response && response.preview
