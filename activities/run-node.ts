@@ -323,6 +323,7 @@ const failure = (error: RunError, last: boolean, delay?: number) =>
       type: error.code,
       message: error.message.slice(0, 1_000),
       nonRetryable: last,
-      ...(delay === undefined ? {} : { nextRetryDelay: delay }),
+      // Temporal ends an activity whose next attempt has no delay at all, such as a mail whose turn has just come.
+      ...(delay === undefined ? {} : { nextRetryDelay: Math.max(1, Math.ceil(delay)) }),
     }),
   )

@@ -103,6 +103,7 @@ const CLAIM = `
     case when r.kind = 'node_test' then (select r.node ->> 'pool' from organizations o
       where o.id = r.organization_id and r.node ->> 'pool' = any (o.pools)) end as pool,
     r.trigger ->> 'type' as trigger_type, r.record_id, r.expected_by, r.starts_with, r.organization_name, r.resumes, r.temporal_run_id,
+    r.history_length,
     case when r.resumes > 0 then (select max(s.segment) + 1 from run_segments s
       where s.organization_id = r.organization_id and s.run_id = r.id and s.temporal_run_id = r.temporal_run_id
     ) end as segment

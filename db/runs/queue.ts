@@ -23,6 +23,8 @@ export interface ClaimedRun {
   organization_name: string
   /** The Temporal run that owned it, if it was resumed. */
   temporal_run_id: string | null
+  /** The events that the history of that Temporal run had at least. */
+  history_length: number | null
   /** The number of resumes, and the segment to continue with; null if none is recorded. */
   resumes: number
   segment: number | null
@@ -58,7 +60,9 @@ export interface IdleRun {
   overdue: boolean
   /** The events that its history in Temporal has at least. */
   history_length: number | null
-  /** Whether its workflow was told something over a minute ago, and nothing followed. */
+  /** Whether its workflow was, or will be, told something, and nothing followed yet. */
+  told: boolean
+  /** Whether it was told over a minute ago. */
   unheeded: boolean
 }
 
@@ -69,7 +73,8 @@ const OVERDUE = `interval '10 seconds'`
 const LONG_AGO = "now() - interval '1 minute'"
 
 const IDLE_RUN = `r.organization_id, r.id, r.kind, r.temporal_run_id, r.history_length, open.calls, open.attempts,
-  open.overdue, coalesce(r.cancel_sent_at < ${LONG_AGO} or open.answered
+  open.overdue, r.cancel_requested_at is not null or r.pause_requested_at is not null or open.answered as told,
+  coalesce(r.cancel_sent_at < ${LONG_AGO} or open.unheeded
     or r.pause_requested_at < ${LONG_AGO} and not open.attempting, false) as unheeded`
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running' and coalesce(n.next_attempt_at, '-infinity') < now())
@@ -79,7 +84,10 @@ const OPEN_NODES = `cross join lateral (
          coalesce(bool_or(n.attempt_token is not null), false) as attempting,
          coalesce(bool_or(n.status = 'waiting' and exists (select from run_waits w
            where w.organization_id = n.organization_id and w.run_id = n.run_id and w.path = n.path
-             and w.node_id = n.node_id and w.answered_at is not null and w.notified_at < ${LONG_AGO})), false) as answered
+             and w.node_id = n.node_id and w.answered_at is not null and w.notified_at < ${LONG_AGO})), false) as unheeded,
+         coalesce(bool_or(n.status = 'waiting' and exists (select from run_waits w
+           where w.organization_id = n.organization_id and w.run_id = n.run_id and w.path = n.path
+             and w.node_id = n.node_id and w.answered_at is not null)), false) as answered
        from run_nodes n
        where n.organization_id = r.organization_id and n.run_id = r.id and n.status in ('running', 'waiting')) open`
 

@@ -14,7 +14,10 @@ export interface Outside {
   failDeliveries(oneIn: number): void
   /** Holds the responses of later calls until `release`: of all, or of those whose `run` starts with `prefix`. */
   hold(prefix?: string): void
-  /** Number of requests whose responses are held. */
+  /**
+   * Number of calls whose responses are held, and whose callers wait. One that is made again counts once: its process was
+   * killed, or had no CPU time to send a heartbeat.
+   */
   held(): number
   release(): void
   close(): Promise<void>
@@ -23,7 +26,8 @@ export interface Outside {
 export async function startOutside(): Promise<Outside> {
   const calls: Outside['calls'] = new Map()
   const deliveries: Outside['deliveries'] = new Map()
-  const held: ServerResponse[] = []
+  /** The idempotency keys of the calls whose responses are held. */
+  const held = new Map<ServerResponse, string>()
   /** Calls whose `run` starts with it are held. */
   let holding: string | undefined
   let delay = 0
@@ -46,8 +50,10 @@ export async function startOutside(): Promise<Outside> {
     }
     const { run } = JSON.parse(body) as { run: string }
     calls.set(run, [...(calls.get(run) ?? []), String(request.headers['idempotency-key'])])
-    if (holding !== undefined && run.startsWith(holding)) held.push(response)
-    else setTimeout(() => answer(response), delay)
+    if (holding !== undefined && run.startsWith(holding)) {
+      held.set(response, String(request.headers['idempotency-key']))
+      response.on('close', () => held.delete(response))
+    } else setTimeout(() => answer(response), delay)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -63,10 +69,11 @@ export async function startOutside(): Promise<Outside> {
     hold(prefix = '') {
       holding = prefix
     },
-    held: () => held.length,
+    held: () => new Set(held.values()).size,
     release() {
       holding = undefined
-      for (const response of held.splice(0)) answer(response)
+      for (const response of held.keys()) answer(response)
+      held.clear()
     },
     close: () =>
       new Promise((resolve) => {

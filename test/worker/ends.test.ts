@@ -33,6 +33,7 @@ describe('ends of runs', () => {
     starts_with: 'First',
     organization_name: 'Test',
     temporal_run_id: null,
+    history_length: null,
     resumes: 0,
     segment: null,
     ...over,

@@ -30,8 +30,8 @@ describe('the limits of mails', function () {
   })
 
   it('let nodes wait for the next minute, which holds no slot, counts no attempt, and loses nothing', async () => {
-    await limits({ mail_recipients_per_minute: 8 })
-    const id = await queueRun(suite.db, suite.api.organizationId, loop(addresses(20)))
+    await limits({ mail_recipients_per_minute: 3 })
+    const id = await queueRun(suite.db, suite.api.organizationId, loop(addresses(9)))
     const waiting = async () =>
       (await nodesOf(id)).find(({ status, next_attempt_at }) => status === 'running' && next_attempt_at)
     let node = await waiting()
@@ -39,14 +39,34 @@ describe('the limits of mails', function () {
     equal(node.error.code, 'mail_rate_limited')
     match(
       node.error.message,
-      /^The mail waits until .* UTC: the plan allows mails to 8 recipients per minute\.$/,
+      /^The mail waits until .* UTC: the plan allows mails to 3 recipients per minute\.$/,
     )
     deepEqual([node.attempt, node.attempt_token], [1, null])
     equal((await untilRun(suite.db, id, undefined, 30_000)).status, 'completed')
-    deepEqual(received().sort(), addresses(20).sort())
+    deepEqual(received().sort(), addresses(9).sort())
     const windows = await suite.db.system('limit_windows').where({ subject: 'mail:minute' })
-    ok(windows.length >= 3 && windows.every(({ used }) => used <= 8), JSON.stringify(windows))
+    ok(windows.length >= 3 && windows.every(({ used }) => used <= 3), JSON.stringify(windows))
     ok((await nodesOf(id)).every(({ attempt }) => attempt === 1))
+  })
+
+  it('send a mail whose turn comes before its wait is recorded', async () => {
+    await limits({ mail_recipients_per_minute: 1 })
+    await suite.db.asOwner(async (owner) => {
+      await owner.query(`create function past_its_turn() returns trigger language plpgsql as $$ begin
+        perform pg_sleep(0.1 + greatest(0, extract(epoch from new.window_start - clock_timestamp())));
+        return new; end $$`)
+      await owner.query(`create trigger slow before insert on limit_windows for each row
+        when (new.subject like 'mail:turn:%') execute function past_its_turn()`)
+    })
+    try {
+      const id = await queueRun(suite.db, suite.api.organizationId, loop(addresses(3)))
+      await untilRun(suite.db, id, undefined, 30_000)
+      for (const { status, error, attempt } of await nodesOf(id))
+        deepEqual([status, error, attempt], ['completed', null, 1])
+      deepEqual(received().sort(), addresses(3))
+    } finally {
+      await suite.db.asOwner((owner) => owner.query('drop function past_its_turn cascade'))
+    }
   })
 
   it('let a run that waits for its turn hold no slot of its organization', async () => {

@@ -45,6 +45,8 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
   const row = (id: string) => db.system('runs').where({ id }).first()
   const temporalStatus = async (id: string) =>
     (await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name
+  const historyLength = async (id: string) =>
+    (await worker.client.workflow.getHandle(`run:${id}`).describe()).historyLength
   async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
     for (const end = Date.now() + 15_000; !(await holds()); ) {
       assert.ok(Date.now() < end, `it took too long: ${what}`)
@@ -146,6 +148,56 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     await sweep()
     await until('decided', async () => (await temporalStatus(ids.decided)) === 'COMPLETED')
     await until('cancelled', async () => (await temporalStatus(ids.cancelled)) === 'CANCELLED')
+  })
+
+  it('go on while a worker works that knows the later moment by heart', async () => {
+    const ids = await Promise.all([1, 2].map(() => run(inTurn('a', 'b', 'c', 'd'))))
+    for (const id of ids) await waitsFor(id, 'a')
+    for (const id of ids) await settled(id)
+    temporal.copy()
+    for (const id of ids)
+      for (const [name, next] of [
+        ['a', 'b'],
+        ['b', 'c'],
+        ['c', 'd'],
+      ] as const) {
+        await signal(id, name)
+        await waitsFor(id, next)
+        await settled(id)
+      }
+    await temporal.restore()
+    const before = await Promise.all(ids.map((id) => historyLength(id)))
+    for (const id of ids) await signal(id, 'd')
+    // The worker skips the message, because it has seen a later event of this number.
+    for (const [n, id] of ids.entries()) {
+      await until(`${id} is told`, async () => (await historyLength(id)) > before[n]!)
+      await settled(id)
+    }
+    await sweep()
+    for (const id of ids) assert.equal((await untilRun(db, id)).status, 'completed')
+    for (const id of ids) await until('completed', async () => (await temporalStatus(id)) === 'COMPLETED')
+  })
+
+  it('are looked at again until they have done what they were told', async () => {
+    const id = await run(inTurn('a', 'b'))
+    await waitsFor(id, 'a')
+    await settled(id)
+    await sweep()
+    assert.equal((await row(id)).checked, true)
+    // As if Temporal was restored a moment after the relay had told it.
+    const now = db.system.fn.now()
+    await db
+      .system('run_waits')
+      .where({ run_id: id })
+      .update({
+        answer: JSON.stringify({ payload: 1 }),
+        answered_by: JSON.stringify(testActor),
+        answered_at: now,
+        notified_at: now,
+      })
+    await db.system('runs').where({ id }).update({ checked: false })
+    await sweep()
+    assert.equal((await row(id)).checked, false)
   })
 
   it('are told again what they had been told', async () => {

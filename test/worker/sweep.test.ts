@@ -134,6 +134,7 @@ describe('the sweep', () => {
       attempts: 0,
       overdue: false,
       history_length: null,
+      told: false,
       unheeded: false,
     }
     const unknown = Object.create(suite.worker.client, {

@@ -15,6 +15,7 @@ import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import type { Queue } from '../relay.ts'
 import type { RunCapacity } from '../run-capacity.ts'
 import { searchAttributes } from '../search-attributes.ts'
+import { wentBack } from '../went-back.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
 export const workflowIdOf = (row: { id: string; kind: string }) =>
@@ -57,11 +58,16 @@ export function runsQueue({
       const database = await databaseId(db.system)
       if (await startRun(startWorkflow, client, row, database)) return
       const handle = client.workflow.getHandle(workflowIdOf(row))
-      const { status, runId, raw } = await handle.describe()
+      const workflow = await handle.describe()
+      const { status, runId, raw } = workflow
       if (row.kind !== 'run') return
       if (status.name === 'RUNNING') {
         // Any other is the one that resumes the run.
         if (row.resumes === 0 || runId !== row.temporal_run_id) return
+        if (wentBack(workflow, row)) {
+          await client.workflow.getHandle(workflowIdOf(row), runId).terminate(WENT_BACK)
+          throw new Error('the workflow of a resumed run, of which Temporal had an earlier state, was ended')
+        }
         // The one that paused the run is about to end, unless Temporal was restored to a moment before the pause.
         if (!raw.pendingWorkflowTask) await handle.signal(REFRESH)
         throw new Error('the workflow that paused the run has not ended yet')
@@ -85,6 +91,8 @@ export function runsQueue({
       db.tenant(row.organization_id, SYSTEM, (tx) => failRunStart(tx, row.id, reason)),
   }
 }
+
+const WENT_BACK = 'the run goes on in a new workflow: Temporal was restored to an earlier state of this one'
 
 function startRun(
   startWorkflow: StartWorkflow,

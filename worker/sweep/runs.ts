@@ -15,6 +15,7 @@ import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import { MissingPayloadKey } from '../payload-codec.ts'
 import { workflowIdOf } from '../queues/runs.ts'
+import { wentBack } from '../went-back.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
 import { describeEach, type Found, pausedActivity, withTimeout } from './describe.ts'
 import { lastTaskFailure, messageOf } from './failures.ts'
@@ -65,17 +66,20 @@ export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined)
 export async function checkRuns(deps: CheckDeps, runs: IdleRun[]): Promise<void> {
   const checked: CheckedRun[] = []
   const lost: IdleRun[] = []
+  const behind: IdleRun[] = []
   const pools = poolsReader(deps.db.system)
   const failed = await describeEach(deps, runs, workflowIdOf, async (run, found) => {
-    const { end, reason: known, stale } = await findingOf(deps, run, found)
+    const { end, reason: known, stale, unsettled } = await findingOf(deps, run, found)
+    if (end === 'behind') return void behind.push(run)
     const waits = known === undefined && found !== 'not_found'
     const reason = waits ? await unpolledReason(found.workflow, pools) : known
     if (end === 'lost') return void lost.push(run)
     if (stale) await refresh(deps, run)
     if (end) await endRun(deps, run, end, reason ?? '')
-    else checked.push({ ...keyOf(run), stuck_reason: reason ?? null, checked: !stale })
+    else checked.push({ ...keyOf(run), stuck_reason: reason ?? null, checked: !stale && !unsettled })
   })
   await endLost(deps, lost)
+  await replaceBehind(deps, behind)
   // Failed rows too: a row that always fails must not stay at the head of the queue.
   for (const { row, error } of failed) {
     const stuck_reason = error instanceof MissingPayloadKey ? `In Temporal, ${error.message}.` : undefined
@@ -98,6 +102,20 @@ async function endLost(deps: CheckDeps, lost: IdleRun[]): Promise<void> {
   for (const run of lost) if (!resumed.has(run.id)) await endRun(deps, run, 'lost', LOST)
 }
 
+/**
+ * Temporal has gone back to an earlier state of these workflows. A worker that went on knows the later one by heart: it
+ * skips what is new to Temporal, and answers with results of later segments, which no replay can follow. So the runs
+ * continue from their rows in new workflows; the relay ends the old ones.
+ */
+async function replaceBehind(deps: CheckDeps, behind: IdleRun[]): Promise<void> {
+  const resumed = await resumeRuns(deps.db.system, behind)
+  if (resumed.size > 0)
+    deps.log.warn(
+      { count: resumed.size, run_ids: [...resumed].slice(0, SHOWN) },
+      'resumed runs of which Temporal had an earlier state',
+    )
+}
+
 const LOST = "Temporal no longer has the run's workflow."
 /** The most ids in a line of the log. */
 const SHOWN = 20
@@ -105,10 +123,13 @@ const SHOWN = 20
 const keyOf = ({ organization_id, id }: IdleRun) => ({ organization_id, id })
 
 interface Finding {
-  end?: UnrecordedEnd
+  /** `behind`: Temporal has an earlier state of the workflow than its own segments recorded. */
+  end?: UnrecordedEnd | 'behind'
   reason?: string
   /** Whether the workflow waits for other things than the rows say: the database or Temporal was restored. */
   stale?: boolean
+  /** Whether the workflow must still do something: the next look must not be late. */
+  unsettled?: boolean
 }
 
 async function findingOf({ client }: CheckDeps, run: IdleRun, found: Found): Promise<Finding> {
@@ -116,19 +137,20 @@ async function findingOf({ client }: CheckDeps, run: IdleRun, found: Found): Pro
   const { workflow } = found
   const end = ENDS[workflow.status.name]
   if (end) return { end, reason: reasonOf(run, end, workflow) }
+  if (wentBack(workflow, run)) return { end: 'behind' }
   const reason = await stuckReason(client, run, workflow)
   const { raw } = workflow
   // The pending task will read the rows. A signal would load a busy server, and reset the attempts of a failing task.
-  if (raw.pendingWorkflowTask) return reason === undefined ? {} : { reason }
+  if (raw.pendingWorkflowTask) return { ...(reason !== undefined && { reason }), unsettled: true }
   const calls = raw.pendingActivities?.length ?? 0
   const stale =
-    run.kind === 'run' && (run.overdue || run.unheeded || run.calls > calls || isOlder(workflow, run))
-  return reason === undefined ? { stale } : { reason, stale }
+    run.kind === 'run' && (run.overdue || run.unheeded || run.calls > calls || isOther(workflow, run))
+  return { ...(reason !== undefined && { reason }), stale, unsettled: run.told }
 }
 
-/** Whether Temporal has an earlier state of the workflow than the rows were told of. */
-const isOlder = ({ runId, historyLength }: WorkflowExecutionDescription, run: IdleRun): boolean =>
-  run.temporal_run_id !== null && (runId !== run.temporal_run_id || historyLength < (run.history_length ?? 0))
+/** Whether the rows were told of by another Temporal run than the newest. */
+const isOther = ({ runId }: WorkflowExecutionDescription, run: IdleRun): boolean =>
+  run.temporal_run_id !== null && runId !== run.temporal_run_id
 
 function reasonOf(run: IdleRun, end: UnrecordedEnd, { status }: WorkflowExecutionDescription): string {
   // The only attempt of a node test reported nothing.

@@ -1,0 +1,11 @@
+import type { WorkflowExecutionDescription } from '@temporalio/client'
+import type { IdleRun } from '../db/runs/queue.ts'
+
+/**
+ * Whether Temporal has an earlier state of a run's workflow than the one in which it recorded its last segment: Temporal
+ * was restored. Nothing of that workflow can be trusted: see `replaceBehind` in `sweep/runs.ts`.
+ */
+export const wentBack = (
+  { runId, historyLength }: Pick<WorkflowExecutionDescription, 'runId' | 'historyLength'>,
+  run: Pick<IdleRun, 'kind' | 'temporal_run_id' | 'history_length'>,
+): boolean => run.kind === 'run' && runId === run.temporal_run_id && historyLength < (run.history_length ?? 0)
