@@ -153,8 +153,8 @@ export function describeRequest(call: Call, { keepsRest = false } = {}): Omit<Re
   const text = original && shownText(call, original)
   const kept = text && firstCharacters(text, verified && !isLogBrief ? MAX_PAYLOAD : MAX_BRIEF)
   const isMasked = text !== original
-  const isKept = verified && !isLogBrief && (keepsRest || original!.length <= MAX_PAYLOAD)
-  const sealed = isKept && original !== null ? sealedIfMasked(call, original, isMasked) : null
+  const isKept = verified && !isLogBrief && original !== null && (keepsRest || original.length <= MAX_PAYLOAD)
+  const sealed = isKept ? sealedIfMasked(call, original, isMasked) : null
   return {
     webhook_id: webhook.id,
     source_ip: sourceIp,

@@ -52,7 +52,7 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
       .default('created_at')
       .superRefine((field, ctx) => {
         if (!definition || isSortable(definition, field)) return
-        const hint = unknownHint(field, sortNames(definition), 'sort fields')
+        const hint = sortHint(definition, field)
         ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
       })
       .describe('The field to sort by, or `custom_fields.<name>`.'),
@@ -78,11 +78,24 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
         const named = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
         const more = unknown.length > MAX_NAMED ? ` and ${unknown.length - MAX_NAMED} more` : ''
         const message = `has no field${unknown.length > 1 ? 's' : ''} ${named.join(', ')}${more}`
-        ctx.addIssue({ code: 'custom', message, params: { hint: unknownHint(named, shown, 'fields') } })
+        ctx.addIssue({
+          code: 'custom',
+          message,
+          params: { hint: unknownHint(definition, named, shown, 'fields') },
+        })
       })
       .optional()
       .describe('The fields to return, separated by commas. `id` and `object` are always returned.'),
   }
+}
+
+/** Other APIs write the direction with the field: `-amount`, `amount:desc`. */
+function sortHint(kind: Kind, written: string): string {
+  const [, sign, field = '', direction] = /^([-+]?)(.*?)(?:[: ](asc|desc))?$/i.exec(written) ?? []
+  if (field === written || !isSortable(kind, field))
+    return unknownHint(kind, written, sortNames(kind), 'sort fields')
+  const isDescending = sign === '-' || direction?.toLowerCase() === 'desc'
+  return `write sort=${field}&order=${isDescending ? 'desc' : 'asc'}`
 }
 
 function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQuery> {

@@ -193,11 +193,11 @@ export async function rewind(tx: Tenant, runId: string, segment: number): Promis
   const key = { organization_id: tx.organizationId, run_id: runId }
   await rewindWaits(tx, runId, segment)
   // The outcome was decided in a segment that is reverted.
-  await tx
-    .trx('runs')
-    .where({ organization_id: key.organization_id, id: runId })
-    .whereRaw(`cast(ending ->> 'segment' as integer) >= ?`, [segment])
-    .update({ ending: null })
+  await tx.trx.raw(
+    `update runs set ending = null
+     where organization_id = ? and id = ? and cast(ending ->> 'segment' as integer) >= ?`,
+    [key.organization_id, runId, segment],
+  )
   await tx.trx('run_nodes').where(key).andWhere('segment', '>=', segment).delete()
   await rewindLoops(tx, runId, segment)
   // Nodes cancelled by the sweep have no segment.

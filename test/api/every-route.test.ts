@@ -33,7 +33,7 @@ const ASIDE =
   /from api_keys k|limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
 
 describe('every route', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
   const suite = withApi()
   let mine: string
   let other: string

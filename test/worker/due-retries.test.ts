@@ -3,7 +3,7 @@ import { withDeliveries } from '../support/with-deliveries.ts'
 import { historyOf } from '../support/worker.ts'
 
 describe('retries that are due together', function () {
-  this.timeout(30_000)
+  this.timeout(60_000)
   const on = withDeliveries()
 
   it('are each woken once, when they have a slot', async () => {

@@ -5,6 +5,8 @@ import { commonFields } from './common-fields.ts'
 import type { CustomFieldType } from './custom-fields/types.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
+import { meantField } from './meant-field.ts'
+import { normalise } from './synonyms.ts'
 
 /**
  * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares
@@ -75,7 +77,7 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
       loc,
       msg: 'unknown parameter',
       type: 'unrecognized_key',
-      hint: unknownHint(field ?? parameter, filterNames(kind), 'filters'),
+      hint: controlHint(field) ?? unknownHint(kind, field ?? parameter, filterNames(kind), 'filters'),
     }
   const { type, operators } = known
   const operator = operators.find((one) => one === named)
@@ -161,12 +163,35 @@ const READERS = new Map<string, (value: string) => unknown>(
 /** Maximum number of unknown names for which the nearest name is searched. */
 const MAX_HINTS = 10
 
+/** Parameters of lists by the names that other APIs give them, normalised. */
+const CONTROLS = {
+  limit: 'perpage pagesize pagelimit maxresults top',
+  'offset, or cursor with the next_cursor of the page before': 'page pagenumber skip start',
+  cursor: 'after startingafter pagetoken nextcursor nextpage',
+  q: 'search query keyword text',
+  'sort and order': 'orderby sortby ordering sortorder direction sortdirection',
+  fields: 'select properties columns',
+}
+const CONTROL_OF = new Map(
+  Object.entries(CONTROLS).flatMap(([control, words]) => words.split(' ').map((word) => [word, control])),
+)
+
+function controlHint(name = ''): string | undefined {
+  const control = CONTROL_OF.get(normalise(name))
+  return control && `did you mean ${control}?`
+}
+
 /** A hint for unknown names: the nearest known name of each, or the list of known names. */
-export function unknownHint(unknown: string | string[], names: string[], what: string): string {
+export function unknownHint(
+  kind: Kind | undefined,
+  unknown: string | string[],
+  names: string[],
+  what: string,
+): string {
   const meant = [unknown]
     .flat()
     .slice(0, MAX_HINTS)
-    .flatMap((name) => nearest(name, names) ?? [])
+    .flatMap((name) => (kind ? meantField(kind, name, names) : nearest(name, names)) ?? [])
   return `${meant.length > 0 ? `did you mean ${meant.join(', ')}? ` : ''}${what} are ${names.join(', ')}`
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { didYouMean } from '../../../workflows/language/problems.ts'
+import { meantBy } from '../../../workflows/language/problems.ts'
 import { capitalized } from '../../../workflows/shared/record-kinds.ts'
 import { isStorable } from '../../../workflows/shared/storable-text.ts'
 import { ACTOR_TYPES } from '../actor.ts'
@@ -7,9 +7,10 @@ import type { TraceContext } from '../trace-context.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
-import { fieldTypes } from './field-types.ts'
+import { ADDRESS_PARTS, fieldTypes } from './field-types.ts'
 import type { Field, Kind, KindName } from './kind.ts'
 import { kindNamed, kindNames, kinds } from './kinds/index.ts'
+import { meantField } from './meant-field.ts'
 
 const MAX_TAGS = 100
 
@@ -126,7 +127,9 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     .catchall(z.unknown())
     .superRefine(
       (input, ctx) => {
-        refuseOthers(input, shape, readOnly, ctx)
+        refuseOthers(input, shape, readOnly, ctx, (name, names) =>
+          meantField(kind, name, [...names, ...PARTS]),
+        )
         // Custom fields have their own check.
         const { custom_fields: _, ...others } = input
         refuseUnstorable(others, [], ctx)
@@ -150,12 +153,16 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
   }, object)
 }
 
-/** Refuses fields that are not `known`, with a separate error for read-only fields. */
+/** For hints: fields that are written within `address`. */
+const PARTS = ADDRESS_PARTS.map((part) => `address.${part}`)
+
+/** Refuses fields that are not `known`, with a separate error for read-only fields. `meant`: for hints. */
 export function refuseOthers(
   input: Record<string, unknown>,
   known: object,
   readOnly: Set<string>,
   ctx: z.RefinementCtx,
+  meant: (name: string, names: string[]) => string | undefined = meantBy,
 ): void {
   const names = Object.keys(known)
   const refuse = (path: string[], message: string, params: { type: string; hint?: string }) =>
@@ -171,7 +178,9 @@ export function refuseOthers(
       refuse([], 'has more unknown fields, which are not listed', { type: 'unrecognized_key' })
       return
     }
-    refuse([name], 'unknown field', { type: 'unrecognized_key', ...didYouMean(name, names) })
+    const field = meant(name, names)
+    const hint = field === undefined ? {} : { hint: `did you mean ${field}?` }
+    refuse([name], 'unknown field', { type: 'unrecognized_key', ...hint })
   }
 }
 

@@ -147,6 +147,8 @@ describe('the audit log', function () {
     await change('updateKey', 'key.updated', key)
     await change('rotateKey', 'key.rotated', key)
     await change('revokeKey', 'key.revoked', key)
+    const suppression_id = (await change('addMailSuppression', 'mail_suppression.added')).body.id
+    await change('removeMailSuppression', 'mail_suppression.removed', { params: { suppression_id } })
     for (const [kind, name] of [
       ['Incoming', 'incoming_webhook'],
       ['Outgoing', 'outgoing_webhook'],

@@ -3,7 +3,7 @@ import { itemsOf, MAX_ITEMS } from '../../../db/model/incoming/batch.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 describe('batches of incoming webhooks', function () {
-  this.timeout(30_000)
+  this.timeout(90_000)
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

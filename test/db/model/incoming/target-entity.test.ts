@@ -10,8 +10,8 @@ import type { TargetKind } from '../../../../db/model/incoming/types.ts'
 
 describe('the target entity of an incoming webhook', () => {
   it('is the name of its kind in the table and on the wire', () => {
-    assert.deepEqual(TARGET_ENTITIES, ['Contact', 'Company', 'Deal', 'Task'])
-    assert.deepEqual(TARGET_ENTITIES.map(kindOf), ['contacts', 'companies', 'deals', 'tasks'])
+    assert.deepEqual(TARGET_ENTITIES, ['Contact', 'Company', 'Deal', 'Task', 'none'])
+    assert.deepEqual(TARGET_ENTITIES.map(kindOf), ['contacts', 'companies', 'deals', 'tasks', 'none'])
     for (const entity of TARGET_ENTITIES) assert.equal(targetEntityOf(kindOf(entity)), entity)
   })
 
