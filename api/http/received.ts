@@ -25,6 +25,7 @@ export async function receive(
   const { key, issues } = idempotent ? idempotencyKey(ctx.req) : { issues: [] }
   const { accepts, bodyLimit = MAX_BODY } = route
   const upload = accepts && openUpload(ctx.req, accepts, bodyLimit)
+  if (upload) ctx.state.uploadLimit = bodyLimit
   const takesJson = !upload && ctx.method !== 'GET' && ctx.method !== 'HEAD'
   const bytes = takesJson ? await readJson(ctx, bodyLimit) : undefined
   return { key, issues, upload, bytes, sent: { query: parseQuery(search), body: bytes && parseJson(bytes) } }

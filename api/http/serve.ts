@@ -49,7 +49,7 @@ export function serve(
     } catch (error) {
       answerError(ctx, error, id, log)
     }
-    closeIfUnread(ctx.req, ctx.res)
+    closeIfUnread(ctx.req, ctx.res, ctx.state.uploadLimit)
     const milliseconds = performance.now() - started
     endSpan?.(milliseconds)
     logRequest(log, ctx, milliseconds)

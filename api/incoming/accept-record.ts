@@ -13,8 +13,9 @@ export async function acceptRecord(
 ): Promise<Answer> {
   const { ctx, deps, webhook, started } = call
   call.delivery ??= deliveryOf(ctx.req.headers, webhook.verification, bytes, payload, mapped.deliveryId)
-  const log = { ...describeRequest(call), ...call.delivery }
-  const request = { payload, mapped, hidden, trace: traceOf(ctx), started, log }
+  const { signed, ...delivery } = call.delivery
+  const log = { ...describeRequest(call), ...delivery }
+  const request = { payload, mapped, hidden, trace: traceOf(ctx), started, log, signed }
   const acceptance = await deps.together.accept(webhook, request, call.content!.length)
   if ('answer' in acceptance) return acceptance.answer
   call.mapped = acceptance.mapped

@@ -8,8 +8,8 @@ export interface BatcherOptions<T> {
   /** The size of an item, in bytes: together they stay below `bytes`, unless one alone is larger. */
   bytesOf?: (item: T) => number
   bytes?: number
-  /** Items of the same id are not worked on together. */
-  idOf?: (item: T) => string | undefined
+  /** Items that share an id are not worked on together. */
+  idsOf?: (item: T) => string[]
 }
 
 /**
@@ -43,28 +43,23 @@ export class Batcher<T, R> {
   }
 
   private takeFrom(queue: Queue<T, R>): Waiting<T, R>[] {
-    const {
-      size = 100,
-      bytesOf = () => 0,
-      bytes = Number.POSITIVE_INFINITY,
-      idOf = () => undefined,
-    } = this.options
+    const { size = 100, bytesOf = () => 0, bytes = Number.POSITIVE_INFINITY, idsOf = () => [] } = this.options
     const taken: Waiting<T, R>[] = []
     const left: Waiting<T, R>[] = []
     const ids = new Set<string>()
     let sum = 0
     for (const one of queue.waiting) {
-      const id = idOf(one.item)
+      const own = idsOf(one.item)
       const fits =
         taken.length === 0 ||
-        (taken.length < size && sum + bytesOf(one.item) <= bytes && (id === undefined || !ids.has(id)))
+        (taken.length < size && sum + bytesOf(one.item) <= bytes && !own.some((id) => ids.has(id)))
       if (!fits) {
         left.push(one)
         continue
       }
       taken.push(one)
       sum += bytesOf(one.item)
-      if (id !== undefined) ids.add(id)
+      for (const id of own) ids.add(id)
     }
     queue.waiting = left
     return taken

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { isObject } from '../../workflows/shared/is-object.ts'
-import { signedForm } from './signatures.ts'
+import { signedForm, signedTime } from './signatures.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [
@@ -18,6 +18,20 @@ const HEADERS = [
   'x-gitlab-event-uuid',
   'x-atlassian-webhook-identifier',
 ]
+
+/**
+ * The headers whose id counts by itself, because it is signed or because the sender proves itself by a secret. Of other
+ * senders anybody who has read a request could repeat it with another id. A generic `hmac` signs no time that would tell
+ * a retry from such a repetition.
+ */
+const PROVEN: { [Type in Verification['type']]?: string[] } = {
+  secret: HEADERS,
+  token: HEADERS,
+  basic: HEADERS,
+  hmac: HEADERS,
+  standard_webhooks: ['webhook-id'],
+  svix: ['svix-id'],
+}
 
 /**
  * Senders that sign the body alone, with an id or a time in each body. Anybody who has read such a request could repeat
@@ -53,17 +67,24 @@ export function deliveryOf(
   const stable = stableBody(verification.type, payload ?? parsed(bytes))
   if (stable) return { fingerprint: sha256('\n').update(stable).digest(), has_delivery_id: true }
   if (SIGN_BODY_ALONE.includes(verification.type)) return { fingerprint: ofBody(), has_delivery_id: true }
-  const header = HEADERS.find((name) => headers[name])
-  if (header)
-    return {
-      fingerprint: sha256(`${header} ${headers[header]}\n`).update(bytes).digest(),
-      has_delivery_id: true,
-    }
-  // A retry of Stripe says anew how many webhooks are pending.
+  const proven = PROVEN[verification.type]
+  const byHeader = ofHeader(headers, proven ?? HEADERS, bytes)
+  if (proven && byHeader) return byHeader
+  // Ids in the body are signed. A retry of Stripe says anew how many webhooks are pending.
   const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
   if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
   if (known) return ofKnown(known, content)
-  return { fingerprint: ofBody(), has_delivery_id: false }
+  const delivery = byHeader ?? { fingerprint: ofBody(), has_delivery_id: false }
+  const time = signedTime(verification, headers)
+  if (time === undefined || proven) return delivery
+  // The content and not the signature, because an ECDSA signature has other valid forms.
+  return { ...delivery, signed: sha256(`signed ${time}\n`).update(bytes).digest() }
+}
+
+function ofHeader(headers: IncomingHttpHeaders, names: string[], bytes: Buffer): Delivery | undefined {
+  const name = names.find((one) => headers[one])
+  if (!name) return undefined
+  return { fingerprint: sha256(`${name} ${headers[name]}\n`).update(bytes).digest(), has_delivery_id: true }
 }
 
 /** Members that some senders change in a repetition of a body that has an id. */
@@ -93,9 +114,11 @@ export function deliveryOfItem(
   known: string | undefined,
 ): Delivery {
   if (known) return ofKnown(known, bytes)
+  const ofItem = (fingerprint: Buffer) => sha256(`item ${index} `).update(fingerprint).digest()
   return {
-    fingerprint: sha256(`item ${index} `).update(batch.fingerprint).digest(),
+    fingerprint: ofItem(batch.fingerprint),
     has_delivery_id: true,
+    ...(batch.signed && { signed: ofItem(batch.signed) }),
   }
 }
 

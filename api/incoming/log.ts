@@ -126,9 +126,11 @@ export function rowOf(call: Call, outcome: Partial<NewLog>, { keepsRest = false 
 const NO_DELIVERY = { fingerprint: null, has_delivery_id: false }
 
 /** The delivery id of a verified request. Anybody could choose the one of an unverified request. */
-function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call): Delivery | undefined {
+function deliveryIn({ ctx, webhook, verified, bytes, delivery }: Call) {
   if (!verified || !bytes) return undefined
-  return delivery ?? deliveryOf(ctx.req.headers, webhook.verification, bytes)
+  const { fingerprint, has_delivery_id } =
+    delivery ?? deliveryOf(ctx.req.headers, webhook.verification, bytes)
+  return { fingerprint, has_delivery_id }
 }
 
 /** The columns of a log row that describe the request, without its delivery. */

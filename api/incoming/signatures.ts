@@ -1,6 +1,6 @@
 import { createHash, createHmac, createPublicKey, verify as verifySignature } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SenderVerification } from '../../db/model/incoming/types.ts'
+import type { SenderVerification, Verification } from '../../db/model/incoming/types.ts'
 import { standardKey } from '../../workflows/shared/webhook-signature.ts'
 
 /** What a verification reads of a request, besides its body. */
@@ -84,6 +84,12 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
   }),
   twilio,
   sendgrid,
+}
+
+/** The time in seconds that the headers of a signed request have; undefined if its sender signs none. */
+export function signedTime({ type }: Verification, headers: IncomingHttpHeaders): number | undefined {
+  if (type === 'basic' || type === 'hmac') return undefined
+  return SCHEMES[type]({ method: 'POST', headers, url: '' }, Buffer.alloc(0), '')?.seconds
 }
 
 function hub(request: SignedRequest, bytes: Buffer, secret: string): Signed {

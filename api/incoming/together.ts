@@ -1,6 +1,6 @@
 import { takeFromWindow } from '../../db/access/limits.ts'
 import { type Acceptance, accept, type IncomingRequest } from '../../db/incoming/accept.ts'
-import { hex, windowOf } from '../../db/incoming/deliveries.ts'
+import { claimsOf, hex } from '../../db/incoming/deliveries.ts'
 import { takeIncomingQuota } from '../../db/incoming/quota.ts'
 import {
   type Caller,
@@ -67,8 +67,8 @@ export function createTogether(db: Database): Together {
       bytes: MAX_BYTES,
       bytesOf: ({ size }) => size,
       // The second one of a delivery gets the answer of the first.
-      idOf: ({ webhook, request: { log } }) =>
-        windowOf(webhook, log) > 0 ? hex(log.fingerprint) : undefined,
+      idsOf: ({ webhook, request: { log, signed } }) =>
+        claimsOf(webhook, { ...log, ...(signed && { signed }) }).map(({ fingerprint }) => hex(fingerprint)),
     },
   )
   return {

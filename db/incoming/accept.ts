@@ -18,11 +18,12 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { type Failed, settle } from '../records/sets.ts'
 import { type Applied, applyAll, withFittingCustomFields } from './apply.ts'
 import {
+  type Claim,
   claimFingerprints,
+  claimsOf,
   type Delivery,
   type DeliveryAnswer,
   storeDeliveries,
-  windowOf,
 } from './deliveries.ts'
 import { insertLogs } from './logs.ts'
 import type { Receiver } from './receiving.ts'
@@ -35,7 +36,8 @@ export interface IncomingRequest {
   trace: TraceContext
   /** `performance.now()` when it arrived. */
   started: number
-  log: RequestLog & Delivery
+  log: RequestLog & Omit<Delivery, 'signed'>
+  signed?: Buffer | undefined
 }
 
 /** The body of the answer 200. */
@@ -81,7 +83,7 @@ interface Checked {
 
 /** A retry is answered as its first request, which may have been replayed through another mapping. */
 async function acceptInvalid(db: Database, webhook: Receiver, one: Checked): Promise<Acceptance> {
-  if (isClaimed(webhook)(one)) return (await writeOrHalve(db, webhook, [one]))[0]!
+  if (claimsFor(webhook, one).length > 0) return (await writeOrHalve(db, webhook, [one]))[0]!
   return { error: (one.valid as Failed).error, mapped: one.written }
 }
 
@@ -145,14 +147,19 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   )
   const writtenOf = new Map(zip(fresh, applied))
   const done = all.map((one) => {
-    const answer = earlier.get(one)
+    const answer = earlier.get(one)?.answer
     return answer ? repeated(answer) : newly(webhook, writtenOf.get(one)!)
   })
-  const claimed = zip(all, done).filter(([one]) => isClaimed(webhook)(one) && !earlier.has(one))
+  // Also for an earlier answer: the request may have another id, or another time, than the first one.
   await storeDeliveries(
     tx,
     webhook.id,
-    claimed.map(([{ request }, { answer }]) => ({ fingerprint: request.log.fingerprint, answer })),
+    zip(all, done).flatMap(([one, { answer }]) =>
+      (earlier.get(one)?.unanswered ?? claimsFor(webhook, one)).map(({ fingerprint }) => ({
+        fingerprint,
+        answer,
+      })),
+    ),
   )
   await insertLogs(
     tx,
@@ -166,25 +173,30 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   }))
 }
 
-/** Claims the deliveries that have an id, or a window. @returns the answers of those that were received before. */
-async function earlierAnswers(
-  tx: Tenant,
-  webhook: Receiver,
-  all: Checked[],
-): Promise<Map<Checked, DeliveryAnswer>> {
-  const known = all.filter(isClaimed(webhook))
-  const claims = known.map(({ request: { log } }) => ({
-    fingerprint: log.fingerprint,
-    window: windowOf(webhook, log),
-  }))
-  const answers = await claimFingerprints(tx, webhook.id, claims)
-  return new Map(known.flatMap((one, i) => (answers[i] ? [[one, answers[i]] as const] : [])))
+/** A request that was received before, and its claims that have no answer yet. */
+interface Earlier {
+  answer: DeliveryAnswer
+  unanswered: Claim[]
 }
 
-const isClaimed =
-  (webhook: Receiver) =>
-  ({ request }: Checked): boolean =>
-    windowOf(webhook, request.log) > 0
+/** Claims the deliveries. @returns those that were received before. */
+async function earlierAnswers(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Map<Checked, Earlier>> {
+  const known = all.flatMap((one) => claimsFor(webhook, one).map((claim) => ({ one, claim })))
+  const answers = await claimFingerprints(
+    tx,
+    webhook.id,
+    known.map(({ claim }) => claim),
+  )
+  const earlier = new Map<Checked, Earlier>()
+  for (const [{ one }, answer] of zip(known, answers))
+    if (answer && !earlier.has(one)) earlier.set(one, { answer, unanswered: [] })
+  for (const [{ one, claim }, answer] of zip(known, answers))
+    if (!answer) earlier.get(one)?.unanswered.push(claim)
+  return earlier
+}
+
+const claimsFor = (webhook: Receiver, { request: { log, signed } }: Checked): Claim[] =>
+  claimsOf(webhook, { ...log, ...(signed && { signed }) })
 
 /** What a request did. */
 interface Done {

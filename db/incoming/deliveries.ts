@@ -10,6 +10,11 @@ export interface Delivery {
   fingerprint: Buffer
   /** Without an id, an equal request can be a new one. */
   has_delivery_id: boolean
+  /**
+   * SHA-256 of what was signed with its time, if an id in a header is not: the same signed request is a repetition,
+   * whatever its id. A retry of the sender has another time.
+   */
+  signed?: Buffer
 }
 
 /** The answer to a delivery, stored for retries of the sender. */
@@ -30,6 +35,22 @@ export async function claimFingerprint(
 
 /** Seconds in which a delivery id is recognised. */
 const ID_WINDOW = 86_400
+
+/** Seconds in which a signed request can be repeated: its time may be five minutes off, in both directions. */
+const SIGNED_WINDOW = 600
+
+/** What a request claims: its id or body, and what its sender signed. Empty if a repetition is a new request. */
+export function claimsOf(
+  webhook: Pick<IncomingWebhook, 'dedupe_window'>,
+  delivery: Pick<Delivery, 'fingerprint' | 'has_delivery_id' | 'signed'>,
+): Claim[] {
+  const { fingerprint, signed } = delivery
+  const window = windowOf(webhook, delivery)
+  return [
+    ...(window > 0 ? [{ fingerprint, window }] : []),
+    ...(signed ? [{ fingerprint: signed, window: SIGNED_WINDOW }] : []),
+  ]
+}
 
 /** Seconds in which a request is taken for a repetition of an equal one; 0: never. */
 export const windowOf = (

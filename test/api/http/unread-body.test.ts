@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readBody } from '../../../api/http/body.ts'
@@ -69,6 +70,32 @@ describe('slow and refused requests', function () {
         assert.match(answer.text, expected)
         assert.match(answer.text, /\r\nConnection: close\r\n/i)
       })
+
+  for (const [status, what] of [
+    [400, 'a row that is too long'],
+    [404, 'an import that does not exist'],
+  ] as const)
+    it(`answers a client that sends all of a refused upload before it reads, and its next request: ${what}`, async () => {
+      const api = await startApi(suite.db)
+      const made = await api.request('POST', '/v1/imports', { body: { entity: 'contacts' } })
+      const path = `/v1/imports/${status === 404 ? randomUUID() : made.body.id}/file`
+      const authorization = `Authorization: Bearer ${api.key}`
+      const socket = await open(api)
+      socket.pause()
+      socket.write(
+        head('PUT', path, authorization, 'Content-Type: text/csv', `Content-Length: ${30 * MEGABYTE}`),
+      )
+      const commas = Buffer.alloc(MEGABYTE, ',')
+      for (let sent = 0; sent < 30 && !socket.destroyed; sent++)
+        if (!socket.write(commas)) await Promise.race([onceAny(socket, 'drain', 'close'), pause(5_000)])
+      socket.write(head('GET', '/healthz'))
+      const answer = received(socket)
+      socket.resume()
+      await until(() => answer.closed || answer.text.includes('HTTP/1.1 200 '))
+      assert.match(answer.text, new RegExp(`^HTTP/1.1 ${status} .*HTTP/1.1 200 `, 's'))
+      socket.destroy()
+      await api.close()
+    })
 
   it('keeps the connection after a refused request with a small body', async () => {
     const socket = await open()

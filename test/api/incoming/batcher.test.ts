@@ -38,7 +38,7 @@ describe('a batcher', () => {
     const byBytes = doubling({ bytes: 10, bytesOf: (n) => n })
     assert.deepEqual(await byBytes.all([1, 6, 5, 4, 99]), [2, 12, 10, 8, 198])
     assert.deepEqual(byBytes.batches, [[1], [6, 4], [5], [99]])
-    const byId = doubling({ idOf: (n) => (n > 1 ? String(n) : undefined) })
+    const byId = doubling({ idsOf: (n) => (n > 1 ? [String(n)] : []) })
     await byId.all([1, 2, 2, 3, 1, 1])
     assert.deepEqual(byId.batches, [[1], [2, 3, 1, 1], [2]])
   })

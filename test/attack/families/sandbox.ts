@@ -1,4 +1,5 @@
 import { CodeRunner } from '../../../activities/sandbox/runner.ts'
+import { CODE } from '../../../workflows/shared/limits.ts'
 import type { Family } from '../family.ts'
 
 /** Code that returns something else than false or null if it gets at the host. */
@@ -64,7 +65,7 @@ export const sandbox: Family = {
   name: 'sandbox',
   title: 'code that leaves its sandbox',
   async run(_, tally) {
-    const runner = new CodeRunner({ ms: 500, killMs: 1_500, waitMs: 20_000 })
+    const runner = new CodeRunner({ ms: 500, killMs: 1_500, waitMs: CODE.waitMs })
     const run = (code: string) =>
       runner.run('attacker', {
         code,
@@ -89,11 +90,26 @@ export const sandbox: Family = {
           (error: { code?: string }) => String(error.code),
         )
         tally.attempt(ended.length < 1_000_000, `${code}: ${ended.slice(0, 100)}`)
-        const next = await run('return 1 + 1').catch((error: unknown) => ({ result: String(error) }))
-        tally.attempt(next.result === 2, `${code}: the code after it gave ${next.result}`)
+        const next = await resultAfter(() => run('return 1 + 1'))
+        tally.attempt(next === 2, `${code}: the code after it gave ${next}`)
       }
     } finally {
       await runner.close()
     }
   },
+}
+
+const TRIES = 20
+
+/**
+ * The result of harmless code. A busy machine may not run it within the short limit of time, so it is tried again: if the
+ * code before it still ran, no try would get the thread.
+ */
+async function resultAfter(run: () => Promise<{ result: unknown }>): Promise<unknown> {
+  for (let left = TRIES; ; left--)
+    try {
+      return (await run()).result
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'code_timeout' || left === 1) return String(error)
+    }
 }
