@@ -9,7 +9,8 @@ describe('retries that are due together', function () {
   it('are each woken once, when they have a slot', async () => {
     const count = 20
     on.receiver.behave(...Array.from({ length: count }, () => 503))
-    const webhook = await on.createWebhook({ retry_schedule: [2], concurrency: count })
+    // All must have failed once before the first is due again.
+    const webhook = await on.createWebhook({ retry_schedule: [8], concurrency: count })
     const ids = await Promise.all(Array.from({ length: count }, () => on.raise(webhook)))
     await Promise.all(ids.map(on.waiting))
     assert.equal((await on.app('PATCH', `/webhooks/outgoing/${webhook.id}`, { concurrency: 2 })).status, 200)
