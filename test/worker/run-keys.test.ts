@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { CHAIN_START, createRun, createRuns, type NewRun } from '../../db/runs/runs.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
+import { until } from '../support/journey.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
@@ -46,6 +48,26 @@ describe('runs that keys of their settings hold back, over two workers', functio
       ...runs.map(({ started_at: at }) => runs.filter((r) => r.started_at <= at && r.ended_at > at).length),
     )
   }
+
+  it('fail the run whose key cannot be stored, and go on with the others', async () => {
+    const settings = { rate: { limit: 100, per: '1h', key: '{{ inputs.key | split: "" | first }}' } }
+    const first = await start(settings as Definition['settings'], { key: 'a' })
+    const half = await more(first, { key: '😀' })
+    const later = await more(first, { key: 'b' })
+    assert.equal((await untilRun(suite.db, half)).error?.code, 'invalid_key')
+    for (const id of [first, later]) assert.equal((await untilRun(suite.db, id)).status, 'completed')
+  })
+
+  it('take the place of a debounced run that was paused and resumed', async () => {
+    const settings = { debounce: { for: '3s', key: KEY } } as Definition['settings']
+    const first = await start(settings, { key: 'a' })
+    await until('the debounce', async () => (await row(first)).hold === 'debounce' || undefined)
+    await inTenant((tx) => pauseRun(tx, first))
+    await inTenant((tx) => unpauseRun(tx, first))
+    const second = await more(first, { key: 'a' })
+    assert.equal((await untilRun(suite.db, second)).status, 'completed')
+    assert.equal((await row(first)).status, 'skipped')
+  })
 
   describe('concurrency', () => {
     it('limits each key, in order, and other keys run beside it', async () => {

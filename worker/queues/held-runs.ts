@@ -2,7 +2,7 @@ import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { admitRuns } from '../../db/runs/holds/admit.ts'
-import { listDue } from '../../db/runs/holds/held.ts'
+import { listDue, postponeFirst } from '../../db/runs/holds/held.ts'
 import { type KeyPlace, wakeMissed } from '../../db/runs/holds/key-slots.ts'
 import type { Queue } from '../relay.ts'
 
@@ -24,6 +24,26 @@ const KEYS_MS = 1_000
 export function heldRunsQueue({ db, log }: { db: Database; log: Logger }): Queue<never> {
   let place: KeyPlace | undefined
   let looked = 0
+
+  /** A run that cannot be decided must keep neither the others of its organization waiting, nor other organizations. */
+  async function admit(organization: string): Promise<boolean> {
+    const page = (limit: number) => db.tenant(organization, SYSTEM, (tx) => admitRuns(tx, limit))
+    const failed = (err: unknown) =>
+      log.warn({ err, organization_id: organization }, 'held runs could not be admitted')
+    try {
+      return await page(PAGE)
+    } catch (err) {
+      failed(err)
+    }
+    try {
+      return await page(1)
+    } catch (err) {
+      failed(err)
+      await db.tenant(organization, SYSTEM, postponeFirst).catch(failed)
+      return false
+    }
+  }
+
   return {
     name: 'held runs',
     channel: 'agx_runs',
@@ -36,14 +56,7 @@ export function heldRunsQueue({ db, log }: { db: Database; log: Logger }): Queue
       for (let round = 0; round < ROUNDS; round++) {
         let more = false
         for (const organization of await listDue(system, ORGANIZATIONS)) {
-          const admit = db.tenant(organization, SYSTEM, (tx) => admitRuns(tx, PAGE))
-          if (
-            await admit.catch((err) => {
-              log.warn({ err, organization_id: organization }, 'held runs could not be admitted')
-              return false
-            })
-          )
-            more = true
+          if (await admit(organization)) more = true
         }
         if (!more) break
       }

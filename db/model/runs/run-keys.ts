@@ -3,6 +3,7 @@ import type { Admission } from '../../../workflows/language/definition.ts'
 import { render, type Scope } from '../../../workflows/language/expressions/liquid.ts'
 import { NodeError } from '../../../workflows/language/node-error.ts'
 import { RUN_KEY, TRIGGER_WHEN } from '../../../workflows/shared/limits.ts'
+import { isStorable } from '../../../workflows/shared/storable-text.ts'
 
 /** The rendered keys of a run; a setting without a key has none. */
 export interface RunKeys {
@@ -37,6 +38,7 @@ function renderKey(template: string, scope: Scope): string | { reason: string } 
   if (!['string', 'number', 'boolean'].includes(typeof value))
     return { reason: 'renders to an object or a list' }
   const text = String(value)
+  if (!isStorable(text)) return { reason: 'renders to a text with NUL or half of a character' }
   if (text.length <= RUN_KEY.rendered) return text
   return { reason: `renders to ${text.length} characters, at most ${RUN_KEY.rendered} are allowed` }
 }

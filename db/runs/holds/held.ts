@@ -96,5 +96,15 @@ export async function lockDue(
   return { runs, now: locks[0]!.now }
 }
 
+/** Lets the next due run of the organization wait for a minute. */
+export async function postponeFirst({ trx, organizationId }: Tenant): Promise<void> {
+  await trx.raw(
+    `update runs set hold_until = now() + interval '1 minute' where organization_id = :organizationId and id = (
+       select r.id from runs r where r.organization_id = :organizationId and ${IS_HELD} and r.hold_until <= now()
+       order by r.hold_until, r.id limit 1)`,
+    { organizationId },
+  )
+}
+
 /** SQL: a time as milliseconds since 1970. */
 export const milliseconds = (time: string) => `cast(extract(epoch from ${time}) * 1000 as double precision)`

@@ -9,7 +9,7 @@ import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
 import { wakeNext } from '../holds/key-slots.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
-import { AT_REST, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
+import { AT_REST, HELD, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
 import { unpauseRun } from './pauses.ts'
 
 /** The ends of runs outside of a segment, and the effects of every end. The table is in `db/model/runs/statuses.ts`. */
@@ -87,7 +87,7 @@ export async function skipRun(
   const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set status = 'skipped', ended_at = now(), updated_at = now(),
        error = jsonb_build_object('code', cast(:code as text), 'message', cast(:reason as text))
-     where organization_id = :organizationId and id = :id and ${NEVER_CLAIMED}
+     where organization_id = :organizationId and id = :id and (${HELD} or ${NEVER_CLAIMED})
      returning ${ENDED}`,
     { organizationId: tx.organizationId, id, reason, code },
   )
