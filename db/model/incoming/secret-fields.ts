@@ -2,6 +2,7 @@ import { isObject } from '../../../workflows/shared/is-object.ts'
 import { SECRETS } from '../../../workflows/shared/limits.ts'
 import { Redactor } from '../../../workflows/shared/redactor.ts'
 import { MASK } from '../../../workflows/shared/secret-names.ts'
+import { payloadPaths } from './mapping/liquid.ts'
 import { stepsOf } from './mapping/path.ts'
 import type { Mapped } from './mapping/types.ts'
 import { takenPath } from './mapping/unmapped.ts'
@@ -118,7 +119,9 @@ export class SecretFields {
     const rules = mapping.mode === 'manual' ? mapping.rules : []
     const combined = rules.filter(({ transforms }) =>
       transforms.some(
-        (one) => one.type === 'combine' && one.with.some((path) => this.isSecret(record, path)),
+        (one) =>
+          (one.type === 'combine' && one.with.some((path) => this.isSecret(record, path))) ||
+          (one.type === 'liquid' && payloadPaths(one.filters).some((steps) => this.touches(record, steps))),
       ),
     )
     return [...new Set([...sourced.map(([to]) => to), ...combined.map(({ to }) => to)])]

@@ -211,6 +211,22 @@ describe('secret headers and fields of an incoming webhook', function () {
     assert.match(JSON.stringify(headers.body), /x-code is in secret_headers/)
   })
 
+  it('are masked where a Liquid filter of another field reads them', async () => {
+    const filters = "append: ' ' | append: payload.user.pin"
+    const webhook = await test.createWebhook({
+      secret_fields: ['user.pin'],
+      field_mapping: manual(
+        rule('email', 'email'),
+        rule('name', 'first_name', [{ type: 'liquid', filters }]),
+      ),
+    })
+    const { body } = await test.send(webhook, { email: 'l@example.com', name: 'Ann', user: { pin: 1234 } })
+    assert.equal((await test.contact(body.record_id)).first_name, 'Ann 1234')
+    const [entry] = await entries(webhook)
+    assert.equal(entry.mapped_data.fields.first_name, '[masked]')
+    assert.ok(!JSON.stringify(entry).includes('1234'))
+  })
+
   it('are validated, and need the scopes of the webhook', async () => {
     const create = (values: object, status: number) =>
       test.app('POST', '/webhooks/incoming', { name: 'Form', ...values }, status)

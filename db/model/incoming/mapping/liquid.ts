@@ -23,6 +23,12 @@ export function filtersProblem(filters: string): string | undefined {
   }
 }
 
+/** The paths into the payload that the arguments of filters read, up to the first computed segment. */
+export const payloadPaths = (filters: string): string[][] =>
+  references(templateOf(filters)).flatMap(({ path: [root, ...steps] }) =>
+    root === 'payload' ? [steps.map(String)] : [],
+  )
+
 /** The filtered text. Text that they cannot convert is unchanged. @param most characters. */
 export function filtered(value: string, filters: string, payload: unknown, most: number): string {
   try {
