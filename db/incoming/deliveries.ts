@@ -24,15 +24,6 @@ export interface DeliveryAnswer {
   action: Write
 }
 
-/** Claims one fingerprint as `claimFingerprints` does. */
-export async function claimFingerprint(
-  tx: Tenant,
-  webhookId: string,
-  fingerprint: Buffer,
-): Promise<DeliveryAnswer | undefined> {
-  return (await claimFingerprints(tx, webhookId, [{ fingerprint, window: ID_WINDOW }]))[0]
-}
-
 /** Seconds in which a delivery id is recognised. */
 const ID_WINDOW = 86_400
 
@@ -55,7 +46,7 @@ export function claimsOf(
 /** Seconds in which a request is taken for a repetition of an equal one; 0: never. */
 export const windowOf = (
   { dedupe_window }: Pick<IncomingWebhook, 'dedupe_window'>,
-  { has_delivery_id }: Delivery,
+  { has_delivery_id }: Pick<Delivery, 'has_delivery_id'>,
 ) => (has_delivery_id ? ID_WINDOW : dedupe_window)
 
 /** A fingerprint, and the seconds in which its first request is looked for. */

@@ -20,7 +20,7 @@ import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../process/seal.ts'
 import { openRequest } from '../process/sealed-request.ts'
 import { type Applied, applyMapped, withFittingCustomFields } from './apply.ts'
-import { claimFingerprint, storeDeliveries } from './deliveries.ts'
+import { type Claim, claimFingerprints, storeDeliveries, windowOf } from './deliveries.ts'
 import { insertLog } from './logs.ts'
 import { takeIncomingQuota } from './quota.ts'
 import { acceptedEqual, lockEntry, type ReplayedEntry } from './replay-entries.ts'
@@ -86,7 +86,7 @@ export async function replayEntry(
       return QUOTA_EXCEEDED
     const { changes: _, ...done } = await tryPayload(tx, webhook, whole, entry.context, ontoOf(entry), false)
     if (
-      entry.has_delivery_id &&
+      claimOf(webhook, entry) &&
       entry.status !== 'Success' &&
       done.outcome !== 'failed' &&
       (done.record_id || done.outcome === 'triggered')
@@ -160,7 +160,7 @@ async function earlierOutcome(
   webhook: IncomingWebhook,
   entry: ReplayedEntry,
 ): Promise<Outcome | undefined> {
-  const { status, action, record_id, fingerprint, has_delivery_id } = entry
+  const { status, action, record_id } = entry
   if (status === 'Success') {
     // A captured sample has no record either, but no equal was accepted.
     const isDuplicate =
@@ -169,8 +169,18 @@ async function earlierOutcome(
   }
   const accepted = await acceptedEqual(tx, webhook.id, entry)
   if (accepted) return skipped(`an equal request was accepted: log entry ${accepted.id}`, accepted.record_id)
-  const claimed = has_delivery_id && fingerprint && (await claimFingerprint(tx, webhook.id, fingerprint))
+  const claim = claimOf(webhook, entry)
+  const [claimed] = claim ? await claimFingerprints(tx, webhook.id, [claim]) : []
   return claimed ? skipped('the delivery was accepted already', claimed.record_id) : undefined
+}
+
+/** What a retry of the sender would claim; undefined if it would be a new request. */
+function claimOf(
+  webhook: IncomingWebhook,
+  { fingerprint, has_delivery_id }: ReplayedEntry,
+): Claim | undefined {
+  const window = windowOf(webhook, { has_delivery_id })
+  return fingerprint && window > 0 ? { fingerprint, window } : undefined
 }
 
 const skipped = (message: string, record_id: string | null): Outcome => ({
