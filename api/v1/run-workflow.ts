@@ -216,11 +216,12 @@ async function startRead(request: StartRequest, body: RunBody, { current, find }
       const open = body.key === undefined ? undefined : await findOpenByKey(tx, workflow.id, body.key)
       return { workflow, planned: { inputs: checked, env, secrets, missing, open } }
     }
-    await deps.queuedRuns.takePlace(tx)
+    const takePlace = () => deps.queuedRuns.takePlace(tx)
+    if (body.key === undefined) await takePlace()
     const run = newRun(request, workflow, checked)
     return body.key === undefined
       ? { workflow, runId: await createRun(tx, run) }
-      : { workflow, ...(await startKeyed(tx, run, { ...body, key: body.key })) }
+      : { workflow, ...(await startKeyed(tx, run, { ...body, key: body.key }, takePlace)) }
   })
   if (started.planned)
     return {
@@ -237,8 +238,9 @@ async function startKeyed(
   tx: Tenant,
   run: NewRun,
   { key, on_conflict = 'use_existing', signal }: RunBody & { key: string },
+  takePlace: () => Promise<void>,
 ): Promise<Pick<Started, 'open'> & { runId: string }> {
-  const found = await createKeyedRun(tx, run, { key, onConflict: on_conflict })
+  const found = await createKeyedRun(tx, run, { key, onConflict: on_conflict, takePlace })
   if (signal) await sendSignal(tx, found.id, { name: signal.name, payload: signal.payload })
   return { runId: found.id, ...(found.existing ? { open: found } : {}) }
 }

@@ -140,7 +140,8 @@ export const runShape = summary
         'The time until which a queued run waits for `debounce` or `rate`. A later start of the same key takes the place of one that is debounced.',
     }),
     key: z.string().nullable().meta({
-      description: 'The `key` of the request that started it: no other open run of the workflow has it.',
+      description:
+        'The `key` of the request that started it: no other open run of the workflow has it. A retry has none.',
     }),
     keys: runKeys,
     waits: z.array(runWait).meta({

@@ -29,12 +29,17 @@ export async function findOpenByKey(
 
 /**
  * Queues a run with a key that no other open run of the workflow has, else returns that run. Concurrent starts of a key
- * wait for each other; a unique index is the second line of defence. Throws `conflict` with the policy `fail`.
+ * wait for each other; a unique index is the second line of defence. `takePlace`: throws if no further run
+ * may be queued. Throws `conflict` with the policy `fail`.
  */
 export async function createKeyedRun(
   tx: Tenant,
   run: NewRun,
-  { key, onConflict }: { key: string; onConflict: (typeof KEY_CONFLICTS)[number] },
+  {
+    key,
+    onConflict,
+    takePlace,
+  }: { key: string; onConflict: (typeof KEY_CONFLICTS)[number]; takePlace?: () => Promise<void> },
 ): Promise<KeyedRun> {
   // In a statement of its own: the next one must see what the holder before has committed.
   await tx.trx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
@@ -48,6 +53,7 @@ export async function createKeyedRun(
       })
     return { ...open, existing: true }
   }
+  await takePlace?.()
   const id = await createRun(tx, run)
   await tx.trx.raw('update runs set run_key = ? where organization_id = ? and id = ?', [
     key,
