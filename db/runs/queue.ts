@@ -73,8 +73,8 @@ const OVERDUE = `interval '10 seconds'`
 const LONG_AGO = "now() - interval '1 minute'"
 
 const IDLE_RUN = `r.organization_id, r.id, r.kind, r.temporal_run_id, r.history_length, open.calls, open.attempts,
-  open.overdue, r.cancel_requested_at is not null or r.pause_requested_at is not null or open.answered as told,
-  coalesce(r.cancel_sent_at < ${LONG_AGO} or open.unheeded
+  open.overdue, r.cancel_requested_at is not null and r.ending is null or r.pause_requested_at is not null or open.answered as told,
+  coalesce(r.cancel_sent_at < ${LONG_AGO} and r.ending is null or open.unheeded
     or r.pause_requested_at < ${LONG_AGO} and not open.attempting, false) as unheeded`
 const OPEN_NODES = `cross join lateral (
        select cast(count(*) filter (where n.status = 'running' and coalesce(n.next_attempt_at, '-infinity') < now())

@@ -6,6 +6,7 @@ import {
   undoneNodes,
 } from '../../workflows/interpret/retry.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
+import type { Program } from '../../workflows/language/definition.ts'
 import { checkInputs } from '../../workflows/language/inputs.ts'
 import type { RunStatus } from '../../workflows/shared/statuses.ts'
 import { AppError, invalid, notFound } from '../model/errors.ts'
@@ -161,6 +162,7 @@ export async function createRetry(
   priority: 0 | 1,
 ): Promise<string> {
   const { organizationId } = tx
+  const redone = withBodies(workflow.program, undone)
   const id = await createRun(tx, {
     workflow,
     trigger: run.trigger,
@@ -177,7 +179,7 @@ export async function createRetry(
       id,
       priority,
       first: run.retry_of ?? run.id,
-      key_runs: keysOf(run.key_runs, undone, id),
+      key_runs: keysOf(run.key_runs, redone, id),
       retry: JSON.stringify({ run_id: run.id, from_node, ...(items && { items }) }),
       startsWith: from_node === null ? null : workflow.program.nodes[from_node]!.title,
     },
@@ -187,13 +189,19 @@ export async function createRetry(
     `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)
      select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id, e.result from run_effects e
      where e.organization_id = :organizationId and e.run_id = :retried and ${REUSABLE_EFFECTS}
-       and not (e.path = '' and e.node_id = any(cast(:undone as text[]))) and not exists (
+       and not (e.node_id = any(cast(:redone as text[]))) and not exists (
          select from run_nodes n where n.organization_id = e.organization_id and n.run_id = e.run_id and n.path = e.path
            and n.node_id = e.node_id and n.role is not null)`,
-    { organizationId, id, retried: run.id, undone },
+    { organizationId, id, retried: run.id, redone },
   )
   return id
 }
+
+/** Nodes, and those in the bodies of loops among them. */
+const withBodies = (program: Program, ids: string[]): string[] =>
+  Object.keys(program.nodes).filter((id) =>
+    [id, ...loopsAround(program, id)].some((one) => ids.includes(one)),
+  )
 
 /** The runs whose idempotency keys nodes have: an undone node has the effect again, so it needs a key of its own. */
 function keysOf(earlier: Record<string, string> | null, undone: string[], id: string): string | null {

@@ -269,6 +269,31 @@ describe('the cleanup of a run', function () {
     )
   })
 
+  it('of a loop is repeated by a retry: all of its items run again, with keys of their own', async () => {
+    broken = new Set(['close'])
+    const id = await start({
+      nodes: [
+        { id: 'each', type: 'for_each', config: { items: [0, 1] }, undo: post('undo-each') },
+        call('charge'),
+        call('close', { retry: { max_attempts: 1 } }),
+      ],
+      edges: [edge('each', 'charge', 'item'), edge('each', 'close', 'done')],
+    })
+    await untilRun(suite.db, id)
+    assert.deepEqual(paths(), ['charge', 'charge', 'close', 'undo-each'])
+    calls = []
+    const again = await retry(id)
+    await untilRun(suite.db, again)
+    assert.deepEqual(
+      calls.slice(0, 3).map(({ path, key }) => [path, key.slice(0, 36)]),
+      [
+        ['charge', again],
+        ['charge', again],
+        ['close', id],
+      ],
+    )
+  })
+
   it('keeps what could not be undone in a retry', async () => {
     broken = new Set(['close', 'undo-charge'])
     const id = await start(order)

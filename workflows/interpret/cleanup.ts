@@ -37,7 +37,9 @@ export class Cleanup {
   begin(status: EndStatus): boolean {
     const { program, rows } = this.deps
     if (!program.cleanup) return false
-    const undone = new Set(program.cleanup.undo.map((id) => program.nodes[id]!.undoes))
+    // A run that completes undoes nothing.
+    const undo = status === 'completed' ? [] : program.cleanup.undo
+    const undone = new Set(undo.map((id) => program.nodes[id]!.undoes))
     const isAwaited = (row: RunNode) =>
       row.path === '' && undone.has(row.node_id) && row.status === 'running' && row.attempt_token != null
     const open = rows.open()

@@ -62,13 +62,16 @@ export function prepareRetry(
   const missing = ids.filter((id) => before.has(id) && !settled(id))
   if (missing.length > 0)
     return `the nodes before ${from} must have completed, but ${missing.join(', ')} did not in this run: start with ${missing[0]}`
-  const prepared = prepareFrame(program, top, { from: [from], ...(again && { restart: from }) })
+  const prepared = prepareFrame(program, top, { from: [from], anew: again ? [from] : [] })
   const states = new Map<string, NodeState>(prepared.reused.map((id) => [id, top.get(id)!]))
   if (!step(program, states).ready.includes(from))
     return `the run did not reach ${from}: no edge that leads to it was taken`
   // What was undone is to be done again.
   const undone = undoneNodes(rows).filter((id) => Object.hasOwn(program.nodes, id))
-  const all = prepareFrame(program, top, { from: [from, ...undone], ...(again && { restart: from }) })
+  const all = prepareFrame(program, top, {
+    from: [from, ...undone],
+    anew: again ? [from, ...undone] : undone,
+  })
   const reused = new Set(all.reused)
   const runs = (id: string) => !reused.has(loopsAround(program, id)[0] ?? id)
   return { ...all, again: Object.keys(program.nodes).filter(runs) }
@@ -76,12 +79,13 @@ export function prepareRetry(
 
 /**
  * Decides what a retry does with the nodes of one frame: those outside of any loop, or of one item of `loop`. Nodes in
- * `from` run again. A loop that runs again continues where it stopped, unless it is `restart`, or its list may change.
+ * `from` run again. A loop that runs again continues where it stopped, unless it is in `anew`, or its list may
+ * change.
  */
 export function prepareFrame(
   program: Program,
   rows: ReadonlyMap<string, RetriedNode>,
-  { loop, from, restart }: { loop?: string; from: string[]; restart?: string },
+  { loop, from, anew = [] }: { loop?: string; from: string[]; anew?: string[] },
 ): PreparedFrame {
   const ids = bodyOf(program, loop)
   const settled = settledIn(program, rows)
@@ -90,7 +94,7 @@ export function prepareFrame(
   const again = (id: string) => first.has(id) || after.has(id)
   const loops = new Set(Object.values(program.nodes).map((node) => node.loop))
   const hasStarted = (id: string) => rows.get(id)?.node_type === program.nodes[id]!.type
-  const goesOn = (id: string) => first.has(id) && !after.has(id) && id !== restart
+  const goesOn = (id: string) => first.has(id) && !after.has(id) && !anew.includes(id)
   return {
     reused: ids.filter((id) => !again(id)),
     resumed: ids.filter((id) => loops.has(id) && hasStarted(id) && goesOn(id)),

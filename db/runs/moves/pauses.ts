@@ -40,8 +40,8 @@ export async function unpauseRun(tx: Tenant, id: string): Promise<RunStatus> {
     `update runs set status = case when status = 'paused' then 'queued' else status end,
        resumes = resumes + case when status = 'paused' then 1 else 0 end,
        pauses = pauses + case when status = 'paused' then 1 else 0 end,
-       paused_ms = paused_ms + coalesce(extract(epoch from now() - greatest(paused_at, started_at)) * 1000, 0)
-         * case when started_at is null then 0 else 1 end,
+       paused_ms = paused_ms + case when status = 'paused' and started_at is not null
+         then coalesce(extract(epoch from now() - greatest(paused_at, started_at)) * 1000, 0) else 0 end,
        -- the end of the run that has its key may have come in the pause
        hold_until = case when status = 'paused' and hold = 'key' then now() else hold_until end,
        pause_requested_at = null, paused_at = null, updated_at = now(), ${refreshUnless("status = 'paused'")}
