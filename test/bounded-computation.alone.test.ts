@@ -7,8 +7,11 @@ import { parseMetrics, sumOf } from './support/prometheus.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 import { type Client, clientOf } from './support/stack-client.ts'
 
-/** What the main thread of a process may compute before it answers `/healthz`, whatever a tenant asks of it. */
-const LIMIT_MS = 200
+/**
+ * What the main thread of a process may compute before it answers `/healthz`, whatever a tenant asks of it. The longest
+ * take 150 to 260 ms, by the speed of the machine; what is not bounded takes seconds.
+ */
+const LIMIT_MS = 400
 /** One measurement may be bad by chance: an attack is bounded if one of these is good. */
 const MEASUREMENTS = 5
 

@@ -64,7 +64,8 @@ export function deliveryOf(
   const isForm = payload !== undefined && /^multipart\//i.test(headers['content-type'] ?? '')
   const content = isForm ? Buffer.from(JSON.stringify(payload)) : bytes
   const ofBody = () => sha256('\n').update(content).digest()
-  const stable = stableBody(verification.type, payload ?? parsed(bytes))
+  const changing = CHANGING[verification.type]
+  const stable = changing && stableBody(changing, payload ?? parsed(bytes))
   if (stable) return { fingerprint: sha256('\n').update(stable).digest(), has_delivery_id: true }
   if (SIGN_BODY_ALONE.includes(verification.type)) return { fingerprint: ofBody(), has_delivery_id: true }
   const proven = PROVEN[verification.type]
@@ -87,17 +88,21 @@ function ofHeader(headers: IncomingHttpHeaders, names: string[], bytes: Buffer):
   return { fingerprint: sha256(`${name} ${headers[name]}\n`).update(bytes).digest(), has_delivery_id: true }
 }
 
+interface Changing {
+  id: string
+  members: string[]
+}
+
 /** Members that some senders change in a repetition of a body that has an id. */
-const CHANGING: { [Type in Verification['type']]?: { id: string; members: string[] } } = {
+const CHANGING: { [Type in Verification['type']]?: Changing } = {
   hubspot: { id: 'eventId', members: ['attemptNumber'] },
   intercom: { id: 'id', members: ['delivery_status', 'delivery_attempts', 'delivered_at'] },
   linear: { id: 'webhookId', members: ['webhookTimestamp'] },
 }
 
 /** The body without what a repetition changes, as JSON; undefined for one that has no id. */
-function stableBody(type: Verification['type'], payload: unknown): string | undefined {
-  const changing = CHANGING[type]
-  if (!changing || !isObject(payload)) return undefined
+function stableBody(changing: Changing, payload: unknown): string | undefined {
+  if (!isObject(payload)) return undefined
   const items = Array.isArray(payload.items) ? payload.items : [payload]
   if (!items.every((item) => isObject(item) && item[changing.id] !== undefined)) return undefined
   return JSON.stringify(payload, (name, value) => (changing.members.includes(name) ? undefined : value))
