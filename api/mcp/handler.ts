@@ -10,10 +10,12 @@ import type { Gateway, Realm } from '../http/gateway.ts'
 import type { Route } from '../http/route.ts'
 import type { Caller } from '../http/scopes.ts'
 import { callTool, type ToolDeps } from './call-tool.ts'
+import { complete } from './completions.ts'
 import { createConfirmations } from './confirm.ts'
 import { describeTools } from './describe-tools.ts'
 import { isToolName } from './grouping.ts'
 import { requestInside } from './inner-request.ts'
+import { requireKnownOrigin } from './known-origin.ts'
 import { MCP_PATH } from './openapi.ts'
 import { toOperations } from './operations.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
@@ -54,7 +56,7 @@ export function createMcp(
     const server = new Server(
       { name: 'agx', title: 'agx', version: '1' },
       {
-        capabilities: { tools: {}, resources: {}, prompts: {} },
+        capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
         instructions: INSTRUCTIONS,
         cacheHints: Object.fromEntries(LISTS.map((list) => [list, LIST_HINT])),
         requestState: { verify: confirmations.verify },
@@ -82,6 +84,9 @@ export function createMcp(
     server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts(toolNames()) }))
     server.setRequestHandler('prompts/get', ({ params }) =>
       getPrompt(toolNames(), params.name, params.arguments),
+    )
+    server.setRequestHandler('completion/complete', ({ params }) =>
+      complete(toolDeps(deps.log), toolNames(), params),
     )
     return server
   }
@@ -119,20 +124,6 @@ export function createMcp(
       answerProtocolError(ctx, error, deps)
     }
   }
-}
-
-/**
- * Refuses pages of other origins, whose requests a browser may send to a service in the user's network (DNS rebinding).
- * Clients that are no browsers send no Origin.
- */
-function requireKnownOrigin({ req: { headers } }: Koa.Context, { config }: AppDeps): void {
-  const { origin } = headers
-  const { CORS_ORIGINS, PUBLIC_URL } = config
-  if (origin === undefined || CORS_ORIGINS.includes('*') || CORS_ORIGINS.includes(origin)) return
-  if (PUBLIC_URL && new URL(PUBLIC_URL).origin === origin) return
-  throw new AppError('insufficient_scope', 'requests of pages of this origin are not accepted', {
-    hint: 'the operator of the service allows origins with CORS_ORIGINS',
-  })
 }
 
 const PARSE_ERROR = -32700

@@ -125,6 +125,17 @@ export const listResourceTemplates = (deps: Visible): ResourceTemplateType[] =>
       mimeType,
     }))
 
+/** Whether a template with this URI and parameter is offered. */
+export const isResourceTemplate = (uri: string, parameter: string, deps: Visible): boolean =>
+  PARAMETER.exec(uri)?.[1] === parameter &&
+  RESOURCES.some((resource) => resource.uri === uri && isOffered(resource, deps))
+
+/** The kinds of record whose schemas are offered. */
+export const kindsOf = (deps: Visible): string[] =>
+  RESOURCES.filter(({ uri }) => uri.includes('{kind}')).flatMap((resource) =>
+    operationsOf(resource, deps).map(({ kind }) => kind!),
+  )
+
 const nameOf = (uri: string) => uri.replace('agx://', '').replace(/\/\{.*/, '')
 
 /** Retrieves a resource. Throws ResourceNotFoundError, also for what the key may not read. */
