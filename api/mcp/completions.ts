@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { toRequest } from './arguments.ts'
 import type { ToolDeps } from './call-tool.ts'
-import { isVisible, type Operation } from './operations.ts'
+import type { Operation } from './operations.ts'
 import { argumentsOfPrompt } from './prompts.ts'
 import { isResourceTemplate, kindsOf } from './resources.ts'
 
@@ -56,10 +56,10 @@ export async function complete(
 async function valuesOf(deps: ToolDeps, name: string, typed: string): Promise<string[]> {
   const begins = (value: string) => value.startsWith(typed)
   if (name === 'kind') return kindsOf(deps).filter(begins)
-  if (name === 'topic') return topicsOf(deps.operations).filter(begins)
+  if (name === 'topic') return topicsOf(deps.visible).filter(begins)
   const source = SOURCES[name]
-  const operation = source && deps.operations.find(({ route }) => route.id === source.operation)
-  if (!operation || !isVisible(operation, deps.scopes)) return []
+  const operation = source && deps.visible.find(({ route }) => route.id === source.operation)
+  if (!operation) return []
   const { search, value } = source
   const pages = operation.query.includes('limit') ? { limit: MAX_VALUES } : {}
   const given = { ...pages, ...(search && typed && { [search]: typed }) }

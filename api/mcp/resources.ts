@@ -9,7 +9,7 @@ import {
 import { isStorable } from '../../workflows/shared/storable-text.ts'
 import { toRequest } from './arguments.ts'
 import type { ToolDeps } from './call-tool.ts'
-import { isVisible, type Operation } from './operations.ts'
+import type { Operation } from './operations.ts'
 
 /** Resources: what people attach to a conversation. Each is the response of an operation of /v1 that retrieves it. */
 
@@ -91,13 +91,11 @@ const RESOURCES: readonly ResourceKind[] = [
 
 const PARAMETER = /\{(\w+)\}/
 
-type Visible = Pick<ToolDeps, 'operations' | 'scopes'>
+type Visible = Pick<ToolDeps, 'visible'>
 
 /** The operations that retrieve a resource: several if the kind selects one. */
-const operationsOf = ({ operation }: ResourceKind, { operations, scopes }: Visible): Operation[] =>
-  operations.filter(
-    (one) => (one.route.id === operation || one.action === operation) && isVisible(one, scopes),
-  )
+const operationsOf = ({ operation }: ResourceKind, { visible }: Visible): Operation[] =>
+  visible.filter((one) => one.route.id === operation || one.action === operation)
 
 const isOffered = (resource: ResourceKind, deps: Visible) => operationsOf(resource, deps).length > 0
 
