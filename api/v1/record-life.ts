@@ -24,7 +24,7 @@ const HISTORY = `Lists the changes of a record, newest first: field by field, wi
 \`custom_fields.<name>\`. Entries of a merged duplicate have its id as \`record_id\`. The history of a deleted record is
 kept until the record is purged after 30 days.`
 
-const historyEntry = z
+export const historyEntry = z
   .object({
     object: z.literal('history_entry'),
     record_id: z.uuid(),

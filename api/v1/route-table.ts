@@ -26,6 +26,7 @@ import { runRoutes } from './runs.ts'
 import { sampleRoutes } from './samples.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { templateRoutes } from './templates.ts'
+import { timelineRoutes } from './timeline.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { workflowVersionRoutes } from './workflow-versions.ts'
@@ -37,6 +38,7 @@ export const routes: Route[] = [
   ...userRoutes,
   ...objectRoutes,
   ...recordLifeRoutes,
+  ...timelineRoutes,
   ...batchRoutes,
   ...objectSchemaRoutes,
   ...associationRoutes,

@@ -33,7 +33,7 @@ import { presentWait, runWait, runWaitRoutes } from './run-waits.ts'
 
 const time = z.iso.datetime()
 
-const summary = z
+export const runSummary = z
   .object({
     object: z.literal('run'),
     run_id: z.uuid(),
@@ -98,7 +98,7 @@ const iteration = z
   .meta({ id: 'RunIteration' })
 
 /** A run with its nodes and waits. */
-export const runShape = summary
+export const runShape = runSummary
   .extend({
     trigger: z.record(z.string(), z.unknown()),
     inputs: z.record(z.string(), z.unknown()),
@@ -239,12 +239,12 @@ export const runRoutes: Route[] = [
     summary: 'List runs',
     description: 'Newest first, without inputs and outputs.',
     query,
-    response: { status: 200, schema: listEnvelope(summary) },
+    response: { status: 200, schema: listEnvelope(runSummary) },
     handler: async ({ query, tenant, deps }) => {
       const { limit, offset: _, cursor, order, count, ...filter } = query
       const wanted = { limit, cursor, offset: offsetOf(query) }
       const page = await tenant((tx) => listRuns(tx, filter, wanted, { order, count }))
-      return presentList({ ...page, data: page.data.map((run) => present(run, deps.config)) })
+      return presentList({ ...page, data: page.data.map((run) => presentRunSummary(run, deps.config)) })
     },
   }),
   route({
@@ -324,14 +324,15 @@ export async function showRun(tx: Tenant, id: string, deps: AppDeps, path?: stri
   const nodes = await getRunNodes(tx, id, path)
   const waits = run.ended_at === null ? await listOpenWaits(tx, id) : []
   return {
-    ...present(run, deps.config),
+    ...presentRunSummary(run, deps.config),
     trigger: run.trigger,
     nodes: nodes.map((node) => ({ ...node, duration_ms: durationOf(node) })),
     waits: waits.map((wait) => presentWait(wait, id, tx, deps)),
   }
 }
 
-function present(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
+/** A run without inputs and outputs. */
+export function presentRunSummary(run: RunSummary, config: Parameters<typeof linksOf>[1]) {
   const { id, trigger, ...rest } = run
   return {
     object: 'run',

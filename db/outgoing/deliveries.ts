@@ -135,6 +135,12 @@ export function listDeliveries(
   return pageById(tx, rows, page, { of: ['deliveries', webhookId, filter] })
 }
 
+/** Deliveries by their ids. */
+export async function deliverySummaries(tx: Tenant, ids: string[]): Promise<Map<string, Delivery>> {
+  const rows = await withEvents(tx).whereIn('d.id', ids).select(SHOWN).select(shownCode(tx))
+  return new Map((rows as Delivery[]).map((delivery) => [delivery.id, delivery]))
+}
+
 /** The name of the event of a delivery, and whether it is a test. Throws not_found. */
 export async function eventOfDelivery(tx: Tenant, id: string): Promise<Pick<Delivery, 'event' | 'test'>> {
   const row = await withEvents(tx).where('d.id', id).first('e.name as event', 'd.test')

@@ -72,6 +72,20 @@ export async function listHistory(
   }
 }
 
+/** The entries with these versions of records, by `<record id> <version>`. */
+export async function historyEntries(
+  tx: Tenant,
+  wanted: { id: string; version: number }[],
+): Promise<Map<string, HistoryEntry>> {
+  const { rows } = await tx.trx.raw<{ rows: Row[] }>(
+    `select h.record_id, h.version, h.action, h.changes, h.actor, h.at, h.merged_from
+     from unnest(?::uuid[], ?::integer[]) as wanted (record_id, version)
+     join record_history h on h.organization_id = ? and h.record_id = wanted.record_id and h.version = wanted.version`,
+    [wanted.map(({ id }) => id), wanted.map(({ version }) => version), tx.organizationId] as never,
+  )
+  return new Map(rows.map((row) => [`${row.record_id} ${row.version}`, present(row)]))
+}
+
 interface Row extends Omit<HistoryEntry, 'object' | 'at'> {
   at: Date
 }

@@ -18,6 +18,19 @@ export async function findRecord(tx: Tenant, kind: KindName, id: string): Promis
   return rows[0] && present(kinds[kind], rows[0])
 }
 
+/** Reads records by their ids; those that do not exist or are deleted are absent. */
+export async function readRecords(
+  tx: Tenant,
+  kind: KindName,
+  ids: string[],
+): Promise<Map<string, AgxRecord>> {
+  const { rows } = await tx.trx.raw<{ rows: Record<string, unknown>[] }>(
+    FIND[kind].replace('and id = ?', 'and id = any(?)'),
+    [tx.organizationId, ids] as never,
+  )
+  return new Map(rows.map((row) => [row.id as string, present(kinds[kind], row)]))
+}
+
 /** Built once: Knex takes twice the CPU time to list the columns of a record. */
 const FIND = Object.fromEntries(
   Object.entries(kinds).map(([entity, kind]) => [

@@ -337,5 +337,11 @@ export async function listRuns(
   return pageById(tx, query.select(SUMMARY), page, { of: ['runs', filter], order, count })
 }
 
+/** Runs by their ids. */
+export async function runSummaries(tx: Tenant, ids: string[]): Promise<Map<string, RunSummary>> {
+  const rows = await ofKind(tx, 'run').whereIn('id', ids).select<RunSummary[]>(SUMMARY)
+  return new Map(rows.map((run) => [run.id, run]))
+}
+
 const ofKind = (tx: Tenant, kind: 'run' | 'node_test') =>
   tx.trx('runs').where({ organization_id: tx.organizationId, kind })

@@ -122,6 +122,7 @@ export const FREE = {
   routes: [
     ...SINGULARS.map((one) => `merge${one}`),
     'listRecordHistory',
+    'listTimeline',
     'createAssociation',
     'listUsers',
     'listImports',

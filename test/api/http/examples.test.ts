@@ -271,6 +271,7 @@ describe('the example responses of the document', function () {
     await example('listAssociatedRecords', { params })
     await example('deleteAssociation', { params })
     await example('listRecordHistory', { params, query: '?limit=1' })
+    await example('listTimeline', { params, query: '?types=note,change&limit=2' })
     return ids.contacts!
   }
 
