@@ -261,6 +261,9 @@ export async function up(knex: Knex): Promise<void> {
       attempt integer not null default 1,
       -- of an external node: names the attempt that has begun and may write the row; null: none has
       attempt_token uuid,
+      -- of an external node: an attempt was lost after it had begun, so that its call may have been made; the next
+      -- attempt repeats it with the same number
+      may_have_called boolean not null default false,
       -- of an external node whose last attempt failed: when the next one is due; null: it has begun
       next_attempt_at timestamptz(3),
       -- of an external node that is running: since when its call waits for a slot of a worker

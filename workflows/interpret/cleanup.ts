@@ -31,8 +31,8 @@ export class Cleanup {
   }
 
   /**
-   * Stops all other nodes. A call that is being made and has an undo is awaited: whether it had its effect is not known
-   * before. @returns whether there is anything to clean up.
+   * Stops all other nodes. A call that has an undo and is being made, or may have been made by an attempt that was lost,
+   * is awaited: whether it had its effect is not known before. @returns whether there is anything to clean up.
    */
   begin(status: EndStatus): boolean {
     const { program, rows } = this.deps
@@ -41,7 +41,10 @@ export class Cleanup {
     const undo = status === 'completed' ? [] : program.cleanup.undo
     const undone = new Set(undo.map((id) => program.nodes[id]!.undoes))
     const isAwaited = (row: RunNode) =>
-      row.path === '' && undone.has(row.node_id) && row.status === 'running' && row.attempt_token != null
+      row.path === '' &&
+      undone.has(row.node_id) &&
+      row.status === 'running' &&
+      (row.attempt_token != null || row.may_have_called === true)
     const open = rows.open()
     // One that has ended, but was not reported yet, has ended nevertheless.
     const hasEnded = (row: RunNode) => row.status === 'completed' && undone.has(row.node_id)
@@ -58,6 +61,8 @@ export class Cleanup {
     const { program, rows } = this.deps
     for (const row of rows.open()) {
       if (row.status !== 'running' || program.nodes[row.node_id]?.role || !row.next_attempt_at) continue
+      // It only waits for its turn to repeat an attempt that was lost.
+      if (row.may_have_called) continue
       this.stop(row)
       rows.settle(row, 'cancelled', null)
     }

@@ -163,6 +163,8 @@ export interface RunNode {
   attempt: number
   /** Only for external nodes: the token of the attempt in progress. Segments never write it. */
   attempt_token?: string | null
+  /** Only for external nodes: whether an attempt was lost after it had begun. Segments never write it. */
+  may_have_called?: boolean
   /** Only for external nodes: the time of the attempt `attempt`, if the one before failed. Segments never write it. */
   next_attempt_at?: string | null
   input: unknown

@@ -138,7 +138,7 @@ async function transfer(
          and r.temporal_run_id <> :temporalRunId and ${condition}
        returning r.organization_id, r.id
      ), attempts as (
-       update run_nodes n set attempt_token = null from run
+       update run_nodes n set attempt_token = null, may_have_called = true from run
        where n.organization_id = run.organization_id and n.run_id = run.id and n.status = 'running'
          and n.attempt_token is not null
      )
