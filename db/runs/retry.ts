@@ -13,6 +13,7 @@ import { AppError, invalid, notFound } from '../model/errors.ts'
 import { isOpenRun } from '../model/runs/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findById, getProgram, getWorkflow, type Runnable } from '../workflows/workflows.ts'
+import { requireNoOtherRetry } from './other-retries.ts'
 import { copyKept, type LoopRetry, prepareLoops, type RetryFrame } from './retry-loops.ts'
 import { createRun } from './runs.ts'
 
@@ -66,9 +67,16 @@ export interface PlannedRetry {
 
 /**
  * Previews a retry of a run. Throws `not_found`, `conflict` if the run has not ended or cannot be retried with these
- * options, and `validation_error` if the newest version does not accept the inputs of the run.
+ * options, or another retry stands against it, and `validation_error` if the newest version does not accept the inputs
+ * of the run. No other retry of the run can be made until the transaction ends.
  */
 export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
+  const planned = await planRetry(tx, id, options)
+  await requireNoOtherRetry(tx, planned.run, planned.undone)
+  return planned
+}
+
+async function planRetry(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
   const run = await tx
     .trx('runs')
     .where({ organization_id: tx.organizationId, id, kind: 'run' })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
+import type { AppError } from '../../db/model/errors.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
@@ -292,6 +293,47 @@ describe('the cleanup of a run', function () {
         ['close', id],
       ],
     )
+  })
+
+  it('is followed by one retry at a time: two would both have the effect', async () => {
+    broken = new Set(['close'])
+    const id = await start(order)
+    await untilRun(suite.db, id)
+    hold = new Set(['ship'])
+    calls = []
+    const twice = await Promise.allSettled([retry(id), retry(id)])
+    const [made, ...others] = twice.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    assert.deepEqual(others, [])
+    await until(() => held.has('ship'))
+    const refused = (run: string, why: RegExp) =>
+      assert.rejects(retry(run), (error: AppError) => {
+        assert.equal(error.type, 'conflict')
+        assert.ok(error.message.includes(made!), error.message)
+        assert.match(`${error.message}: ${error.details.hint}`, why)
+        return true
+      })
+    await refused(id, /is running: .*cancel it/)
+    broken = new Set(['close', 'undo-charge'])
+    hold = new Set()
+    held.get('ship')!()
+    assert.equal((await untilRun(suite.db, made!)).status, 'failed')
+    // Its charge stands.
+    await refused(id, /has done charge again.*: retry run .* instead/)
+    broken = new Set()
+    const last = await retry(made!)
+    assert.equal((await untilRun(suite.db, last)).status, 'completed')
+    await assert.rejects(retry(id), new RegExp(`${last}.* has completed`))
+    await assert.rejects(retry(made!), new RegExp(`${last}.* has completed`))
+    assert.equal(paths().filter((path) => path === 'charge').length, 1)
+  })
+
+  it('that undid a retry too leaves the run to another retry', async () => {
+    broken = new Set(['close'])
+    const id = await start(order)
+    await untilRun(suite.db, id)
+    await untilRun(suite.db, await retry(id))
+    broken = new Set()
+    assert.equal((await untilRun(suite.db, await retry(id))).status, 'completed')
   })
 
   it('keeps what could not be undone in a retry', async () => {
