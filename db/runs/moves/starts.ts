@@ -40,7 +40,7 @@ export async function markRunsStarted(
 }
 
 /** A run that Temporal loses more often than this ends as `lost`. */
-const MAX_RESUMES = 10
+export const MAX_RESUMES = 10
 
 /** SQL: what the resume of a run that Temporal has lost sets, and which runs can be resumed. */
 const RESUMED = `status = 'queued', resumes = r.resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
