@@ -238,6 +238,23 @@ describe('the cleanup of a run', function () {
     assert.deepEqual(paths(), ['charge', 'undo-charge', 'finally'])
   })
 
+  it('names the undo of a call that was still being made when its time was over', async () => {
+    hold = new Set(['ship'])
+    const id = await start({ ...order, settings: { ...always, cleanup_timeout: '500ms' } })
+    await until(() => held.has('ship'))
+    await move(cancelRun as never, id)
+    const run = await untilRun(suite.db, id)
+    assert.equal(run.status, 'cancelled')
+    assert.deepEqual(paths(), ['charge', 'ship'])
+    const missed = (run.error as RunError).details!.cleanup as { node_id: string; message: string }[]
+    assert.deepEqual(
+      missed.map(({ node_id }) => node_id),
+      ['ship_undo', 'charge_undo', 'on_cancel', 'finally'],
+    )
+    assert.match(missed[0]!.message, /ship may have had its effect/)
+    assert.match(run.error!.message, /time limit of its end: ship_undo, charge_undo, on_cancel, finally\.$/)
+  })
+
   it('has nothing to undo of nodes that were skipped, or failed', async () => {
     broken = new Set(['ship', 'close'])
     const id = await start({

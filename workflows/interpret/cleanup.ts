@@ -101,20 +101,23 @@ export class Cleanup {
     })
   }
 
+  /** The undo nodes of calls that are still awaited, and the due nodes that have not ended. */
   private missed(status: EndStatus): Unsuccessful[] {
-    const { rows } = this.deps
-    const isDone = (row: RunNode | undefined) => row !== undefined && row.settled_segment !== null
-    return this.due(status).flatMap(({ id, role }) => {
-      if (isDone(rows.root.rows.get(id))) return []
-      return [
-        {
-          node_id: id,
-          role: role!,
-          code: 'timeout',
-          message: 'The time limit of the end of the run was over.',
-        },
-      ]
+    const { program, rows } = this.deps
+    const isDone = ({ id }: ProgramNode) => (rows.root.rows.get(id)?.settled_segment ?? null) !== null
+    const isAwaited = ({ undoes = '' }: ProgramNode) => rows.root.rows.get(undoes)?.status === 'running'
+    const awaited = program.cleanup!.undo.map((id) => program.nodes[id]!).filter(isAwaited)
+    const over = 'The time limit of the end of the run was over.'
+    const miss = ({ id, role }: ProgramNode, message: string): Unsuccessful => ({
+      node_id: id,
+      role: role!,
+      code: 'timeout',
+      message,
     })
+    return [
+      ...awaited.map((node) => miss(node, `${over} The call of ${node.undoes} may have had its effect.`)),
+      ...this.due(status).flatMap((node) => (isDone(node) ? [] : [miss(node, over)])),
+    ]
   }
 
   /** The cleanup nodes of an outcome, in the order in which they run. */
