@@ -296,6 +296,14 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, default: 1}}\n${STOP}`,
     ),
   ),
+  search_without_condition: error(
+    'Each condition of a search may be left out by `omit_if_empty`: with empty values it would find all records, and the nodes after it would take the first ones for what was sought.',
+    'Write the placeholder without `omit_if_empty`: with an empty value the search then finds no record, or fails. A search that is to find all without a value needs a condition that stays, such as `created_at[gte]: 2000-01-01`.',
+    both(
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {email: "{{ trigger.payload.email | omit_if_empty }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {email: "{{ trigger.payload.email }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
+    ),
+  ),
   unknown_pool: error(
     'The organization has no worker pool of this name.',
     'Write the name that the hint proposes, or `default` for the workers without a pool. The operator of the service decides which organizations may use a pool.',
@@ -318,6 +326,14 @@ export const CODES = {
     both(
       'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.type }}"}}}}',
       'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.lifecycle_stage }}"}}}}',
+    ),
+  ),
+  condition_left_out: warning(
+    'A condition of what a node reads may be left out by `omit_if_empty`: with an empty value it reads more, such as all owners in place of one.',
+    'Write the placeholder without `omit_if_empty`, unless this is meant.',
+    both(
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {lead_status: open, owner_id: "{{ trigger.payload.owner | omit_if_empty }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {lead_status: open, owner_id: "{{ trigger.payload.owner }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
     ),
   ),
   triggers_itself: warning(
