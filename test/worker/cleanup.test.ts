@@ -269,7 +269,7 @@ describe('the cleanup of a run', function () {
     assert.deepEqual(paths(), ['ship', 'close'])
   })
 
-  it('is repeated by a retry: undone nodes run again, with keys of their own', async () => {
+  it('is repeated by a retry: undone nodes and those after them run again, with keys of their own', async () => {
     broken = new Set(['close'])
     const id = await start(order)
     await untilRun(suite.db, id)
@@ -280,7 +280,7 @@ describe('the cleanup of a run', function () {
       [
         ['charge', `${again}:charge`],
         ['ship', `${again}:ship`],
-        ['close', `${id}:close`],
+        ['close', `${again}:close`],
         ['undo-ship', `${again}:ship_undo`],
         ['undo-charge', `${again}:charge_undo`],
       ],
@@ -307,7 +307,7 @@ describe('the cleanup of a run', function () {
       [
         ['charge', again],
         ['charge', again],
-        ['close', id],
+        ['close', again],
       ],
     )
   })
@@ -364,9 +364,26 @@ describe('the cleanup of a run', function () {
       calls.map(({ path, key }) => [path, key.slice(0, 36) === id]),
       [
         ['ship', false],
-        ['close', true],
+        ['close', false],
         ['undo-ship', false],
         ['undo-charge', true],
+      ],
+    )
+  })
+
+  it('of one that could not be undone leaves it its key, also after an undone node', async () => {
+    broken = new Set(['close', 'undo-ship'])
+    const id = await start(order)
+    await untilRun(suite.db, id)
+    calls = []
+    broken = new Set()
+    assert.equal((await untilRun(suite.db, await retry(id))).status, 'completed')
+    assert.deepEqual(
+      calls.map(({ path, key }) => [path, key.slice(0, 36) === id]),
+      [
+        ['charge', false],
+        ['ship', true],
+        ['close', false],
       ],
     )
   })
