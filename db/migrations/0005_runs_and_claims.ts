@@ -334,6 +334,8 @@ export async function up(knex: Knex): Promise<void> {
       settled_segment integer,
       started_at timestamptz(3) not null,
       ended_at timestamptz(3),
+      -- of a turn of a repeat: whether its condition held afterwards, so that a retry makes no further turn
+      met boolean not null default false,
       primary key (organization_id, run_id, loop, index),
       foreign key (organization_id, run_id) references runs on delete cascade
     );

@@ -201,6 +201,11 @@ export interface RunLoop {
   segment: number
 }
 
+/** In a retry: a loop with the results of the retried run. `met`: the condition of a repeat held after its last turn. */
+export interface KeptLoop extends RunLoop {
+  met: boolean
+}
+
 /** A row of `run_iterations`: one item of a loop, since it was opened. */
 export interface RunIteration {
   loop: string
@@ -214,6 +219,8 @@ export interface RunIteration {
   settled_segment: number | null
   started_at: string
   ended_at: string | null
+  /** Only of a turn: whether the condition `until` held after it. */
+  met?: boolean
 }
 
 /** The end of an item, as the output of its loop shows it. */
