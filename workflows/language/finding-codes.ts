@@ -280,6 +280,14 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 28 2 *"}\n${STOP}`,
     ),
   ),
+  cron_step: warning(
+    'A step of the cron expression is longer than its range, such as `*/90` in the minutes. Steps begin anew with each hour, day, month or year, so it names one value only: minute 0 of each hour.',
+    'Write an interval, such as `every: 90m`, in place of `cron`; or the value, if it is meant.',
+    both(
+      `trigger: {type: schedule, cron: "*/90 * * * *"}\n${STOP}`,
+      `trigger: {type: schedule, every: 90m}\n${STOP}`,
+    ),
+  ),
   conflicting_times: error(
     'Two times contradict each other: `cron` beside `every`, a `jitter` longer than the interval, an `expected_within` that the `timeout` does not allow.',
     'Remove one of the two, or write the shorter duration that the message names.',
