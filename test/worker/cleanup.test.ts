@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
 import type { AppError } from '../../db/model/errors.ts'
+import { createKeyedRun } from '../../db/runs/keyed-runs.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
+import { CHAIN_START } from '../../db/runs/runs.ts'
 import { getRunNodes } from '../../db/runs/views.ts'
 import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { CleanupNode, NodeSpec } from '../../workflows/language/definition.ts'
@@ -386,6 +388,37 @@ describe('the cleanup of a run', function () {
         ['close', false],
       ],
     )
+  })
+
+  it('of a cancelled run comes before the next run of its key', async () => {
+    hold = new Set(['ship', 'undo-charge'])
+    const { id: workflow } = await saveWorkflow(suite.db, suite.organizationId, order)
+    const startKeyed = () =>
+      suite.db.tenant(suite.organizationId, testActor, (tx) =>
+        createKeyedRun(
+          tx,
+          {
+            workflow: { id: workflow, version: 1, name: 'Test' },
+            trigger: { type: 'api' },
+            inputs: {},
+            chain: CHAIN_START,
+          },
+          { key: 'order-1', onConflict: 'use_existing' },
+        ),
+      )
+    const first = await startKeyed()
+    await until(() => held.has('ship'))
+    await move(cancelRun as never, first.id)
+    const next = await startKeyed()
+    assert.deepEqual([next.existing, next.id === first.id], [false, false])
+    held.get('ship')!()
+    await until(() => held.has('undo-charge'))
+    assert.deepEqual(paths(), ['charge', 'ship', 'undo-ship', 'undo-charge'])
+    hold = new Set()
+    held.get('undo-charge')!()
+    assert.equal((await untilRun(suite.db, next.id)).status, 'completed')
+    assert.equal((await row(first.id)).status, 'cancelled')
+    assert.deepEqual(paths().slice(4), ['charge', 'ship', 'close'])
   })
 
   it('cancels a child, which undoes its own nodes', async () => {

@@ -75,6 +75,8 @@ export interface RunControl {
   parent_run_id: string | null
   /** The key of which it holds a slot, or waits for one; null or absent: none. */
   concurrency_key?: string | null
+  /** The key that its start gave. */
+  run_key?: string | null
   cancel_requested_at: string | null
   cancel_reason: string | null
   pause_requested_at: string | null

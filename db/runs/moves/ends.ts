@@ -8,6 +8,7 @@ import { belowRun, reportRunEnd } from '../../process/traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
 import { wakeNext } from '../holds/key-slots.ts'
+import { wakeFollowers } from '../holds/predecessors.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
 import { AT_REST, HELD, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
 import { unpauseRun } from './pauses.ts'
@@ -199,17 +200,22 @@ async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promi
 
 /**
  * After the end of a run: cancels the children for which its nodes waited, closes its other waits, and answers its
- * parent and the next run of its key. Locks are taken from parent to child; a child writes only the wait of its parent.
+ * parent, the next run of its key, and the run that follows it. Locks are taken from parent to child; a child writes only the wait of its parent.
  */
 export async function endFamily(
   tx: Tenant,
-  run: Pick<RunState['run'], 'id' | 'parent_run_id' | 'concurrency_key'>,
+  run: Pick<RunState['run'], 'id' | 'parent_run_id' | 'concurrency_key' | 'run_key' | 'cancel_requested_at'>,
 ): Promise<void> {
   for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
   await closeWaits(tx, run.id)
   if (run.parent_run_id !== null) await answerParent(tx, run.id)
   if (run.concurrency_key) await wakeNext(tx, run.concurrency_key)
+  if (mayBeFollowed(run)) await wakeFollowers(tx, run.id)
 }
+
+/** Whether a run with its key may wait for its end. */
+export const mayBeFollowed = (run: Pick<RunState['run'], 'run_key' | 'cancel_requested_at'>): boolean =>
+  Boolean(run.run_key) && run.cancel_requested_at !== null
 
 /**
  * After nodes of a continuing run were cancelled: cancels the children for which they waited, and closes their other
