@@ -200,7 +200,8 @@ async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promi
 
 /**
  * After the end of a run: cancels the children for which its nodes waited, closes its other waits, and answers its
- * parent, the next run of its key, and the run that follows it. Locks are taken from parent to child; a child writes only the wait of its parent.
+ * parent, the next run of its key, and the run that follows it. Locks are taken from parent to child; a child writes
+ * only the wait of its parent.
  */
 export async function endFamily(
   tx: Tenant,
