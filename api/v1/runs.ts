@@ -133,7 +133,7 @@ export const runShape = runSummary
       }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
-        'The reason why a queued run waits: for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
+        'The reason why a queued run waits: for the end of a `predecessor` with its key, which is being cancelled; for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
     }),
     starts_at: time.nullable().meta({
       description:

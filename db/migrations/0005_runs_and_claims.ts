@@ -38,8 +38,10 @@ export async function up(knex: Knex): Promise<void> {
       -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
       -- items that were named, if any
       retry jsonb,
-      -- the key that its start gave; of one workflow no two open runs have the same
+      -- the key that its start gave; of one workflow no two open runs have the same, except for those being cancelled
       run_key text,
+      -- the run with its key whose cancellation was requested: it starts after that has ended
+      follows uuid,
       -- of a retry: the runs whose id idempotency keys of nodes have, by node, where it is not that of the first run
       key_runs jsonb,
       -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
@@ -64,7 +66,7 @@ export async function up(knex: Knex): Promise<void> {
       on_limit text check (on_limit in ('skip', 'cancel_running')),
       -- What a queued run waits for before it can be claimed, and when a relay looks at it next; null: it can be claimed.
       -- 'admission': its keys are not rendered yet. See db/runs/admit.ts.
-      hold text check (hold in ('admission', 'debounce', 'rate', 'key')),
+      hold text check (hold in ('admission', 'predecessor', 'debounce', 'rate', 'key')),
       hold_until timestamptz(3) check ((hold is null) = (hold_until is null)),
       -- the rendered keys, for the API; and each with its workflow as an id
       keys jsonb,
@@ -132,7 +134,10 @@ export async function up(knex: Knex): Promise<void> {
     create unique index runs_trigger_key on runs (organization_id, workflow_id, trigger_key)
       where trigger_key is not null;
     create unique index runs_run_key on runs (organization_id, workflow_id, run_key)
-      where run_key is not null and ended_at is null;
+      where run_key is not null and ended_at is null and cancel_requested_at is null;
+    create index runs_run_key_cancelled on runs (organization_id, workflow_id, run_key)
+      where run_key is not null and ended_at is null and cancel_requested_at is not null;
+    create index runs_followers on runs (organization_id, follows) where status = 'queued' and hold = 'predecessor';
     -- a cancellation is passed on to children
     create index runs_parent on runs (organization_id, parent_run_id, id) where parent_run_id is not null;
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
@@ -261,6 +266,9 @@ export async function up(knex: Knex): Promise<void> {
       attempt integer not null default 1,
       -- of an external node: names the attempt that has begun and may write the row; null: none has
       attempt_token uuid,
+      -- of an external node: an attempt was lost after it had begun, so that its call may have been made; the next
+      -- attempt repeats it with the same number
+      may_have_called boolean not null default false,
       -- of an external node whose last attempt failed: when the next one is due; null: it has begun
       next_attempt_at timestamptz(3),
       -- of an external node that is running: since when its call waits for a slot of a worker
@@ -331,6 +339,8 @@ export async function up(knex: Knex): Promise<void> {
       settled_segment integer,
       started_at timestamptz(3) not null,
       ended_at timestamptz(3),
+      -- of a turn of a repeat: whether its condition held afterwards, so that a retry makes no further turn
+      met boolean not null default false,
       primary key (organization_id, run_id, loop, index),
       foreign key (organization_id, run_id) references runs on delete cascade
     );

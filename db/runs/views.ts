@@ -62,11 +62,12 @@ export interface RunDetails extends RunSummary {
 }
 
 /**
- * A queued run waits for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its
+ * A queued run waits for the end of its `predecessor`, which is being cancelled; then for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its
  * organization, or of the workers; a running one for a `slot` for one of its calls (`activities/slots/`), or for the
  * turn of a mail (`db/mails/turns.ts`).
  */
 export const WAITING_FOR = [
+  'predecessor',
   'debounce',
   'rate',
   'key',

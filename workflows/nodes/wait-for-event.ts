@@ -6,6 +6,7 @@ import { NULL, typeOfSchema, UNKNOWN, unionOf } from '../language/value-types.ts
 import { EVENT_NAME, RECORD_EVENTS } from '../shared/events.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
+import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
 import type { EventAnswer } from './wait-for.ts'
 
 /** The members of the root `event` of `when`, which are those of the output. */
@@ -85,7 +86,8 @@ export const waitForEvent = defineNode({
     { name: 'received', description: 'The event has occurred.' },
     ...(timeout === undefined ? [] : [{ name: 'timeout', description: 'No event came in time.' }]),
   ],
-  check: ({ event, when }) => [
+  check: ({ event, record_id, when }) => [
+    ...leftOutConditions(conditionsIn('record_id', record_id)),
     ...checkEventNames(event).map((problem) => ({ ...problem, path: ['event', ...problem.path] })),
     ...(typeof when === 'string' ? checkEventWhen(when, MEMBERS) : []).map((problem) => ({
       ...problem,
