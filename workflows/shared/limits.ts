@@ -95,6 +95,15 @@ export const RUN_KEY = {
   starts: 10_000,
 } as const
 
+/** The events that cancel the open runs of a workflow. */
+export const CANCEL_ON = {
+  rules: 10,
+  /** Names of one rule. */
+  events: 20,
+  /** Characters of a condition, which is rendered for each open run and event. */
+  when: 2_000,
+} as const
+
 /** The longest chain of runs that start each other, also through events: the next run is not started. */
 export const CHAIN_DEPTH = 10
 
