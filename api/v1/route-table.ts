@@ -28,6 +28,7 @@ import { scheduleRoutes } from './schedules.ts'
 import { templateRoutes } from './templates.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
+import { workflowTestRoutes } from './workflow-tests.ts'
 import { workflowVersionRoutes } from './workflow-versions.ts'
 import { workflowRoutes } from './workflows.ts'
 
@@ -50,6 +51,7 @@ export const routes: Route[] = [
   ...scheduleRoutes,
   ...nodeTestRoutes,
   ...sampleRoutes,
+  ...workflowTestRoutes,
   ...runRoutes,
   ...runStreamRoutes,
   ...retryRunRoutes,
