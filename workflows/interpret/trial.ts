@@ -14,13 +14,13 @@ import { runSegment, type SegmentHost, type SegmentResult } from './segment.ts'
 /** The items of a loop that a test runs. */
 export const TRIAL_ITEMS = 20
 
-/** The part of a program that is a loop with its body; it ends when the loop does. */
-export function loopProgram({ nodes, ...program }: Program, loop: string): Program {
+/** The part of a program that is a loop with its body; it ends when the loop does, without the cleanup of the run. */
+export function loopProgram({ nodes, cleanup: _, ...program }: Program, loop: string): Program {
   const entry = findNodeType(nodes[loop]!.type)!.body!
   const isInside = ({ loop: around }: ProgramNode): boolean =>
     around !== undefined && (around === loop || isInside(nodes[around]!))
   const body = Object.values(nodes).filter(isInside)
-  const { loop: _, when: __, ...start } = nodes[loop]!
+  const { loop: __, when: ___, ...start } = nodes[loop]!
   const only = { ...start, incoming: [], next: { [entry]: start.next[entry] ?? [] } }
   return {
     ...program,
