@@ -140,12 +140,12 @@ async function performTest(
     return host.transact((tx) => record(tx, performed))
   }
   if (values.program && values.cases) {
-    const { program, cases, workflow_id = null } = values
+    const { program, cases, stubs = {}, workflow_id = null } = values
     // Placeholders read the name and the id of the workflow.
     const named = { ...state, run: { ...run, workflow_id, workflow_name: run.node.title } }
     const report = (line: string) => log.add(line)
     const options = { deps, state: named, inputs, signal, ms, hold, report, transact: host.transact }
-    const performed = await performCases(program, cases, options)
+    const performed = await performCases(program, cases, stubs, options)
     return host.transact((tx) => record(tx, performed))
   }
   if (values.program) {

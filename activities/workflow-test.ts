@@ -5,7 +5,7 @@ import { notMade } from '../workflows/effects/narrate.ts'
 import { mismatchesOf } from '../workflows/interpret/expectations.ts'
 import { PlannedRun } from '../workflows/interpret/planned-run.ts'
 import type { RunFacts } from '../workflows/interpret/run-state.ts'
-import type { CaseResult, PlannedEffect, TestCase } from '../workflows/interpret/test-case.ts'
+import type { CaseResult, PlannedEffect, Stub, TestCase } from '../workflows/interpret/test-case.ts'
 import { runTrial, type Trialled } from '../workflows/interpret/trial.ts'
 import type { Program, ProgramNode } from '../workflows/language/definition.ts'
 import type { Scope } from '../workflows/language/expressions/liquid.ts'
@@ -20,12 +20,13 @@ import { call, light, type TrialOptions } from './trial.ts'
 export async function performCases(
   program: Program,
   cases: TestCase[],
+  stubs: Record<string, Stub>,
   options: TrialOptions,
 ): Promise<Performed> {
   const results: CaseResult[] = []
   let room: number = WORKFLOW_TEST.resultCharacters
   for (const one of cases) {
-    const result = await performCase(program, one, options)
+    const result = await performCase(program, { ...one, stubs: { ...stubs, ...one.stubs } }, options)
     const characters = JSON.stringify(result).length
     results.push(characters <= room ? result : shortened(result))
     room -= Math.min(characters, room)

@@ -1,19 +1,23 @@
 import { z } from 'zod'
 import { getWorkflowSettings } from '../../db/access/organization.ts'
 import { AppError } from '../../db/model/errors.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
 import { getNodeTest } from '../../db/runs/views.ts'
+import { listSamples, resultsInRun } from '../../db/workflows/samples.ts'
 import { getVersion } from '../../db/workflows/versions.ts'
 import { getProgram, getWorkflow } from '../../db/workflows/workflows.ts'
-import { type CaseResult, TEST_STATUSES } from '../../workflows/interpret/test-case.ts'
+import { nodeKey, splitKey } from '../../workflows/interpret/frames.ts'
+import { type CaseResult, type Stub, TEST_STATUSES } from '../../workflows/interpret/test-case.ts'
 import { TRIAL_ITEMS } from '../../workflows/interpret/trial.ts'
-import { EFFECT_CLASSES } from '../../workflows/language/definition.ts'
+import { EFFECT_CLASSES, type Program } from '../../workflows/language/definition.ts'
 import { EXAMPLE_SPEC } from '../../workflows/nodes/example-spec.ts'
+import { findNodeType } from '../../workflows/nodes/index.ts'
 import { WORKFLOW_TEST } from '../../workflows/shared/limits.ts'
 import { NODE_STATUSES } from '../../workflows/shared/statuses.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { orgOf } from './node-tests.ts'
+import { orgOf, secretsOf } from './node-tests.ts'
 import { casesFrom, planCases, type TestedWorkflow, testCases } from './test-cases.ts'
 import { compiled } from './version-content.ts'
 
@@ -107,6 +111,12 @@ const body = z
     version: z.int().min(1).optional().describe('With `workflow_id`: default is the newest.'),
     spec: z.string().optional().describe('YAML.'),
     definition: z.record(z.string(), z.unknown()).optional(),
+    stubs_from: z
+      .union([z.literal('samples'), z.uuid()])
+      .optional()
+      .describe(
+        'With `workflow_id`: `samples`, the pinned outputs of its nodes, or the id of one of its runs, whose results stand in for those of nodes that read, write, call or wait. `stubs` of a case win.',
+      ),
     cases: z
       .union([z.string().max(WORKFLOW_TEST.bytesOfCases), testCases])
       .describe('A list, or the same as YAML.'),
@@ -120,6 +130,10 @@ const body = z
     path: ['version'],
     message: 'belongs to workflow_id',
   })
+  .refine(({ stubs_from, workflow_id }) => stubs_from === undefined || workflow_id !== undefined, {
+    path: ['stubs_from'],
+    message: 'belongs to workflow_id',
+  })
   .meta({ id: 'WorkflowTestRequest' })
 
 export const workflowTestRoutes: Route[] = [
@@ -131,7 +145,7 @@ export const workflowTestRoutes: Route[] = [
     grows: true,
     tag: 'Workflows',
     summary: 'Test a workflow',
-    description: `Runs a workflow for each of up to ${WORKFLOW_TEST.cases} cases, without any effect, and compares it with what the case expects; a case that expects nothing is a dry run. Nodes are evaluated as in a run: conditions, joins, loops (their first ${TRIAL_ITEMS} items), retries, \`undo\` and \`finally\`. Reads, writes and calls are not made: \`effects\` shows them with their rendered config, and \`stubs\` give their results. Times are over at once. A node without a stub completes by its first handle; if another one reads its output, it is among \`missing_stubs\`, and the case does not pass. \`code\` and exchange rates are computed. All cases together have a minute. Config and inputs are stored encrypted until the test has ended.`,
+    description: `Runs a workflow for each of up to ${WORKFLOW_TEST.cases} cases, without any effect, and compares it with what the case expects; a case that expects nothing is a dry run. Nodes are evaluated as in a run: conditions, joins, loops (their first ${TRIAL_ITEMS} items), retries, \`undo\` and \`finally\`. Reads, writes and calls are not made: \`effects\` shows them with their rendered config, and \`stubs\` give their results. Times are over at once. A node without a stub completes by its first handle; if another one reads its output, it is among \`missing_stubs\`, and the case does not pass. \`code\` and exchange rates are computed. All cases together have a minute. A spec or definition that reads secrets needs \`workflows:author\`. Config and inputs are stored encrypted until the test has ended.`,
     body,
     response: { status: 200, schema: tested },
     example: {
@@ -153,13 +167,18 @@ export const workflowTestRoutes: Route[] = [
   }),
 ]
 
-type TestRequest = Pick<RouteRequest, 'caller' | 'deps' | 'signal' | 'tenant' | 'commit'> & {
+type TestRequest = Pick<
+  RouteRequest,
+  'caller' | 'requireScopes' | 'deps' | 'signal' | 'tenant' | 'commit'
+> & {
   body: z.output<typeof body>
 }
 
 interface Wanted extends TestedWorkflow {
   workflow_id: string | null
   version: number | null
+  /** Those of all cases. */
+  stubs: Record<string, Stub>
 }
 
 async function testWorkflow(request: TestRequest) {
@@ -184,6 +203,7 @@ async function testWorkflow(request: TestRequest) {
         inputs: {},
         program: wanted.program,
         cases,
+        stubs: wanted.stubs,
         ...(wanted.workflow_id === null ? {} : { workflow_id: wanted.workflow_id }),
       })
     })
@@ -204,18 +224,62 @@ async function testWorkflow(request: TestRequest) {
 }
 
 /** Throws `not_found`, or the errors of `compiled`. */
-async function wantedBy({ body, caller, deps, tenant }: TestRequest): Promise<Wanted> {
+async function wantedBy({ body, caller, requireScopes, deps, tenant }: TestRequest): Promise<Wanted> {
   const { workflow_id, spec, definition } = body
   if (workflow_id === undefined) {
     const customFields = await tenant(listCustomFields)
     const source = spec === undefined ? { definition } : { spec }
     const { content } = await compiled(deps.compute, caller.organization.id, { ...source, customFields })
-    return { definition: content.definition, program: content.program, workflow_id: null, version: null }
+    // As for the test of a node: a key that may only run workflows chooses no place to which a secret is rendered.
+    if (Object.values(content.program.nodes).some(({ config }) => secretsOf(config).length > 0))
+      requireScopes(['workflows:author'])
+    const unsaved = { workflow_id: null, version: null, stubs: {} }
+    return { definition: content.definition, program: content.program, ...unsaved }
   }
   return tenant(async (tx) => {
     const version = body.version ?? (await getWorkflow(tx, workflow_id)).version
     const { definition } = await getVersion(tx, workflow_id, version)
     const { program } = await getProgram(tx, workflow_id, version)
-    return { definition, program, workflow_id, version }
+    const stubs = await stubsFrom(tx, workflow_id, program, body.stubs_from)
+    return { definition, program, workflow_id, version, stubs }
   })
+}
+
+/** Results of the nodes that a test does not compute. Throws `not_found` for the run. */
+async function stubsFrom(
+  tx: Tenant,
+  workflowId: string,
+  { nodes }: Program,
+  source: string | undefined,
+): Promise<Record<string, Stub>> {
+  if (source === undefined) return {}
+  const ids = Object.values(nodes)
+    .filter(({ type, effect }) => effect !== 'pure' || findNodeType(type)?.answered)
+    .map(({ id }) => id)
+  if (source === 'samples') {
+    const samples = await listSamples(tx, workflowId)
+    return Object.fromEntries(
+      samples
+        .filter(({ node_id }) => ids.includes(node_id))
+        .map(({ node_id, output }) => [node_id, { output }]),
+    )
+  }
+  const results = await resultsInRun(tx, workflowId, source, ids)
+  const stubs = results.map(({ path, node_id, output, handle, error }): [string, Stub] => [
+    nodeKey(path, node_id),
+    error
+      ? { error: { code: error.code, message: error.message } }
+      : { output, ...(handle === null ? {} : { handle }) },
+  ])
+  // The node may have had another config in the run.
+  return Object.fromEntries(
+    stubs.filter(([key, { handle }]) => handle === undefined || hasHandle(nodes, key, handle)),
+  )
+}
+
+function hasHandle(nodes: Program['nodes'], key: string, handle: string): boolean {
+  const { type, config } = nodes[splitKey(key).id]!
+  return findNodeType(type)!
+    .handles(config)
+    .some(({ name }) => name === handle)
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { putSecret } from '../../../db/access/secrets.ts'
+import { createKey } from '../../support/api.ts'
 import { testActor } from '../../support/database.ts'
 import { planted } from '../../support/planted.ts'
 import { withApi } from '../../support/with-api.ts'
-import { startWorker, type TestWorker } from '../../support/worker.ts'
+import { startWorker, type TestWorker, untilRun } from '../../support/worker.ts'
 
 const SPEC = `name: Big deal
 trigger: {type: event, events: [deal.won], when: "{{ trigger.record.amount > 1000 }}"}
@@ -244,6 +245,55 @@ outputs: {all: "{{ nodes.after.output.all }}"}
         ['small', 'not_started'],
       ],
     )
+  })
+
+  it('takes the stubs of a run of the workflow, or of its pinned samples', async () => {
+    const spec = `name: Counted
+inputs: {n: {type: number, default: 1}}
+nodes:
+  count: {type: key_value, config: {operation: increment, key: "counted", by: "{{ inputs.n }}"}}
+  go: {type: wait_for_signal, config: {name: go}}
+  text: {type: set_fields, config: {fields: {text: "{{ nodes.count.output.value }} {{ nodes.go.output.payload.by }}"}}}
+outputs: {text: "{{ nodes.text.output.text }}"}
+`
+    const { body: saved } = await suite.api.request('POST', '/v1/workflows', { body: { spec } })
+    const source = { workflow_id: saved.workflow_id }
+    const path = `/v1/workflows/${saved.workflow_id}`
+    const { body: run } = await suite.api.request('POST', `${path}/run`, {
+      body: { inputs: { n: 7 }, confirm: true },
+    })
+    const signal = { name: 'go', payload: { by: 'Ada' } }
+    await suite.api.request('POST', `/v1/runs/${run.run_id}/signal`, { body: signal })
+    await untilRun(suite.db, run.run_id, undefined, 60_000)
+    const ofRun = await one({}, { ...source, stubs_from: run.run_id })
+    assert.deepEqual([ofRun.passed, ofRun.outputs], [true, { text: '7 Ada' }])
+
+    await suite.api.request('PUT', `${path}/samples/count`, { body: { output: { value: 9 } } })
+    const own = { go: { output: { payload: { by: 'Bob' } } } }
+    const ofSamples = await one({ stubs: own }, { ...source, stubs_from: 'samples' })
+    assert.deepEqual([ofSamples.passed, ofSamples.outputs], [true, { text: '9 Bob' }])
+    assert.equal((await one({}, source)).status, 'waiting')
+    const kept = await suite.db.system('key_values').where({ key: 'counted' }).first('value')
+    assert.equal(Number(kept.value), 7)
+
+    const other = await send({ ...source, stubs_from: ID, cases: [{}] })
+    assert.equal(other.status, 404)
+    assert.equal((await send({ spec, stubs_from: 'samples', cases: [{}] })).status, 422)
+  })
+
+  it('needs workflows:author for a spec that reads secrets, and not for a saved workflow', async () => {
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['workflows:run'] })
+    const { body: saved } = await suite.api.request('POST', '/v1/workflows', { body: { spec: SPEC } })
+    const statuses = []
+    for (const source of [
+      { spec: SPEC },
+      { workflow_id: saved.workflow_id },
+      { spec: 'name: A\nnodes: {a: {type: stop}}' },
+    ]) {
+      const body = { ...source, cases: [{ trigger: { record: record(1) } }] }
+      statuses.push((await suite.api.request('POST', '/v1/workflows/test', { body, key })).status)
+    }
+    assert.deepEqual(statuses, [403, 200, 200])
   })
 
   it('answers a retry with the same Idempotency-Key as before', async () => {
