@@ -120,6 +120,13 @@ export const runShape = runSummary
         'The trace (W3C Trace Context) of the request that led to the run; calls of other services pass it on in `traceparent`.',
     }),
     cancel_requested_at: time.nullable(),
+    cancel_problem: z
+      .object({ message: z.string(), event: z.string(), event_id: z.uuid(), at: time })
+      .nullable()
+      .meta({
+        description:
+          'Why the run could last not be compared with an event of `settings.cancel_on`, which did not cancel it.',
+      }),
     pause_requested_at: time.nullable().meta({
       description:
         'A running run is paused as soon as no attempt of a node is in progress; it starts no further one.',

@@ -96,6 +96,10 @@ export async function up(knex: Knex): Promise<void> {
       cancel_sent_at timestamptz(3),
       -- why, if nobody asked for it
       cancel_reason text,
+      -- whether events can cancel it, by the settings of its version; and why it last failed to be compared with one,
+      -- {message, event, event_id, at}
+      cancel_on boolean not null default false,
+      cancel_problem jsonb,
       -- a pause was requested; a running run is paused when no attempt of a node is in progress
       pause_requested_at timestamptz(3),
       paused_at timestamptz(3),
@@ -163,6 +167,10 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
+    -- the open runs that an event may cancel: of a workflow, and of a record
+    create index runs_cancel_on on runs (organization_id, workflow_id, id) where cancel_on and ended_at is null;
+    create index runs_cancel_on_record on runs (organization_id, record_id, workflow_id, id)
+      where cancel_on and ended_at is null and record_id is not null;
     create index runs_commands on runs (workflow_command_at) where workflow_command is not null;
     create index runs_scheduled on runs (organization_id, workflow_id, scheduled_at)
       where scheduled_at is not null and ended_at is null;
@@ -178,6 +186,25 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_status on runs (organization_id, status, id desc);
     create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
+
+    -- An event that is compared with the open runs of a workflow, page by page; inserted when the event is matched, and
+    -- deleted with the last page.
+    create table event_cancels (
+      organization_id uuid not null,
+      id uuid not null,
+      event_id uuid not null,
+      workflow_id uuid not null,
+      -- the run up to which it was compared
+      after_id uuid not null default '00000000-0000-0000-0000-000000000000',
+      created_at timestamptz(3) not null default now(),
+      -- a worker compares the next page until then
+      lease_until timestamptz(3),
+      primary key (organization_id, id),
+      foreign key (organization_id, event_id) references events on delete cascade,
+      foreign key (organization_id, workflow_id) references workflows on delete cascade
+    );
+    create unique index event_cancels_event on event_cancels (organization_id, event_id, workflow_id);
+    create index event_cancels_queue on event_cancels (organization_id, created_at, id);
 
     -- Retries, cancellations or migrations of many runs, which workers make in pages.
     create table run_batches (
@@ -503,6 +530,7 @@ export async function up(knex: Knex): Promise<void> {
     'approval_mails',
     'run_signals',
     'run_claims',
+    'event_cancels',
     'run_batches',
     'run_batch_items',
   ])

@@ -9,6 +9,7 @@ import type { Transaction } from './transaction.ts'
 export type Channel =
   | 'agx_runs'
   | 'agx_cancels'
+  | 'agx_event_cancels'
   | 'agx_run_commands'
   | 'agx_run_batches'
   | 'agx_run_changed'

@@ -39,6 +39,8 @@ const STATEMENT = [
   ),
   `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
      from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
+  `select 'event_cancels', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
+     from (select created_at from event_cancels limit ${LIMIT}) q`,
   `select 'deleted_files', 'queued', count(*), extract(epoch from now() - min(deleted_at))::float8
      from (select deleted_at from deleted_files limit ${LIMIT}) q`,
   // Some wait for the end of a run or of a pause, for however long: their age says nothing.

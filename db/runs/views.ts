@@ -48,6 +48,8 @@ export interface RunDetails extends RunSummary {
   migrations: RunMigration[]
   trace_id: string
   cancel_requested_at: Date | null
+  /** Why it could last not be compared with an event of `cancel_on`. */
+  cancel_problem: { message: string; event: string; event_id: string; at: string } | null
   pause_requested_at: Date | null
   /** Its outcome, while its cleanup nodes run. */
   ending: Pick<Ending, 'status' | 'error' | 'at'> | null
@@ -172,6 +174,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
       'retry',
       tx.trx.raw(`coalesce(migrations, '[]') as migrations`),
       'cancel_requested_at',
+      'cancel_problem',
       'pause_requested_at',
       'run_key as key',
       tx.trx.raw(ENDING),

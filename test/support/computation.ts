@@ -67,6 +67,7 @@ export const WORK = {
     routes: [
       'testNode',
       'testNodeOfWorkflow',
+      'testWorkflow',
       'runWorkflow',
       'runWorkflowByName',
       'createOutgoingWebhook',

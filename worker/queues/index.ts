@@ -10,6 +10,7 @@ import { deletedFilesQueue } from './deleted-files.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
+import { eventCancelsQueue } from './event-cancels.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { heldRunsQueue } from './held-runs.ts'
@@ -54,6 +55,7 @@ export function allQueues({
     surplusRunsQueue({ db, log }),
     lateRunsQueue({ db, log }),
     cancelsQueue(db),
+    eventCancelsQueue(db),
     runCommandsQueue(db),
     runBatchesQueue(db),
     waitsQueue(db),

@@ -20,6 +20,7 @@ import { Texts, textsIn } from '../language/texts.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
+import { checkCancelOn } from './check-cancel-on.ts'
 import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
 import { checkMeaning } from './check-meaning.ts'
@@ -116,6 +117,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkChain(whole, catalogue),
     ...checkErrorWorkflow(lowered.definition),
     ...checkExpected(lowered.definition),
+    ...checkCancelOn(lowered.definition),
     ...checkNodes(whole, catalogue),
     ...checkCleanup(lowered, bodies),
     ...checkGraph(lowered, graph),

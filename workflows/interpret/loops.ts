@@ -156,7 +156,7 @@ export class Loops {
     const { index } = frame.iteration!
     const [code, what] = isRepeat(loop) ? ['turn_failed', 'Turn'] : ['item_failed', 'Item']
     const message = `${what} ${index} of ${loop.id} failed: ${error.message}`.slice(0, 2_000)
-    this.failLoop(loop, { code, message, details: { index, error } })
+    this.failLoop(loop, { code, message, details: { index, path: frame.path, error } })
   }
 
   private async advanceOne(loop: OpenLoop): Promise<void> {

@@ -417,8 +417,8 @@ export const CODES = {
     ),
   ),
   constant_when: warning(
-    '`when` has no placeholder: it is always true.',
-    'Put the condition into `{{ }}`.',
+    '`when` has no placeholder: it is always true. Or a rule of `cancel_on` reads neither the event nor the run.',
+    'Put the condition into `{{ }}`; in `cancel_on`, compare the event with the run.',
     both(
       'inputs: {x: number}\nnodes: {a: {type: stop, when: "inputs.x == 1"}}',
       'inputs: {x: number}\nnodes: {a: {type: stop, when: "{{ inputs.x == 1 }}"}}',

@@ -491,6 +491,7 @@ describe('the example responses of the document', function () {
     const { run_id: looping } = await call('runWorkflow', looped)
     await example('listIterations', { params: { run_id: looping }, query: '?loop=each&limit=1' })
     await example('testNode')
+    await example('testWorkflow')
     const greet = { workflow_id: loop.workflow_id, node_id: 'greet' }
     await example('putSample', { params: greet })
     await example('listSamples', { params: { workflow_id: loop.workflow_id } })
