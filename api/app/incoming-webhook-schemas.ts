@@ -48,6 +48,9 @@ const ipWhitelist = z.preprocess(
   z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
 )
 
+/** Senders give up soon: Slack after 3 seconds, Shopify after 5, Twilio after 15. */
+const RESPONSE_WAIT = 10
+
 /** Secret headers, and secret fields, of a webhook. */
 const SECRET_PLACES = 50
 
@@ -163,6 +166,10 @@ const values = {
     )
     .max(20)
     .meta({ description: 'The query parameters that workflows read as `trigger.query`.' }),
+  response_wait: z.int().min(0).max(RESPONSE_WAIT).meta({
+    description:
+      'Seconds in which a request waits for a node `respond` of a workflow that it started, whose answer the sender then gets; after that, or once the runs have ended without one, it gets the usual answer. 0 (default): at once. The records of a batch are answered at once.',
+  }),
 }
 
 export const createBody = z
@@ -193,6 +200,7 @@ export const createBody = z
     listeners: values.listeners.default([]),
     trigger_headers: values.trigger_headers.default([]),
     trigger_query: values.trigger_query.default([]),
+    response_wait: values.response_wait.default(0),
   })
   .meta({ id: 'IncomingWebhookCreate' })
 

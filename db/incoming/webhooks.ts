@@ -36,6 +36,7 @@ const COLUMNS = [
   'listeners',
   'trigger_headers',
   'trigger_query',
+  'response_wait',
   'capturing_until',
   'sample_log_id',
   'created_at',

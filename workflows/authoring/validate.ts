@@ -31,6 +31,7 @@ import {
   correctTypes,
 } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
+import { checkResponses } from './check-responses.ts'
 import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTurns } from './check-turns.ts'
@@ -121,6 +122,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
     ...checkTurns(lowered, bodies),
+    ...checkResponses(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),
