@@ -226,6 +226,14 @@ export const webhookSchema = z
     updated_at: z.iso.datetime(),
   })
   .meta({ id: 'IncomingWebhook' })
+export const webhookWithProblem = webhookSchema
+  .extend({
+    problem: z.string().nullable().meta({
+      description:
+        'The rules of the mapping that wrote nothing in the last requests (100 at most, 10 at least, since the last change): their path, or their condition, is most likely wrong. A rule with a `default` always writes.',
+    }),
+  })
+  .meta({ id: 'IncomingWebhookWithProblem' })
 export const withSecret = webhookSchema
   .extend({
     secret: z.string().meta({ description: 'The secret. Returned only once.' }),
