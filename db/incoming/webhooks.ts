@@ -77,6 +77,21 @@ export async function listIncomingWebhooks(tx: Tenant, page: IdPage): Promise<Pa
   return { ...others, data: data.map(withKind) }
 }
 
+/** The webhooks that select one of these workflows, also as a listener, newest first. */
+export async function webhooksOf(tx: Tenant, workflowIds: readonly string[]): Promise<IncomingWebhook[]> {
+  const rows = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId })
+    .whereRaw(
+      `(workflow_id = any(:ids::uuid[])
+        or exists (select from jsonb_array_elements(listeners) l where l ->> 'workflow_id' = any(:ids::text[])))`,
+      { ids: workflowIds as string[] } as never,
+    )
+    .orderBy('id', 'desc')
+    .select<Row[]>(COLUMNS)
+  return rows.map(withKind)
+}
+
 /** Throws not_found. */
 export async function getIncomingWebhook(tx: Tenant, id: string): Promise<IncomingWebhook> {
   const row = await tx

@@ -42,6 +42,7 @@ import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
+import { payloadReferences } from './payload-references.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
@@ -212,7 +213,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
-  const { workflows, services, pools, timeouts, settings } = outsideReferences(lowered)
+  const { workflows, services, pools, timeouts, settings, payload } = outsideReferences(lowered)
   const references = {
     workflows: workflows.map(({ inputs, ...one }) =>
       placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
@@ -221,6 +222,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
     settings: settings.slice(0, SPEC.findings).map(placed),
+    payload: { ...payload, reads: payload.reads.slice(0, SPEC.findings).map(placed) },
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
@@ -237,6 +239,10 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
     settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
+    payload: {
+      workflow: lowered?.definition.name ?? '',
+      reads: lowered ? payloadReferences(withoutVerbatim(lowered)) : [],
+    },
   }
 }
 

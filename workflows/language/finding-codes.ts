@@ -452,6 +452,10 @@ export const CODES = {
     'The organization has no workflow of this name, or several.',
     'Create it, or write the exact name or the id of another workflow.',
   ),
+  unlike_sample: warning(
+    'A node reads a value of `trigger.payload` that the captured sample of the incoming webhook does not have. Other requests may have it: a sample is no schema.',
+    'Correct the path, or add a default: `{{ trigger.payload.x | default: "" }}`.',
+  ),
   draft_workflow: warning(
     'The workflow that it starts is a draft, which was never activated: it may be unfinished.',
     'Finish and activate it. A draft that is complete runs as any other workflow.',
