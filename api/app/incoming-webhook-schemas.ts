@@ -303,7 +303,10 @@ export const logDetailSchema = logSchema
         action: z.enum(WRITES).optional(),
         record_id: z.uuid().nullable().optional(),
       })
-      .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
+      .meta({
+        id: 'IncomingWebhookOutcome',
+        description: 'The response to the sender, unless a workflow answered.',
+      }),
     error_details: z.unknown(),
     verified: z.boolean().meta({
       description: 'Whether the request passed verification. Only verified requests can be replayed.',

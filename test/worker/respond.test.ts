@@ -32,6 +32,7 @@ describe('a workflow that answers the sender of an incoming webhook', function (
 
   const start = async () => {
     worker ??= await startWorker(test.db, {
+      secretsKey: test.api.secretsKey,
       advance: (advance) => async (input) => {
         const answer = await advance(input)
         if (losing.delete(input.run_id)) throw new Error('the result is lost')
@@ -191,6 +192,29 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     await start()
     assert.equal((await answered(webhook, {}, 'killed')).body, 'survived')
     assert.equal((await runsOf(webhook)).length, 1)
+  })
+
+  it('is stored by the retry of a run too, and by a test of the node, without a sender', async () => {
+    await start()
+    const webhook = await webhookOf([
+      respond({ text: 'x' }),
+      { id: 'fail', type: 'parse_json', config: { text: '{' } },
+    ])
+    assert.equal((await answered(webhook, {})).body, 'x')
+    const [{ id }] = await runsOf(webhook)
+    assert.equal((await untilRun(test.db, id, undefined, 60_000)).error?.code, 'invalid_json')
+    const path = `/v1/runs/${id}/retry`
+    const { body } = await test.api.request('POST', path, { body: { from_start: true, confirm: true } })
+    const retried = await untilRun(test.db, body.run_id, undefined, 60_000)
+    assert.equal(retried.error?.code, 'invalid_json')
+    const tested = await test.api.request('POST', '/v1/workflows/nodes/test', {
+      body: { node_type: 'respond', config: { json: { a: 1 } }, confirm: true },
+    })
+    assert.deepEqual(
+      [tested.body.status, tested.body.output],
+      ['completed', { status: 200, bytes: 7 }],
+      JSON.stringify(tested.body),
+    )
   })
 
   it('may come from any of the workflows that a request starts', async () => {
