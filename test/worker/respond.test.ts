@@ -194,6 +194,26 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     assert.equal((await runsOf(webhook)).length, 1)
   })
 
+  it('is the same after a kill -9 of the worker, and the next one ends the run', async () => {
+    await worker?.stop()
+    worker = undefined
+    const webhook = await webhookOf([
+      respond({ text: 'by {{ run.id }}' }),
+      { id: 'pause', type: 'wait_for_signal', config: { name: 'go' } },
+    ])
+    const env = { SECRETS_KEY: KEY, TEMPORAL_TASK_QUEUE: `killed-${randomUUID()}` }
+    const first = await startProcess('worker', { databaseUrl: test.db.url, env })
+    const { body } = await answered(webhook, {}, 'worker')
+    await first.stop('SIGKILL')
+    const [{ id }] = await runsOf(webhook)
+    const second = await startProcess('worker', { databaseUrl: test.db.url, env })
+    await test.api.request('POST', `/v1/runs/${id}/signal`, { body: { name: 'go' } })
+    assert.equal((await untilRun(test.db, id, undefined, 60_000)).status, 'completed')
+    assert.deepEqual([body, (await send(webhook, {}, 'worker')).body], [`by ${id}`, `by ${id}`])
+    assert.equal((await test.db.system('incoming_responses').where({ run_id: id })).length, 1)
+    await second.stop()
+  })
+
   it('is stored by the retry of a run too, and by a test of the node, without a sender', async () => {
     await start()
     const webhook = await webhookOf([
