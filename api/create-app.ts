@@ -16,6 +16,7 @@ import { methodNotAllowed } from './http/errors.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
+import { responseSlots } from './http/slots.ts'
 import { handleIncoming } from './incoming/receive.ts'
 import { createTogether } from './incoming/together.ts'
 import { handleMails } from './mails/handle-mails.ts'
@@ -33,7 +34,7 @@ export function createApp(deps: AppDeps): Koa {
   const settings = createGateway(deps, appRealm(deps, gate))
   const v1BySession = createGateway(deps, sessionV1Realm(gate))
   const reference = createReference(deps, routes, appRoutes)
-  const incoming = { ...deps, together: createTogether(deps.db) }
+  const incoming = { ...deps, together: createTogether(deps.db), responses: responseSlots() }
   const ready = createReadiness(deps)
   const answersPreflight = createCors(deps.config.CORS_ORIGINS)
 

@@ -1,4 +1,4 @@
-import type { Answer } from '../../db/incoming/accept.ts'
+import type { Accepted } from '../../db/incoming/accept.ts'
 import type { MappedPayload } from '../../db/model/incoming/map-body.ts'
 import { traceOf } from '../http/trace.ts'
 import type { Call } from './call.ts'
@@ -10,14 +10,14 @@ export async function acceptRecord(
   call: Call,
   bytes: Buffer,
   { payload, mapped, hidden }: MappedPayload,
-): Promise<Answer> {
+): Promise<Accepted> {
   const { ctx, deps, webhook, started } = call
   call.delivery ??= deliveryOfRecord(call, bytes, { payload, mapped })
   const { signed, ...delivery } = call.delivery
   const log = { ...describeRequest(call), ...delivery }
   const request = { payload, mapped, hidden, trace: traceOf(ctx), started, log, signed }
   const acceptance = await deps.together.accept(webhook, request, call.content!.length)
-  if ('answer' in acceptance) return acceptance.answer
+  if ('answer' in acceptance) return acceptance
   call.mapped = acceptance.mapped
   throw acceptance.error
 }

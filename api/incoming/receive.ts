@@ -21,6 +21,7 @@ import { deliveryOfRecord, mapRequest } from './map-request.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { type Verdict, verify } from './verify.ts'
+import { answerOfWorkflow } from './workflow-answer.ts'
 
 /**
  * /webhooks/incoming/{webhook_id}, from the bytes to the answer. Every outcome of a known webhook is logged. A success
@@ -47,8 +48,9 @@ export async function handleIncoming(
     showRate(call)
     const challenge = requireMethod(ctx, target, webhook, secrets)
     guard(call)
-    ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
+    // Unless a workflow answers with another one.
     ctx.status = 200
+    ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
   } catch (error) {
     const refusal = toRefusal(error)
     if (refusal.status >= 500)
@@ -61,7 +63,7 @@ export async function handleIncoming(
 }
 
 /** The steps of a POST, in their order. What is refused throws. @returns the body of the answer. */
-async function receive(call: Call): Promise<object> {
+async function receive(call: Call): Promise<object | string> {
   const bytes = await readBody(call.ctx.req)
   call.bytes = bytes
   const verdict = verifySender(call, bytes)
@@ -74,7 +76,9 @@ async function receive(call: Call): Promise<object> {
   return (
     (await answerSetUp(call, first, isBatch)) ??
     (await captureSample(call)) ??
-    (isBatch ? acceptBatch(call, bytes, records) : acceptRecord(call, bytes, first))
+    (isBatch
+      ? acceptBatch(call, bytes, records)
+      : answerOfWorkflow(call, await acceptRecord(call, bytes, first)))
   )
 }
 

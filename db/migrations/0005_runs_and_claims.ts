@@ -397,7 +397,7 @@ export async function up(knex: Knex): Promise<void> {
       path text not null,
       node_id text not null,
       n integer not null,
-      -- the kind of the record, 'event', 'run' or 'stored_value'
+      -- the kind of the record, 'event', 'run', 'response' or 'stored_value'
       object text not null,
       object_id uuid not null,
       -- of what cannot be read again: what the call returned

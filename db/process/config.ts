@@ -343,6 +343,14 @@ export const apiVariables = z.object({
   REQUEST_TIMEOUT: whole(1, 3_600)
     .default(120)
     .meta(about('seconds for receiving a whole request, uploads included; headers have 10, a JSON body 30')),
+  KEEP_ALIVE_TIMEOUT: whole(1, 3_600)
+    .default(65)
+    .meta(
+      about(
+        'seconds after which an idle connection is closed: more than the idle timeout of a balancer or proxy in front of ' +
+          'the api, which otherwise sends a request over a connection that is being closed, and answers with 502',
+      ),
+    ),
   MAX_CONNECTIONS_PER_ADDRESS: whole(1, 100_000)
     .default(500)
     .meta(

@@ -60,6 +60,7 @@ export const WORK = {
       'slack_message',
       'ai_prompt',
       'emit_event',
+      'respond',
       'approval',
       'run_workflow',
       'stop',

@@ -32,6 +32,7 @@ import {
   correctTypes,
 } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
+import { checkResponses } from './check-responses.ts'
 import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTurns } from './check-turns.ts'
@@ -42,6 +43,7 @@ import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
+import { payloadReferences } from './payload-references.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
@@ -123,6 +125,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
     ...checkTurns(lowered, bodies),
+    ...checkResponses(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),
@@ -212,7 +215,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
-  const { workflows, services, pools, timeouts, settings } = outsideReferences(lowered)
+  const { workflows, services, pools, timeouts, settings, payload } = outsideReferences(lowered)
   const references = {
     workflows: workflows.map(({ inputs, ...one }) =>
       placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
@@ -221,6 +224,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
     settings: settings.slice(0, SPEC.findings).map(placed),
+    payload: { ...payload, reads: payload.reads.slice(0, SPEC.findings).map(placed) },
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
@@ -237,6 +241,10 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
     settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
+    payload: {
+      workflow: lowered?.definition.name ?? '',
+      reads: lowered ? payloadReferences(withoutVerbatim(lowered)) : [],
+    },
   }
 }
 

@@ -328,6 +328,12 @@ export interface CallTimeout extends Pick<Finding, 'path' | 'line' | 'column' | 
   timeout_ms: number
 }
 
+/** A place that reads a value of the payload of an incoming webhook. */
+export interface PayloadReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  /** The path within the payload. */
+  keys: (string | number)[]
+}
+
 /** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
@@ -335,6 +341,8 @@ export interface OutsideReferences {
   pools: PoolReference[]
   timeouts: CallTimeout[]
   services: ServiceReference[]
+  /** What it reads of the payloads of incoming webhooks; those that select the workflow of this name have samples. */
+  payload: { workflow: string; reads: PayloadReference[] }
 }
 
 export interface ValidationResult {

@@ -456,9 +456,29 @@ export const CODES = {
       'trigger: webhook\nnodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',
     ),
   ),
+  response_without_webhook: warning(
+    'A node answers the sender of an incoming webhook, but something else starts the workflow.',
+    'Write `trigger: webhook`, or give the result as `outputs`.',
+    both(
+      'nodes: {a: {type: respond, config: {text: Done}}}',
+      'trigger: webhook\nnodes: {a: {type: respond, config: {text: Done}}}',
+    ),
+  ),
+  second_response: warning(
+    'A node answers the sender after another one has, or once for each item of a loop: the first answer counts, and the others fail.',
+    'Lead each path to one `respond`, and answer after a loop.',
+    both(
+      'trigger: webhook\nnodes: {a: {type: respond, config: {text: Done}}, b: {type: respond, config: {text: Again}}}',
+      'trigger: webhook\nnodes: {a: {type: respond, config: {text: Done}}}',
+    ),
+  ),
   unknown_workflow: warning(
     'The organization has no workflow of this name, or several.',
     'Create it, or write the exact name or the id of another workflow.',
+  ),
+  unlike_sample: warning(
+    'A node reads a value of `trigger.payload` that the captured sample of the incoming webhook does not have. Other requests may have it: a sample is no schema.',
+    'Correct the path, or add a default: `{{ trigger.payload.x | default: "" }}`.',
   ),
   draft_workflow: warning(
     'The workflow that it starts is a draft, which was never activated: it may be unfinished.',

@@ -51,7 +51,7 @@ function briefText(type: NodeType, fields: string[] | undefined): string {
   const { description, example } = type
   const effect = type.effectClass(example.config)
   const handles = type.handles(example.config).map(({ name }) => name)
-  const shown = handles.join(', ') || 'none, it ends the run'
+  const shown = handles.join(', ') || 'none'
   const settings = briefSettings(shapeOf(type.config))
   // What has one value for each setting is told by its settings.
   const plain = !('operation' in example.config) && !Object.values(example.config).some(isObject)
