@@ -13,7 +13,7 @@ import {
   rowIssues,
 } from '../model/imports/read-row.ts'
 import { preparedCustomFields, readCustomFields } from '../model/records/custom-fields/values.ts'
-import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../model/records/schemas.ts'
+import { type AgxRecord, createSchema, type RecordInput, upsertSchema } from '../model/records/schemas.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { companiesNamed } from '../records/companies.ts'
@@ -104,7 +104,7 @@ function lineOf({ entity, mode, ...reading }: Job, row: CsvRow): Line {
   }
   const input = parse(createSchema(entity))
   // An update has no required fields and no defaults.
-  const patch = mode === 'create' ? input : parse(updateSchema(entity))
+  const patch = mode === 'create' ? input : parse(upsertSchema(entity))
   return { row, read, patch, input, key: undefined, issues: read.issues }
 }
 

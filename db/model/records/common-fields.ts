@@ -1,3 +1,4 @@
+import { MAY_BE_GIVEN } from './backdated.ts'
 import type { Field, FieldType } from './kind.ts'
 
 /** The types of the common fields, in addition to those of a kind's own fields. */
@@ -31,7 +32,12 @@ export const commonFields = {
     readOnly: true,
     description: 'The version, from 1; each change increments it.',
   },
-  created_at: { type: 'datetime', readOnly: true, description: 'The time of creation.' },
+  created_at: {
+    type: 'datetime',
+    readOnly: true,
+    backdated: true,
+    description: `The time of creation. ${MAY_BE_GIVEN}`,
+  },
   updated_at: { type: 'datetime', readOnly: true, description: 'The time of the last change.' },
   created_by: { type: 'actor', readOnly: true, description: 'The creator.' },
   updated_by: { type: 'actor', readOnly: true, description: 'The author of the last change.' },
