@@ -2,7 +2,7 @@ import { MAY_BE_GIVEN } from './backdated.ts'
 import type { Field, FieldType } from './kind.ts'
 
 /** The types of the common fields, in addition to those of a kind's own fields. */
-export type CommonType = FieldType | 'tags' | 'custom_fields' | 'actor'
+export type CommonType = FieldType | 'tags' | 'custom_fields' | 'alternate_keys' | 'actor'
 
 export interface CommonField extends Omit<Field, 'type'> {
   type: CommonType
@@ -26,6 +26,12 @@ export const commonFields = {
     default: {},
     description: 'The custom fields by name. Filters and sorts use `custom_fields.<name>`.',
     searchable: true,
+  },
+  alternate_keys: {
+    type: 'alternate_keys',
+    readOnly: true,
+    description:
+      'The upsert keys of the records that were merged into it. An upsert, an import or an incoming webhook with one of them finds this record, unless another has it as its own.',
   },
   version: {
     type: 'integer',

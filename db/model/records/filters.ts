@@ -25,7 +25,7 @@ export interface Filter {
 /** The common fields whose type is one of a kind's own fields. */
 const COMMON: Record<string, FieldType> = Object.fromEntries(
   Object.entries(commonFields).flatMap(([name, { type }]) =>
-    type === 'tags' || type === 'custom_fields' || type === 'actor' ? [] : [[name, type]],
+    Object.hasOwn(fieldTypes, type) ? [[name, type as FieldType]] : [],
   ),
 )
 

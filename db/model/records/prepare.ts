@@ -38,6 +38,7 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
     ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
     custom_fields: newCustomFields(rules, values.custom_fields),
     tags: values.tags ?? [],
+    alternate_keys: [],
     version: 1,
     created_at: given.created_at ?? now,
     updated_at: now,
@@ -100,7 +101,7 @@ export function change(
   requireValid(draftIssues(kind, { next: merged, given, now }))
   const next: RecordInput = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
   next.created_at ??= before.created_at
-  const changed = [...writableColumns(kind), 'created_at'].filter(
+  const changed = [...writableColumns(kind), 'alternate_keys', 'created_at'].filter(
     (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
   )
   if (changed.length === 0) return undefined

@@ -229,6 +229,8 @@ export const actor = z
   })
   .meta({ id: 'Actor' })
 
+const alternateKeys = z.array(z.object({ field: z.string(), value: z.string() }).meta({ id: 'AlternateKey' }))
+
 /** A record in the API. */
 function buildRecord(kind: Kind) {
   const shape: Record<string, z.ZodType> = {}
@@ -244,6 +246,7 @@ function buildRecord(kind: Kind) {
       owner_id: z.uuid().nullable().describe(descriptionOf('owner_id')),
       tags: z.array(z.string()).describe(descriptionOf('tags')),
       custom_fields: z.record(z.string(), z.unknown()).describe(descriptionOf('custom_fields')),
+      alternate_keys: alternateKeys.describe(descriptionOf('alternate_keys')),
       version: z.int().min(1).describe(descriptionOf('version')),
       created_at: z.iso.datetime().describe(descriptionOf('created_at')),
       updated_at: z.iso.datetime().describe(descriptionOf('updated_at')),
