@@ -6,6 +6,7 @@ import { firstOfEachLoc, type Issue } from '../errors.ts'
 import { readConsent } from '../records/opt-out.ts'
 import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
+import { inZone } from '../records/values.ts'
 import { closeTimes, fieldsOfCloseTime, type GivenCloseTime } from './close-time.ts'
 import { type Consent, type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
@@ -58,6 +59,8 @@ export interface Reading {
   currencies: Currencies
   /** The organization's. */
   currency: string
+  /** Of times without an offset. */
+  timezone: string
 }
 
 export function readRow(reading: Reading, cells: string[]): RowFields {
@@ -83,6 +86,7 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
   }
   agree(row, columns)
   closeTimes(row)
+  withZone(row, columns, reading.timezone)
   // Also where `do_not_contact` says no: an opt-out that is ignored cannot be taken back.
   if (row.optedOut) row.fields.do_not_contact = true
   return row
@@ -99,6 +103,22 @@ function agree(row: RowFields, columns: Column[]): void {
       column,
       message: `is in ${currency}, but ${columns.find(({ target }) => target.name === 'currency')?.name} says ${own}`,
     })
+}
+
+/** Local times are in the time zone of the import. What is no time is refused later. */
+function withZone({ fields }: RowFields, columns: Column[], timezone: string): void {
+  const native = columns.flatMap(({ target: { name, type } }) =>
+    type === 'datetime' && !name.includes('.') ? name : [],
+  )
+  const custom = columns.flatMap(({ target: { name, type } }) =>
+    type === 'datetime' && name.includes('.') ? name.split('.')[1]! : [],
+  )
+  const put = (values: Record<string, unknown>, names: string[]) => {
+    for (const name of names)
+      if (typeof values[name] === 'string') values[name] = inZone(values[name], timezone) ?? values[name]
+  }
+  put(fields, [...native, 'closed_at'])
+  if (fields.custom_fields) put(fields.custom_fields as Record<string, unknown>, custom)
 }
 
 /** Whether a row has cells beyond the header: its cells are probably in the wrong columns. */

@@ -8,6 +8,7 @@ import {
   isCurrency,
   isDay,
   isDomain,
+  isLocal,
   MONEY,
   toDomain,
   toE164,
@@ -64,8 +65,8 @@ const day = z.iso
   .date('must be a valid date such as 2026-01-31')
   .refine(isDay, 'must be in the years 0001 to 9999')
 const instant = z.union(
-  [z.iso.datetime({ offset: true }), z.iso.date()],
-  'must be a valid date, or a time with an offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+  [z.iso.datetime({ offset: true, local: true }), z.iso.date()],
+  'must be a valid date or time, such as 2026-01-31 or 2026-01-31T09:00:00Z; without an offset it is in the time zone of the organization',
 )
 
 const reference: TypeOf = {
@@ -175,9 +176,11 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
-    // A date without a time stays a date, which means the whole day.
-    filterValue: (value) =>
-      day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
+    // A date without a time stays a date, which means the whole day; a time without an offset gets its zone later.
+    filterValue(value) {
+      if (!instant.safeParse(value).success || toTimestamp(value) === undefined) return undefined
+      return isLocal(value) ? value : toTimestamp(value)
+    },
     expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
     sortable: true,
     // Only the date is searchable.

@@ -37,7 +37,7 @@ describe('record schemas', () => {
       { owner_id: '01900000-AAAA-7000-8000-00000000000F' },
       { owner_id: '01900000-aaaa-7000-8000-00000000000f' },
     ],
-    ['a day', { last_contacted_at: '2026-01-31' }, { last_contacted_at: '2026-01-31T00:00:00.000Z' }],
+    ['a day', { last_contacted_at: '2026-01-31' }, { last_contacted_at: '2026-01-31' }],
     [
       'a time elsewhere',
       { last_contacted_at: '2026-01-31T01:00:00+02:00' },
