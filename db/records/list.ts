@@ -9,7 +9,7 @@ import { searchPatterns } from '../model/records/search-text.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
 import { condition, type Fragment, sortKey } from './filter-sql.ts'
-import { zoneOfFilters } from './local-times.ts'
+import { withToday, zoneOfFilters } from './local-times.ts'
 import { type Row, selectPage } from './pages.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
 import { sortedPage } from './sorted.ts'
@@ -71,7 +71,12 @@ export async function listRecords(
       bindings: [tx.organizationId],
     },
     conditions: [
-      ...conditions(tx, definition, { ...query, filters, time_zone: zone }, related),
+      ...conditions(
+        tx,
+        definition,
+        { ...query, filters: withToday(definition, filters, zone), time_zone: zone },
+        related,
+      ),
       ...wordConditions(words),
     ],
   }

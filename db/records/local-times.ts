@@ -1,9 +1,11 @@
+import { localParts } from '../../workflows/language/time.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import { type Issue, invalid } from '../model/errors.ts'
 import type { Rules } from '../model/records/custom-fields/types.ts'
 import type { Filter } from '../model/records/filters.ts'
 import { typeOf } from '../model/records/filters.ts'
 import type { Kind } from '../model/records/kind.ts'
+import { isRelativeDay, withDates } from '../model/records/relative-days.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
 import { inZone, isLocal, YEARS } from '../model/records/values.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -61,11 +63,23 @@ export async function zoneOfFilters(
   filters: Filter[],
   requested: string | undefined,
 ): Promise<string | undefined> {
-  const isNeeded = filters.some(
-    ({ field, type, values }) => (type ?? typeOf(kind, field)?.type) === 'datetime' && values.some(isLocal),
-  )
+  const isNeeded = filters.some((filter) => {
+    const type = typeOfFilter(kind, filter)
+    const { values } = filter
+    return (type === 'datetime' && values.some(isLocal)) || (isOfDays(type) && values.some(isRelativeDay))
+  })
   return isNeeded ? (requested ?? organizationTimezone(tx)) : undefined
 }
+
+/** The filters with dates instead of days such as `today`. */
+export function withToday(kind: Kind, filters: Filter[], zone = 'UTC'): Filter[] {
+  const today = localParts(new Date(), zone).date
+  return filters.map((filter) => (isOfDays(typeOfFilter(kind, filter)) ? withDates(filter, today) : filter))
+}
+
+const typeOfFilter = (kind: Kind, { field, type }: Filter) => type ?? typeOf(kind, field)?.type
+
+const isOfDays = (type: string | undefined) => type === 'date' || type === 'datetime'
 
 /** The time zone in which the organization works. */
 export async function organizationTimezone(tx: Tenant): Promise<string> {

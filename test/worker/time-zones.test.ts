@@ -86,6 +86,36 @@ describe('times without an offset, in an organization in Berlin', function () {
     assert.deepEqual(await titles('due_at=2024-10-27&title=long'), ['long'])
   })
 
+  it('are named by relative days', async () => {
+    const at = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+    for (const [title, days] of [
+      ['r-9', -9],
+      ['r-2', -2],
+      ['r0', 0],
+      ['r+2', 2],
+    ] as const)
+      await due(title, at(days))
+    const found = (query: string) => titles(`title[starts_with]=r&${query}`)
+    assert.deepEqual(await found('due_at=today'), ['r0'])
+    assert.deepEqual(await found('due_at=last_7_days'), ['r-2', 'r0'])
+    assert.deepEqual(await found('due_at=next_7_days'), ['r+2', 'r0'])
+    assert.deepEqual(await found('due_at[lt]=today'), ['r-2', 'r-9'])
+    assert.deepEqual(await found('due_at[gt]=yesterday'), ['r+2', 'r0'])
+    assert.deepEqual(await found('due_at[between]=last_7_days,tomorrow'), ['r-2', 'r0'])
+    assert.deepEqual(await found('created_at=this_year'), ['r+2', 'r-2', 'r-9', 'r0'])
+    assert.deepEqual(await found('created_at=last_month'), [])
+    await titles('due_at[in]=today', 422)
+    await titles('due_at=last_0_days', 422)
+    await titles('title=today')
+    const { body } = await create('deals', { name: 'Close', expected_close_date: at(2).slice(0, 10) })
+    const deals = await api.request('GET', '/v1/objects/deals?expected_close_date=next_30_days')
+    assert.deepEqual(
+      deals.body.data.map((deal: { id: string }) => deal.id),
+      [body.id],
+    )
+    assert.deepEqual(await titles('custom_fields.met=last_30_days'), [])
+  })
+
   it('bind the cursor to the time zone', async () => {
     const page = (query: string) =>
       api.request('GET', `/v1/objects/tasks?due_at[lte]=2023-07-01&limit=1&${query}`)

@@ -3,6 +3,7 @@ import type { FilterOperator } from '../../../workflows/shared/operators.ts'
 import { isStorable } from '../../../workflows/shared/storable-text.ts'
 import { isTimezone, NO_TIMEZONE } from '../../../workflows/shared/timezone.ts'
 import type { Field, FieldType } from './kind.ts'
+import { isRelativeDay } from './relative-days.ts'
 import {
   DECIMAL,
   isCurrency,
@@ -168,8 +169,8 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   date: {
     input: () => day,
     operators: ORDERED,
-    filterValue: (value) => (day.safeParse(value).success ? value : undefined),
-    expects: 'a date such as 2026-01-31',
+    filterValue: (value) => (isRelativeDay(value) || day.safeParse(value).success ? value : undefined),
+    expects: 'a date such as 2026-01-31, or days such as today, last_7_days or this_month',
     sortable: true,
     searched: identity,
   },
@@ -178,10 +179,12 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     operators: ORDERED,
     // A date without a time stays a date, which means the whole day; a time without an offset gets its zone later.
     filterValue(value) {
+      if (isRelativeDay(value)) return value
       if (!instant.safeParse(value).success || toTimestamp(value) === undefined) return undefined
       return isLocal(value) ? value : toTimestamp(value)
     },
-    expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
+    expects:
+      'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B), or days such as today, last_7_days or this_month',
     sortable: true,
     // Only the date is searchable.
     searched: (value) => String(value).slice(0, 10),

@@ -138,8 +138,8 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
       return parsed?.success ? { value: parsed.data } : { msg: 'must be a valid date such as 2026-01-31' }
     },
     operators: fieldTypes.datetime.operators,
-    filterValue: (value) => date.safeParse(value).data,
-    expects: 'a date such as 2026-01-31',
+    filterValue: fieldTypes.date.filterValue,
+    expects: fieldTypes.date.expects,
     sortable: true,
     searchable: true,
     canBeUnique: true,
