@@ -53,7 +53,7 @@ const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   money: z.string().meta({ format: 'decimal', examples: ['1250.00'] }),
   boolean: z.boolean(),
   date: z.union([z.iso.date(), relativeDay]),
-  datetime: z.union([z.iso.datetime({ offset: true, local: true }), z.iso.date(), relativeDay]),
+  datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date(), relativeDay]),
 }
 
 /** The prefix of the component that describes a type's operators: `MoneyFilter`. Types stored as text share one. */

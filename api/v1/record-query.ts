@@ -75,9 +75,7 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
       .max(64)
       .refine(isTimezone, NO_TIMEZONE)
       .optional()
-      .describe(
-        'The time zone of dates, and of times without an offset, in filters. Default: that of the organization.',
-      ),
+      .describe('Of dates and local times in filters. Default: that of the organization.'),
     fields: z
       .string()
       .transform((list) => list.split(',').map((name) => name.trim()))

@@ -1,4 +1,4 @@
-import type { RowFields } from './read-row.ts'
+import type { RecordInput } from '../records/schemas.ts'
 import type { CloseTime, Target } from './targets.ts'
 
 /** The time of a cell, as it is written. */
@@ -8,11 +8,17 @@ export interface GivenCloseTime {
   time: string
 }
 
+interface Row {
+  fields: RecordInput
+  issues: { column: string | null; message: string }[]
+  closeTimes?: GivenCloseTime[]
+}
+
 /**
  * Puts the times at which a deal was won or lost into the fields of its row. Other systems have one close date, which is
  * expected while the deal is open, or a time for each outcome, of which the one of the other outcome is out of date.
  */
-export function closeTimes({ fields, issues, closeTimes = [] }: RowFields): void {
+export function closeTimes({ fields, issues, closeTimes = [] }: Row): void {
   const isClosed = fields.stage === 'won' || fields.stage === 'lost'
   for (const { column, type, time } of closeTimes) {
     const outcome = OUTCOMES[type]

@@ -7,8 +7,7 @@ import type { Draft, Kind } from './kind.ts'
  */
 
 /** The end of the descriptions of these fields. */
-export const MAY_BE_GIVEN =
-  'Set by the service; an import, and with the scope `records:backdate` a create or an upsert, may give a time of the past.'
+export const MAY_BE_GIVEN = 'Imports, and creates and upserts with `records:backdate`, may set it.'
 
 /** The names of these fields. */
 export const backdatedFields = (kind: Kind): string[] => [

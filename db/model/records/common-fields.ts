@@ -30,8 +30,7 @@ export const commonFields = {
   alternate_keys: {
     type: 'alternate_keys',
     readOnly: true,
-    description:
-      'The upsert keys of the records that were merged into it. An upsert, an import or an incoming webhook with one of them finds this record, unless another has it as its own.',
+    description: 'Keys of records that were merged into it, which find it too.',
   },
   version: {
     type: 'integer',

@@ -147,7 +147,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
   datetime: {
     // Local times have been given their zone, except those of defaults.
     read(value) {
-      const reading = readTime(value)
+      const reading = readTime(value, [])
       return 'value' in reading && isLocal(String(reading.value))
         ? { value: inZone(String(reading.value), 'UTC') }
         : reading
