@@ -120,7 +120,13 @@ export const crmManager = defineNode({
   handles: () => [{ name: 'success', description: 'The operation succeeded.' }],
   scopes(config, catalogue) {
     const level = reads(config) ? 'read' : 'write'
-    return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
+    const named = kindsOf(config, catalogue)
+    const times = new Set(named.flatMap((kind) => catalogue.entities[kind]?.backdated ?? []))
+    const written = WRITTEN.flatMap((member) => Object.keys(Object(config[member] ?? {})))
+    return [
+      ...named.map((kind) => `${kind}:${level}`),
+      ...(written.some((name) => times.has(name)) ? ['records:backdate'] : []),
+    ]
   },
   check: (config, catalogue) => [
     ...checkValues(config, catalogue),

@@ -10,6 +10,7 @@ export const STORED = {
     'record_history',
     'associations',
     'merged_records',
+    'alternate_keys',
     'custom_field_definitions',
     'custom_field_values',
   ],
