@@ -9,6 +9,7 @@ import { databaseUrls, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { onStopSignal } from '../db/process/stop-signals.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { QueuedRuns } from '../db/runs/queued-runs.ts'
@@ -79,11 +80,10 @@ async function main(): Promise<void> {
   server.on('request', app.callback())
   await listen(server, config)
 
-  const stop = async (signal: string) => {
+  onStopSignal(async (signal) => {
     log.info({ signal }, 'stopping')
     const [delay, grace] = [config.SHUTDOWN_DELAY * 1_000, config.SHUTDOWN_GRACE * 1_000]
-    // A second signal exits without waiting for requests; the timer exits if the database or a client hangs.
-    process.once(signal, () => process.exit(1))
+    // Exits if the database or a client hangs.
     setTimeout(() => process.exit(1), delay + grace + EXIT_MS)
     stopping.abort()
     drain.begin()
@@ -97,9 +97,7 @@ async function main(): Promise<void> {
     await traces?.close()
     await flushLog(log)
     process.exit()
-  }
-  process.once('SIGTERM', stop)
-  process.once('SIGINT', stop)
+  })
   log.info({ host: config.HOST, port: config.PORT }, 'listening')
 }
 

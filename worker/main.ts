@@ -1,7 +1,8 @@
 import { ConfigError } from '../db/model/config-error.ts'
+import { onStopSignal } from '../db/process/stop-signals.ts'
 import { redactText } from '../workflows/shared/redact.ts'
 import { readConfig } from './config.ts'
-import { createContext, type WorkerContext } from './context.ts'
+import { createContext } from './context.ts'
 import { serveHealth } from './health.ts'
 import { serve, shutdownLimitMs } from './serve.ts'
 
@@ -28,22 +29,16 @@ async function main(): Promise<void> {
       log: context.log,
     },
   })
-  stopOnSignals(context, stopping)
+  onStopSignal((signal) => {
+    context.log.info({ signal }, 'stopping')
+    // Exits where a database or an activity hangs.
+    setTimeout(() => process.exit(1), shutdownLimitMs(context))
+    stopping.abort()
+  })
   await serve(context, health, stopping.signal)
   await health.close()
   await context.close()
   process.exit()
-}
-
-function stopOnSignals(context: WorkerContext, stopping: AbortController): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.once(signal, () => {
-      context.log.info({ signal }, 'stopping')
-      // A second signal exits immediately; the timer does where a database or an activity hangs.
-      process.once(signal, () => process.exit(1))
-      setTimeout(() => process.exit(1), shutdownLimitMs(context))
-      stopping.abort()
-    })
 }
 
 main().catch((error: Error) => {

@@ -17,7 +17,7 @@ import { announced, say } from './say.ts'
 const stopping = new AbortController()
 // npm forwards a Ctrl-C that the terminal also sent to us: the second signal must not interrupt the shutdown.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort())
-// A SIGTERM to npm ends only npm and the shell between us: under npm, a lost parent means that we must stop.
+// A killed npm cannot tell us: under npm, a lost parent means that we must stop.
 const parent = process.ppid
 const orphaned = () => process.env.npm_lifecycle_event !== undefined && process.ppid !== parent
 setInterval(() => orphaned() && stopping.abort(), 500).unref()
