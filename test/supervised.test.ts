@@ -58,6 +58,7 @@ describe('a process that a supervisor starts by npm', function () {
         SECRETS_KEY: Buffer.alloc(32).toString('base64'),
         TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS,
         TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
+        // No balancer polls it.
         SHUTDOWN_DELAY: '0',
         PORT: String(port),
         WORKER_PORT: String(port),

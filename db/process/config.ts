@@ -354,11 +354,11 @@ export const apiVariables = z.object({
     .default(2_000)
     .meta(about('open connections of an api process; those above are closed at once')),
   SHUTDOWN_DELAY: whole(0, 300)
-    .default(0)
+    .default(5)
     .meta(
       about(
         'seconds after SIGTERM in which `/readyz` answers 503 and requests are still accepted, for a balancer that ' +
-          'polls it',
+          'polls it; 0 with `npm start`',
       ),
     ),
 })

@@ -70,6 +70,7 @@ async function start(stack: Stack): Promise<string> {
     // Both are embedded, hence of one DATA_DIR: if Temporal's database was deleted, its runs resume in the new one.
     ...(!config.DATABASE_URL && !config.TEMPORAL_ADDRESS && { TEMPORAL_ADOPT: 'true' }),
     PUBLIC_URL: apiUrl,
+    SHUTDOWN_DELAY: String(config.SHUTDOWN_DELAY),
     // The box shows the owner of the first organization.
     ...(config.SIGN_UP === 'first' && { SIGN_UP: 'closed' }),
     ...(temporalUiUrl && { TEMPORAL_UI_URL: temporalUiUrl }),
