@@ -5,8 +5,10 @@ import { ConfigError } from '../db/model/config-error.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { Listener } from '../db/postgres/notify.ts'
+import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
+import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { onStopSignal } from '../db/process/stop-signals.ts'
@@ -34,7 +36,7 @@ const EXIT_MS = 3_000
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const output = new LogOutput(1)
-  const log = createLogger('api', config.LOG_LEVEL, output)
+  const log = createLogger('api', config.LOG_LEVEL, output, buildOf(config))
   const urls = databaseUrls(config)
   const traces = await startTraces('api', config, log)
   const db = connect({
@@ -54,6 +56,7 @@ async function main(): Promise<void> {
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
+  logEnds(db, log)
   const metrics = createMetrics({ db, log: output, queues: false })
   metrics.collectProcess()
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
@@ -98,7 +101,7 @@ async function main(): Promise<void> {
     await flushLog(log)
     process.exit()
   })
-  log.info({ host: config.HOST, port: config.PORT }, 'listening')
+  log.info({ address: config.HOST, port: config.PORT }, 'listening')
 }
 
 /** Reports a wrong DATABASE_URL at start, not at the first request. */

@@ -1,4 +1,5 @@
 import { ConfigError } from '../db/model/config-error.ts'
+import { buildOf } from '../db/process/build.ts'
 import { onStopSignal } from '../db/process/stop-signals.ts'
 import { redactText } from '../workflows/shared/redact.ts'
 import { readConfig } from './config.ts'
@@ -16,6 +17,7 @@ async function main(): Promise<void> {
   const health = await serveHealth({
     db: context.db,
     log: context.log,
+    build: buildOf(config),
     namespace: config.TEMPORAL_NAMESPACE,
     host: config.HOST,
     port: config.WORKER_PORT,

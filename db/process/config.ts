@@ -273,6 +273,11 @@ export const sharedVariables = z.object({
   OTEL_BSP_EXPORT_TIMEOUT: whole(1, 3_600_000).optional().meta(about('milliseconds for one batch', '30000')),
   OTEL_BSP_MAX_QUEUE_SIZE: whole(1, 1_000_000).optional().meta(about('spans that wait', '2048')),
   OTEL_BSP_MAX_EXPORT_BATCH_SIZE: whole(1, 1_000_000).optional().meta(about('spans of one batch', '512')),
+  BUILD_COMMIT: z
+    .string()
+    .regex(/^[0-9a-f]{7,64}$/, 'must be 7 to 64 hexadecimal digits')
+    .optional()
+    .meta(about('commit that the image was built from, in `/healthz`, logs and metrics; the image sets it')),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .meta(about('the least level of log lines')),

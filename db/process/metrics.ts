@@ -52,7 +52,9 @@ export function createMetrics(deps: {
     registers,
     labelNames: ['status'] as const,
   })
-  deps.db.onRunEnd((status) => runsEnded.inc({ status }))
+  deps.db.onEnd(({ work, status }) => {
+    if (work === 'run') runsEnded.inc({ status })
+  })
   if (deps.queues) registerQueues(deps.db, registers)
   if (deps.poolBacklog) registerPools(deps.db, deps.poolBacklog, registers)
   if (deps.callSlots) registerSlots(deps.callSlots, registers)
