@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
   logEnds(db, log)
-  const metrics = createMetrics({ db, log: output, queues: false })
+  const metrics = createMetrics({ db, log: output, build: buildOf(config), queues: false })
   metrics.collectProcess()
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
   const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))

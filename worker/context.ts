@@ -51,6 +51,7 @@ export async function createContext(config: WorkerConfig) {
   const metrics = createMetrics({
     db,
     log: output,
+    build: buildOf(config),
     queues: pool === undefined,
     callSlots: () => slots.use,
     // Workers without a pool report it: they run also where a pool has no worker.
@@ -126,7 +127,14 @@ export async function createContext(config: WorkerConfig) {
     /** The pool that this worker is in, with the activities that it then has instead of all others. */
     pool:
       pool === undefined ? undefined : { pool, activities: createPoolActivities({ ...activityDeps, pool }) },
-    deliveries: createDeliver({ db, http, secretsKey: key, relayId, traces }),
+    deliveries: createDeliver({
+      db,
+      http,
+      secretsKey: key,
+      relayId,
+      traces,
+      onDeactivated: () => metrics.webhooksDeactivated.inc(),
+    }),
     files: createFiles({ db, log }),
     async close(): Promise<void> {
       await http.close()

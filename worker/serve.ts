@@ -188,6 +188,7 @@ function queuesOf({
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
     storage,
+    onMail: (mails, outcome) => metrics.mails.inc({ mails, outcome }),
     onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })
 }

@@ -49,8 +49,10 @@ export async function handleIncoming(
     guard(call)
     ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
     ctx.status = 200
+    deps.metrics.incomingRequests.inc({ outcome: 'accepted' })
   } catch (error) {
     const refusal = toRefusal(error)
+    deps.metrics.incomingRequests.inc({ outcome: refusal.code })
     if (refusal.status >= 500)
       deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
     if (call) await logRefusal(call, refusal)
