@@ -173,9 +173,10 @@ function registerQueues(db: Database, registers: Registry[]): void {
     help: `Open runs with a stuck_reason; counted up to 100,000. ${GLOBAL}`,
     registers,
     async collect() {
-      this.reset()
       const count = await stuck()
-      if (count !== undefined) this.set(count)
+      // `reset` would make it 0.
+      if (count === undefined) this.remove()
+      else this.set(count)
     },
   })
   const late = cached(() => countLateRuns(db.system))
@@ -184,9 +185,10 @@ function registerQueues(db: Database, registers: Registry[]): void {
     help: `Open runs that are late by the expected_within of their workflow; counted up to 100,000. ${GLOBAL}`,
     registers,
     async collect() {
-      this.reset()
       const count = await late()
-      if (count !== undefined) this.set(count)
+      // `reset` would make it 0.
+      if (count === undefined) this.remove()
+      else this.set(count)
     },
   })
   new Gauge({
