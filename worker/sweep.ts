@@ -72,7 +72,8 @@ export class Sweep {
 
   /** @param onLoss is called if Temporal's last loss is noticed later than `since`, by any worker. */
   start(since: Date | null, onLoss: () => void): void {
-    this.every(EVERY_MS, 'the sweep', () => this.once())
+    // After a loss at once: until then operators find no workflow of the runs that wait.
+    this.every(EVERY_MS, 'the sweep', () => this.once(), since !== null)
     const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log })
     this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
@@ -83,7 +84,7 @@ export class Sweep {
   }
 
   /** Repeats `work` at an interval, one call at a time. */
-  private every(ms: number, name: string, work: () => Promise<void>): void {
+  private every(ms: number, name: string, work: () => Promise<void>, atOnce = false): void {
     const perform = () => {
       if (this.working.has(name)) return
       const done = bounded(MOST_MS, name, work())
@@ -92,6 +93,7 @@ export class Sweep {
       this.working.set(name, done)
     }
     this.timers.push(setInterval(perform, ms))
+    if (atOnce) perform()
   }
 
   async close(): Promise<void> {
