@@ -5,6 +5,7 @@ import { ConfigError } from '../db/model/config-error.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { Listener } from '../db/postgres/notify.ts'
+import { requireSessions } from '../db/postgres/sessions.ts'
 import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
@@ -47,6 +48,7 @@ async function main(): Promise<void> {
     maxWaitMs: MAX_WAIT_MS,
   })
   await requireDatabase(db)
+  await requireSessions(urls)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const storage = await createStorage(config)
