@@ -12,6 +12,7 @@ import { ConfigError } from '../model/config-error.ts'
 import type { DatabaseUrls } from '../postgres/roles.ts'
 import { isCidr, isHostPattern } from './egress.ts'
 import type { SecretsKey } from './seal.ts'
+import { secretsOfFiles } from './secret-files.ts'
 import { temporalProfile } from './temporal-profile.ts'
 
 const HIGHEST_PORT = 65_535
@@ -471,7 +472,7 @@ function oneOf<const Names extends readonly string[]>(names: Names) {
 /** Parses `env` with `settings`; an empty variable counts as unset. Throws ConfigError with one line for each problem. */
 export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.ProcessEnv): z.output<S> {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = settings.safeParse({ ...fromProfile(set), ...set })
+  const parsed = settings.safeParse({ ...fromProfile(set), ...set, ...secretsOfFiles(set) })
   if (!parsed.success)
     throw new ConfigError(
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`).join('\n'),

@@ -92,9 +92,10 @@ function external(config: StartConfig & { DATABASE_URL: string }) {
   return { ownerUrl: config.DATABASE_OWNER_URL ?? urls.url, urls }
 }
 
-/** API and worker need neither the initial secrets nor the owner's login. */
+/** API and worker need neither the initial secrets nor the owner's login; they are given the other logins themselves. */
 function withoutInitialSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const isInitial = (name: string) => name.startsWith('BOOTSTRAP_') || name === 'DATABASE_OWNER_URL'
+  const isInitial = (name: string) =>
+    name.startsWith('BOOTSTRAP_') || /^DATABASE_(?:OWNER_URL|\w*URL_FILE)$/.test(name)
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isInitial(name)))
 }
 
