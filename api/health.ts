@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { NIL } from 'uuid'
 import { isMigrated } from '../db/migrations/migrate.ts'
-import { SYSTEM } from '../db/model/actor.ts'
-import { type Database, ping } from '../db/postgres/connect.ts'
+import { type Database, ping, pingTenant } from '../db/postgres/connect.ts'
 import type { System } from '../db/postgres/tenancy.ts'
 import { requireTemporal } from '../db/process/temporal-answers.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
@@ -98,8 +96,7 @@ async function outcomeOf({ log }: AppDeps, name: string, check: PromiseLike<unkn
  * says nothing: a busy process must stay in turn.
  */
 async function failsAsRequests(db: Database): Promise<void> {
-  const probe = db.tenant(NIL, SYSTEM, ({ trx }) => trx.raw('select 1'), undefined, { readOnly: true })
-  await Promise.race([probe, pause(WAIT_MS)])
+  await Promise.race([pingTenant(db), pause(WAIT_MS)])
 }
 
 async function requireMigrated(system: System): Promise<void> {

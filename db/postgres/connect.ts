@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import type { Actor } from '../model/actor.ts'
+import { NIL } from 'uuid'
+import { type Actor, SYSTEM } from '../model/actor.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { WorkEnd } from '../model/work-end.ts'
@@ -133,6 +134,13 @@ export function connect(options: ConnectOptions): Database {
 /** Throws if PostgreSQL does not answer. */
 export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
+}
+
+/** Throws if a transaction of an organization, which no organization has, fails. */
+export async function pingTenant(db: Pick<Database, 'tenant'>): Promise<void> {
+  await db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, {
+    readOnly: true,
+  })
 }
 
 /** Default of `maxWaitMs` for a connection. */
