@@ -144,7 +144,21 @@ export function createMetrics(deps: {
     /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
     collectProcess: () => collectDefaultMetrics({ register: registry }),
     text: () => registry.metrics(),
+    /** The names and labels of the metrics that are defined. */
+    definitions: () => registry.getMetricsAsArray().map(definitionOf),
   }
+}
+
+interface Definition {
+  name: string
+  type: string
+  labels: string[]
+}
+
+/** The registry's own types lack the labels. */
+function definitionOf(metric: object): Definition {
+  const { name, type, labelNames } = metric as { name: string; type: string; labelNames?: string[] }
+  return { name, type, labels: [...(labelNames ?? [])] }
 }
 
 function registerQueues(db: Database, registers: Registry[]): void {
