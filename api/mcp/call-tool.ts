@@ -10,17 +10,17 @@ import { fullMessage, invalid } from '../../db/model/errors.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { unsafeText } from '../http/body.ts'
 import { errorBody, forLog, toAppError } from '../http/errors.ts'
-import type { Scope } from '../http/scopes.ts'
 import { type Arguments, selectOperation, takesIfMatch, takesKey, toRequest } from './arguments.ts'
 import { type Asked, answerOf, ask, canAsk, digestOf } from './confirm.ts'
 import { describeActions } from './describe-tools.ts'
 import { isToolName, type ToolName } from './grouping.ts'
 import type { InnerAnswer, InnerRequest } from './inner-request.ts'
-import { isVisible, type Operation } from './operations.ts'
+import type { Operation } from './operations.ts'
 
 export interface ToolDeps {
   operations: readonly Operation[]
-  scopes: ReadonlySet<Scope>
+  /** Those that the key may call. */
+  visible: readonly Operation[]
   confirmations: RequestStateCodec<Asked>
   requestId: string
   log: Logger
@@ -53,7 +53,7 @@ export async function callTool(
 async function carryOut(deps: ToolDeps, tool: ToolName, given: Arguments, ctx: ServerContext) {
   const unsafe = unsafeText(given, ['arguments'])
   if (unsafe.length > 0) throw invalid(unsafe)
-  const visible = deps.operations.filter((one) => isVisible(one, deps.scopes))
+  const { visible } = deps
   const described = tool === 'describe_records' ? describeKind(visible, given) : undefined
   if (described) return success(described)
   const operation = selectOperation(deps.operations, visible, tool, given)
@@ -166,14 +166,13 @@ async function previewOf(deps: ToolDeps, operation: Operation, request: InnerReq
 
 /** What the operation is about, if an operation retrieves it: so that an unknown id is refused before anyone is asked. */
 async function currentOf(deps: ToolDeps, { route }: Operation, request: InnerRequest) {
-  const [getter] = deps.operations
+  const [getter] = deps.visible
     .filter(
       (one) =>
         one.route.method === 'GET' &&
         one.action !== 'list_related' &&
         one.route.path.endsWith('}') &&
-        `${route.path}/`.startsWith(`${one.route.path}/`) &&
-        isVisible(one, deps.scopes),
+        `${route.path}/`.startsWith(`${one.route.path}/`),
     )
     .sort((a, b) => b.route.path.length - a.route.path.length)
   if (!getter) return undefined

@@ -1,10 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { conversion, type Json } from '../http/openapi-schemas.ts'
-import type { Scope } from '../http/scopes.ts'
 import { argumentOf, takesIfMatch, takesKey, takesWait } from './arguments.ts'
 import { TOOL_NAMES, type ToolName } from './grouping.ts'
-import { DEFAULT_ACTIONS, isVisible, namesOf, type Operation, querySchema, shapeOf } from './operations.ts'
+import { DEFAULT_ACTIONS, namesOf, type Operation, querySchema, shapeOf } from './operations.ts'
 import { TOOLS } from './tools.ts'
 
 /** Schemas of arguments above this size, in characters, are reduced to type, values and description. */
@@ -13,8 +12,7 @@ const MAX_VALUES = 200
 const MAX_DESCRIPTION = 100
 
 /** The tools as `tools/list` shows them to a key: those with an operation that its scopes allow, and only its kinds. */
-export function describeTools(operations: readonly Operation[], scopes: ReadonlySet<Scope>): Tool[] {
-  const visible = operations.filter((operation) => isVisible(operation, scopes))
+export function describeTools(visible: readonly Operation[]): Tool[] {
   return TOOL_NAMES.flatMap((name) => {
     const own = visible.filter(({ tool }) => tool === name)
     return own.length === 0 ? [] : [describeTool(name, own, visible)]

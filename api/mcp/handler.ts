@@ -1,5 +1,5 @@
 import { type NodeIncomingMessageLike, toNodeHandler } from '@modelcontextprotocol/node'
-import { type AuthInfo, createMcpHandler, Server } from '@modelcontextprotocol/server'
+import { type AuthInfo, createMcpHandler, Server, type Tool } from '@modelcontextprotocol/server'
 import type Koa from 'koa'
 import { LRUCache } from 'lru-cache'
 import { AppError, type ErrorType } from '../../db/model/errors.ts'
@@ -10,12 +10,14 @@ import type { Gateway, Realm } from '../http/gateway.ts'
 import type { Route } from '../http/route.ts'
 import type { Caller } from '../http/scopes.ts'
 import { callTool, type ToolDeps } from './call-tool.ts'
+import { complete } from './completions.ts'
 import { createConfirmations } from './confirm.ts'
 import { describeTools } from './describe-tools.ts'
 import { isToolName } from './grouping.ts'
 import { requestInside } from './inner-request.ts'
+import { requireKnownOrigin } from './known-origin.ts'
 import { MCP_PATH } from './openapi.ts'
-import { toOperations } from './operations.ts'
+import { type Operation, toOperations, visibleTo } from './operations.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, listResourceTemplates, readResource } from './resources.ts'
 
@@ -27,8 +29,20 @@ A result with status confirmation_required means that nothing has happened: show
 /** How long clients may keep lists: they depend on the key's scopes and on the release. */
 const LIST_HINT = { ttlMs: 300_000, cacheScope: 'private' } as const
 const LISTS = ['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'] as const
-/** Lists of tools kept by set of scopes. */
-const MAX_LISTS = 200
+/** Offers kept, by set of scopes. */
+const MAX_OFFERS = 200
+
+/** What a key may use. It depends on the key's scopes alone, and takes longer to find than most calls. */
+interface Offer {
+  visible: Operation[]
+  tools: Tool[]
+  names: Set<string>
+}
+
+function offerOf(visible: Operation[]): Offer {
+  const tools = describeTools(visible)
+  return { visible, tools, names: new Set(tools.map(({ name }) => name)) }
+}
 
 /**
  * The Model Context Protocol at /mcp: revision 2026-07-28, and clients of 2025-11-25 and before. It has no session, so
@@ -41,20 +55,21 @@ export function createMcp(
 ): (ctx: Koa.Context) => Promise<void> {
   const { operations } = toOperations(realm.routes)
   const confirmations = createConfirmations(deps.secretsKey)
-  const lists = new LRUCache<string, ReturnType<typeof describeTools>>({ max: MAX_LISTS })
+  const offers = new LRUCache<string, Offer>({ max: MAX_OFFERS })
 
-  const toolsOf = ({ scopes }: Caller) => {
+  const offerTo = ({ scopes }: Caller): Offer => {
     const name = [...scopes].sort().join(' ')
-    const known = lists.get(name) ?? describeTools(operations, scopes)
-    lists.set(name, known)
+    const known = offers.get(name) ?? offerOf(visibleTo(scopes, operations))
+    offers.set(name, known)
     return known
   }
 
   function createServer(ctx: Koa.Context, caller: Caller): Server {
+    const { visible, tools, names } = offerTo(caller)
     const server = new Server(
       { name: 'agx', title: 'agx', version: '1' },
       {
-        capabilities: { tools: {}, resources: {}, prompts: {} },
+        capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
         instructions: INSTRUCTIONS,
         cacheHints: Object.fromEntries(LISTS.map((list) => [list, LIST_HINT])),
         requestState: { verify: confirmations.verify },
@@ -62,14 +77,13 @@ export function createMcp(
     )
     const toolDeps = (log: AppDeps['log']): ToolDeps => ({
       operations,
-      scopes: caller.scopes,
+      visible,
       confirmations,
       requestId: ctx.state.requestId,
       log,
       request: (request) => requestInside(ctx, { gateway, caller, log }, request),
     })
-    const toolNames = () => new Set(toolsOf(caller).map(({ name }) => name))
-    server.setRequestHandler('tools/list', () => ({ tools: toolsOf(caller) }))
+    server.setRequestHandler('tools/list', () => ({ tools }))
     server.setRequestHandler('tools/call', ({ params }, serverContext) => {
       if (isToolName(params.name)) ctx.state.route = `${MCP_PATH} ${params.name}`
       return callTool(toolDeps(deps.log.child({ tool: params.name })), params, serverContext)
@@ -79,9 +93,10 @@ export function createMcp(
       resourceTemplates: listResourceTemplates(toolDeps(deps.log)),
     }))
     server.setRequestHandler('resources/read', ({ params }) => readResource(toolDeps(deps.log), params.uri))
-    server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts(toolNames()) }))
-    server.setRequestHandler('prompts/get', ({ params }) =>
-      getPrompt(toolNames(), params.name, params.arguments),
+    server.setRequestHandler('prompts/list', () => ({ prompts: listPrompts(names) }))
+    server.setRequestHandler('prompts/get', ({ params }) => getPrompt(names, params.name, params.arguments))
+    server.setRequestHandler('completion/complete', ({ params }) =>
+      complete(toolDeps(deps.log), names, params),
     )
     return server
   }
@@ -119,20 +134,6 @@ export function createMcp(
       answerProtocolError(ctx, error, deps)
     }
   }
-}
-
-/**
- * Refuses pages of other origins, whose requests a browser may send to a service in the user's network (DNS rebinding).
- * Clients that are no browsers send no Origin.
- */
-function requireKnownOrigin({ req: { headers } }: Koa.Context, { config }: AppDeps): void {
-  const { origin } = headers
-  const { CORS_ORIGINS, PUBLIC_URL } = config
-  if (origin === undefined || CORS_ORIGINS.includes('*') || CORS_ORIGINS.includes(origin)) return
-  if (PUBLIC_URL && new URL(PUBLIC_URL).origin === origin) return
-  throw new AppError('insufficient_scope', 'requests of pages of this origin are not accepted', {
-    hint: 'the operator of the service allows origins with CORS_ORIGINS',
-  })
 }
 
 const PARSE_ERROR = -32700

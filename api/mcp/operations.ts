@@ -51,8 +51,11 @@ export function toOperations(routes: readonly Route[]): { operations: Operation[
 
 const isGeneric = (route: Route) => toolByRule(route) === undefined
 
-/** Whether a key may call the operation with some arguments. The gateway decides about each call. */
-export function isVisible({ route, fixed }: Operation, scopes: ReadonlySet<Scope>): boolean {
+/** The operations that a key may call with some arguments. The gateway decides about each call. */
+export const visibleTo = (scopes: ReadonlySet<Scope>, operations: readonly Operation[]): Operation[] =>
+  operations.filter((operation) => isVisible(operation, scopes))
+
+function isVisible({ route, fixed }: Operation, scopes: ReadonlySet<Scope>): boolean {
   const { scope } = route
   if (isOfRecords(scope)) return kindNames.some((kind) => allows(scopes, `${kind}:${scope.ofRecords}`))
   const allowed = (params: unknown) => neededScopes(route, params).every((needed) => allows(scopes, needed))

@@ -73,6 +73,12 @@ export const listPrompts = (tools: ReadonlySet<string>): Prompt[] =>
 const offered = (tools: ReadonlySet<string>) =>
   PROMPTS.filter((prompt) => prompt.tools.every((tool) => tools.has(tool)))
 
+/** The names of a prompt's arguments; undefined for an unknown prompt. */
+export const argumentsOfPrompt = (tools: ReadonlySet<string>, name: string): string[] | undefined =>
+  offered(tools)
+    .find((one) => one.name === name)
+    ?.arguments.map((one) => one.name)
+
 /** The text of a prompt with its arguments. Throws for an unknown prompt and a missing argument. */
 export function getPrompt(
   tools: ReadonlySet<string>,

@@ -9,7 +9,7 @@ import {
 import { isStorable } from '../../workflows/shared/storable-text.ts'
 import { toRequest } from './arguments.ts'
 import type { ToolDeps } from './call-tool.ts'
-import { isVisible, type Operation } from './operations.ts'
+import type { Operation } from './operations.ts'
 
 /** Resources: what people attach to a conversation. Each is the response of an operation of /v1 that retrieves it. */
 
@@ -91,13 +91,11 @@ const RESOURCES: readonly ResourceKind[] = [
 
 const PARAMETER = /\{(\w+)\}/
 
-type Visible = Pick<ToolDeps, 'operations' | 'scopes'>
+type Visible = Pick<ToolDeps, 'visible'>
 
 /** The operations that retrieve a resource: several if the kind selects one. */
-const operationsOf = ({ operation }: ResourceKind, { operations, scopes }: Visible): Operation[] =>
-  operations.filter(
-    (one) => (one.route.id === operation || one.action === operation) && isVisible(one, scopes),
-  )
+const operationsOf = ({ operation }: ResourceKind, { visible }: Visible): Operation[] =>
+  visible.filter((one) => one.route.id === operation || one.action === operation)
 
 const isOffered = (resource: ResourceKind, deps: Visible) => operationsOf(resource, deps).length > 0
 
@@ -124,6 +122,17 @@ export const listResourceTemplates = (deps: Visible): ResourceTemplateType[] =>
       description,
       mimeType,
     }))
+
+/** Whether a template with this URI and parameter is offered. */
+export const isResourceTemplate = (uri: string, parameter: string, deps: Visible): boolean =>
+  PARAMETER.exec(uri)?.[1] === parameter &&
+  RESOURCES.some((resource) => resource.uri === uri && isOffered(resource, deps))
+
+/** The kinds of record whose schemas are offered. */
+export const kindsOf = (deps: Visible): string[] =>
+  RESOURCES.filter(({ uri }) => uri.includes('{kind}')).flatMap((resource) =>
+    operationsOf(resource, deps).map(({ kind }) => kind!),
+  )
 
 const nameOf = (uri: string) => uri.replace('agx://', '').replace(/\/\{.*/, '')
 

@@ -5,6 +5,7 @@ import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
 import { benchIncoming } from './incoming.ts'
 import { benchLoops } from './loops.ts'
+import { benchMcp } from './mcp.ts'
 import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
@@ -14,7 +15,7 @@ import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- validate records volume analytics runs loops triggers outgoing imports incoming memory start]`:
+ * `npm run bench [-- validate records volume analytics runs loops triggers outgoing imports incoming mcp memory start]`:
  * each figure as a ratio to a floor measured in the same run, in turns, because machines are noisy. Asserts nothing.
  * `volume` prints plans and times of background work instead, `triggers` delays, `memory` the worker's memory
  * (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=` for fewer than a million,
@@ -31,6 +32,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
     benchDeliveries(stack, { drained: Number(options.deliveries), waiting: Number(options.waiting) }),
   imports: benchImports,
   incoming: (stack) => benchIncoming(stack, Number(options.seconds), Number(options.clients)),
+  mcp: benchMcp,
   memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
     await stack.stop()

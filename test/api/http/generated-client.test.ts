@@ -19,7 +19,7 @@ interface Fixture {
 }
 
 describe('a client generated from /openapi.json', function () {
-  this.timeout(60_000)
+  this.timeout(300_000)
   const suite = withApi()
   let worker: TestWorker
   let folder: string

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { SCOPES } from '../../../api/http/scopes.ts'
 import { describeTools } from '../../../api/mcp/describe-tools.ts'
-import { toOperations } from '../../../api/mcp/operations.ts'
+import { toOperations, visibleTo } from '../../../api/mcp/operations.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { type Json, rawMcp } from '../../support/mcp.ts'
 import { withApi } from '../../support/with-api.ts'
@@ -11,7 +11,7 @@ import { withApi } from '../../support/with-api.ts'
 const CASES = Number(process.env.FUZZ_CASES ?? 200)
 const seed = Number(process.env.FUZZ_SEED ?? 1)
 
-const tools = describeTools(toOperations(routes).operations, new Set(SCOPES))
+const tools = describeTools(visibleTo(new Set(SCOPES), toOperations(routes).operations))
 
 const HOSTILE = [
   '',

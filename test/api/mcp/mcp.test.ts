@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { Client } from '@modelcontextprotocol/client'
+import type { Client, CompleteRequestParams } from '@modelcontextprotocol/client'
 import { createKey } from '../../support/api.ts'
 import { createOrganization } from '../../support/database.ts'
 import { connectMcp, type Json, rawMcp } from '../../support/mcp.ts'
@@ -281,6 +281,47 @@ describe('the tools of the Model Context Protocol', () => {
       (await other.listPrompts()).prompts.map(({ name }) => name),
       ['answer_from_knowledge'],
     )
+    await Promise.all([client.close(), other.close()])
+  })
+
+  it('come with proposals for arguments, as far as the key may read them', async () => {
+    const client = await connect()
+    const proposals = async (ref: CompleteRequestParams['ref'], name: string, value: string, by = client) =>
+      (await by.complete({ ref, argument: { name, value } })).completion.values
+    const template = (uri: string) => ({ type: 'ref/resource' as const, uri })
+    const spec = 'name: Greet newcomers\nnodes: {wait: {type: delay, config: {for: 1s}}}'
+    const { body } = await suite.api.request('POST', '/v1/workflows', { body: { spec } })
+    assert.equal(body.error, undefined, JSON.stringify(body))
+    const workflows = template('agx://workflows/{workflow_id}')
+    assert.deepEqual(await proposals(workflows, 'workflow_id', 'newcomers'), [body.workflow_id])
+    assert.deepEqual(await proposals(workflows, 'workflow_id', 'no such name'), [])
+    const types = await proposals(template('agx://node-types/{node_type}'), 'node_type', 'mail')
+    assert.ok(types.includes('send_email'), types.join())
+    assert.ok((await proposals(template('agx://node-types/{node_type}'), 'node_type', '')).length > 30)
+    const templates = await proposals(template('agx://templates/{template_id}'), 'template_id', 'discount')
+    assert.deepEqual(templates, ['discount-approval'])
+    assert.deepEqual(await proposals(template('agx://guide/{topic}'), 'topic', 'loo'), ['loops'])
+    assert.deepEqual(await proposals(template('agx://schemas/{kind}'), 'kind', 'c'), [
+      'contacts',
+      'companies',
+    ])
+    const prompt = { type: 'ref/prompt' as const, name: 'debug_run' }
+    const { body: run } = await suite.api.request('POST', `/v1/workflows/${body.workflow_id}/run`, {
+      body: { confirm: true },
+    })
+    assert.deepEqual(await proposals(prompt, 'run_id', run.run_id.slice(0, 8)), [run.run_id])
+    assert.deepEqual(await proposals({ type: 'ref/prompt', name: 'build_workflow' }, 'goal', 'a'), [])
+    for (const [ref, name] of [
+      [prompt, 'goal'],
+      [{ type: 'ref/prompt', name: 'none' }, 'a'],
+      [template('agx://workflows/{id}'), 'id'],
+      [template('file:///etc/passwd'), 'kind'],
+    ] as const)
+      await assert.rejects(proposals(ref, name, ''), /no such argument/)
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:read'] })
+    const other = await connect(key)
+    assert.deepEqual(await proposals(template('agx://schemas/{kind}'), 'kind', '', other), ['contacts'])
+    await assert.rejects(proposals(workflows, 'workflow_id', 'Greet', other), /no such argument/)
     await Promise.all([client.close(), other.close()])
   })
 

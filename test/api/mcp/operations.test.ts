@@ -7,7 +7,7 @@ import { SCOPES, type Scope } from '../../../api/http/scopes.ts'
 import { toRequest } from '../../../api/mcp/arguments.ts'
 import { describeTools } from '../../../api/mcp/describe-tools.ts'
 import { TOOL_NAMES } from '../../../api/mcp/grouping.ts'
-import { type Operation, toOperations } from '../../../api/mcp/operations.ts'
+import { type Operation, toOperations, visibleTo } from '../../../api/mcp/operations.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { kindNames } from '../../../db/model/records/kinds/index.ts'
 
@@ -110,7 +110,7 @@ const exampleOf = (parameter: string) => NAMES[parameter] ?? randomUUID()
 
 describe('the list of tools', () => {
   const { operations } = toOperations(routes)
-  const toolsFor = (...scopes: Scope[]) => describeTools(operations, new Set(scopes))
+  const toolsFor = (...scopes: Scope[]) => describeTools(visibleTo(new Set(scopes), operations))
   const kindsOf = (name: string, ...scopes: Scope[]) => {
     const { properties } = toolsFor(...scopes).find((tool) => tool.name === name)!.inputSchema
     return (properties!.kind as { enum: string[] }).enum

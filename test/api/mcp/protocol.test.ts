@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { request } from 'node:http'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import type { RequestOptions } from '../../support/api.ts'
 import { createKey } from '../../support/api.ts'
@@ -19,7 +20,7 @@ describe('the protocol at /mcp', () => {
     const { body } = await post(rawMcp('server/discover'))
     assert.deepEqual(body.result.supportedVersions, ['2026-07-28'])
     assert.match(body.result.instructions, /never follow instructions/)
-    assert.deepEqual(Object.keys(body.result.capabilities), ['tools', 'resources', 'prompts'])
+    assert.deepEqual(Object.keys(body.result.capabilities), ['tools', 'resources', 'prompts', 'completions'])
     for (const protocolVersion of ['2025-11-25', '2025-06-18']) {
       const initialize = {
         jsonrpc: '2.0',
@@ -213,6 +214,32 @@ describe('the protocol at /mcp', () => {
     })
     assert.equal(status, 204)
     assert.match(headers.get('access-control-allow-headers')!, /MCP-Protocol-Version, Mcp-Method, Mcp-Name/)
+  })
+
+  it('refuses a foreign name of the service, under which another site may have pointed a browser at it', async () => {
+    const { host, port } = new URL(suite.api.url)
+    const under = (name: string, origin?: string) =>
+      new Promise<number>((resolve, reject) => {
+        const { headers, body } = LIST
+        const sent = {
+          ...headers,
+          ...(origin && { Origin: origin }),
+          Authorization: `Bearer ${suite.api.key}`,
+        }
+        const options = {
+          method: 'POST',
+          headers: { ...sent, 'Content-Type': 'application/json', Host: name },
+        }
+        request(new URL('/mcp', suite.api.url), options, (response) => resolve(response.resume().statusCode!))
+          .on('error', reject)
+          .end(JSON.stringify(body))
+      })
+    for (const name of [host, 'localhost', `[::1]:${port}`, 'agx', 'agx.prod.svc.local', 'agx.example.com'])
+      assert.equal(await under(name), 200, name)
+    assert.equal(await under(host, `http://${host}`), 200)
+    for (const name of ['evil.example.com', 'agx.example.com.evil.com', 'local.evil.com:8080', 'a b', '@'])
+      assert.ok((await under(name)) >= 400, name)
+    assert.equal(await under('evil.example.com', 'http://evil.example.com'), 403)
   })
 
   it('ends a subscription at once, since nothing that it offers changes', async () => {

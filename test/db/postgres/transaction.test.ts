@@ -42,6 +42,7 @@ describe('transactions of one organization', () => {
   it('are retried after a deadlock', async () => {
     const [one, two] = [uuidv7(), uuidv7()]
     const attempts: string[] = []
+    let locked = 0
     let both: () => void
     const met = new Promise<void>((resolve) => {
       both = resolve
@@ -51,7 +52,7 @@ describe('transactions of one organization', () => {
       db.tenant(organization, testActor, async ({ trx, wake }) => {
         attempts.push(first)
         await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [first])
-        if (attempts.length === 2) both()
+        if (++locked === 2) both()
         await met
         await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [second])
         await insert(trx, 'test.deadlock')
