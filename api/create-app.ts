@@ -1,5 +1,6 @@
 import type Koa from 'koa'
 import { AppError } from '../db/model/errors.ts'
+import { buildOf } from '../db/process/build.ts'
 import { METRICS_TYPE } from '../db/process/metrics.ts'
 import { isFromOperator } from '../db/process/operator-request.ts'
 import { answersLink } from './app/link-page.ts'
@@ -40,7 +41,7 @@ export function createApp(deps: AppDeps): Koa {
 
   const pages: Record<string, (ctx: Koa.Context) => void | Promise<void>> = {
     '/healthz': (ctx) => {
-      ctx.body = { status: 'alive' }
+      ctx.body = { status: 'alive', ...buildOf(deps.config) }
     },
     '/readyz': async (ctx) => {
       const readiness = await ready()

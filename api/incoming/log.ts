@@ -75,7 +75,7 @@ async function persistently({ deps, webhook }: Call, outcome: string, write: () 
     .catch(write)
     .catch((error) =>
       deps.log.error(
-        { err: forLog(error), organization: webhook.organization_id, webhook: webhook.id, outcome },
+        { err: forLog(error), organization_id: webhook.organization_id, webhook_id: webhook.id, outcome },
         'cannot write the log row of an incoming webhook',
       ),
     )

@@ -51,8 +51,10 @@ export async function handleIncoming(
     // Unless a workflow answers with another one.
     ctx.status = 200
     ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
+    deps.metrics.incomingRequests.inc({ outcome: 'accepted' })
   } catch (error) {
     const refusal = toRefusal(error)
+    deps.metrics.incomingRequests.inc({ outcome: refusal.code })
     if (refusal.status >= 500)
       deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
     if (call) await logRefusal(call, refusal)

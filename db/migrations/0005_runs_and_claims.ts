@@ -179,6 +179,7 @@ export async function up(knex: Knex): Promise<void> {
       where expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by);
     create index runs_late on runs (organization_id, id desc) where late_at is not null;
     create index runs_late_open on runs (late_at) where late_at is not null and ended_at is null;
+    create index runs_stuck on runs (organization_id, id) where stuck_reason is not null and ended_at is null;
     create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and hold is null and on_limit is not null;
     create index runs_errors on runs using gin (organization_id, (error ->> 'message') gin_trgm_ops)
       where error is not null;

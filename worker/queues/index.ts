@@ -40,6 +40,7 @@ export function allQueues({
   secretsKey,
   storage,
   onSkipped,
+  onMail,
 }: QueueDeps &
   MailDeps & {
     approvalLink: (approval: ApprovalKey) => string
@@ -60,8 +61,8 @@ export function allQueues({
     runBatchesQueue(db),
     waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),
-    approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
-    accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
+    approvalMailsQueue({ db, mailer, publicUrl, approvalLink, onMail }),
+    accountMailsQueue({ db, mailer, publicUrl, secretsKey, onMail }),
     eventsQueue({ log, onSkipped }),
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
