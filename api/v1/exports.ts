@@ -1,47 +1,26 @@
 import { z } from 'zod'
 import { exportable } from '../../db/exports/columns.ts'
-import {
-  createExport,
-  type ExportRow,
-  exportFile,
-  getExport,
-  listExports,
-  type Selection,
-} from '../../db/exports/exports.ts'
+import { createExport, type ExportRow, exportFile, getExport, listExports } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
 import { AppError, conflict } from '../../db/model/errors.ts'
 import { EXPORT_STATUSES } from '../../db/model/files/statuses.ts'
-import { customName } from '../../db/model/records/filters.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
 import { jobError } from './import-shapes.ts'
-import { recordQuery } from './record-query.ts'
+import { asTexts, checkFields, parseSelection, storedQuery } from './stored-query.ts'
 
 const params = z.object({ export_id: z.uuid().toLowerCase() })
 type Request = RouteRequest<z.output<typeof params>>
 
-/** Parameters of a list that an export refuses. */
-const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
-
-/** A parameter is text in a URL; in JSON it can also be a number or boolean. */
-const value = z.union([z.string().max(10_000), z.number(), z.boolean()])
-const NOT_FOR_EXPORTS = 'is not supported by exports'
-
-const parameter = z.union([value, z.array(value)], {
-  error: ({ path }) =>
-    PAGING.includes(String(path?.at(-1)))
-      ? NOT_FOR_EXPORTS
-      : 'must be a string, a number, a boolean or an array of these',
-})
+const EXPORTS = 'exports'
 
 const newExport = z
   .object({
     entity: z.enum(kindNames).describe('The kind of the records.'),
-    query: z
-      .record(z.string().max(200), parameter)
+    query: storedQuery(EXPORTS)
       .default({})
       .describe(
         'The filters and the sort, as parameters of the list: `{"lead_status[in]": "new,open", "q": "acme", "sort": "email", "order": "asc"}`. Numbers and booleans are converted to text; an array is a repeated parameter.',
@@ -57,31 +36,12 @@ const newExport = z
   .strict()
   .meta({ id: 'ExportCreate' })
   .transform(({ entity, query: given, fields = null, bom }, ctx) => {
-    const query = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, asText(value)]))
-    for (const [i, name] of (fields ?? []).entries())
-      if (!exportable(entity).includes(name) && customName(name) === undefined)
-        ctx.addIssue({
-          code: 'custom',
-          path: ['fields', i],
-          message: 'is not a field',
-          params: {
-            type: 'invalid_value',
-            hint: `fields are ${exportable(entity).join(', ')}, custom_fields.<name>`,
-          },
-        })
-    for (const name of Object.keys(query))
-      if (PAGING.includes(name))
-        ctx.addIssue({ code: 'custom', path: ['query', name], message: NOT_FOR_EXPORTS })
-    const parsed = recordQuery(entity).safeParse(query)
-    for (const issue of parsed.error?.issues ?? []) ctx.addIssue({ ...issue, path: ['query', ...issue.path] })
-    if (!parsed.success) return z.NEVER
-    const { sort, order, q, match, filters, time_zone } = parsed.data
-    const list_query: Selection = { sort, order, q, match, filters, time_zone }
+    const query = asTexts(given)
+    checkFields(fields, exportable(entity), ctx)
+    const list_query = parseSelection(entity, query, EXPORTS, ctx)
+    if (!list_query) return z.NEVER
     return { entity, query, list_query, fields, bom }
   })
-
-const asText = (value: z.output<typeof parameter>) =>
-  Array.isArray(value) ? value.map(String) : String(value)
 
 const exportSchema = z
   .object({

@@ -28,6 +28,7 @@ import { scheduleRoutes } from './schedules.ts'
 import { templateRoutes } from './templates.ts'
 import { timelineRoutes } from './timeline.ts'
 import { userRoutes } from './users.ts'
+import { viewRoutes } from './views.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { workflowTestRoutes } from './workflow-tests.ts'
 import { workflowVersionRoutes } from './workflow-versions.ts'
@@ -45,6 +46,7 @@ export const routes: Route[] = [
   ...associationRoutes,
   ...fileRoutes,
   ...customFieldRoutes,
+  ...viewRoutes,
   ...importRoutes,
   ...exportRoutes,
   ...workflowRoutes,

@@ -1,16 +1,13 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Actor } from '../model/actor.ts'
-import { AppError, type Issue, invalid, notFound } from '../model/errors.ts'
+import { notFound } from '../model/errors.ts'
 import type { ExportStatus } from '../model/files/statuses.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type ListQuery, listRecords } from '../records/list.ts'
 import { organizationTimezone } from '../records/local-times.ts'
-
-/** The selected records and their order. */
-export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters' | 'time_zone'>
+import { checkSelection, type Selection } from '../records/selection.ts'
 
 export interface ExportRow {
   id: string
@@ -59,7 +56,7 @@ export const EXPORT_COLUMNS = [
 
 /** Queues an export. Throws `validation_error` for a query that the list refuses. */
 export async function createExport(tx: Tenant, values: NewExport): Promise<ExportRow> {
-  await validateQuery(tx, values)
+  await checkSelection(tx, values.entity, values.list_query)
   // Kept: if the organization's changes, the cursors of the export are still valid.
   const time_zone = values.list_query.time_zone ?? (await organizationTimezone(tx))
   const [row] = await tx
@@ -76,16 +73,6 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
     .returning<ExportRow[]>(EXPORT_COLUMNS)
   tx.wake('agx_files')
   return row!
-}
-
-/** Executes the list once: only it can check the query against the types of custom fields. */
-async function validateQuery(tx: Tenant, { entity, list_query }: NewExport): Promise<void> {
-  try {
-    await listRecords(tx, entity, { ...list_query, limit: 1, offset: 0, count: 'none' })
-  } catch (error) {
-    if (!(error instanceof AppError) || !error.details.issues) throw error
-    throw invalid(error.details.issues.map((issue): Issue => ({ ...issue, loc: ['body', ...issue.loc] })))
-  }
 }
 
 /** Throws not_found. */

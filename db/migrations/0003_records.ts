@@ -186,6 +186,25 @@ export async function up(knex: Knex): Promise<void> {
       primary key (organization_id, entity)
     );
 
+    -- Saved filters, sorts and columns of a list.
+    create table views (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      entity text not null,
+      name text not null,
+      -- the parameters of the list, as sent
+      query jsonb not null,
+      fields jsonb,
+      -- false: only its author sees it
+      shared boolean not null,
+      version integer not null default 1,
+      created_by jsonb not null,
+      updated_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      updated_at timestamptz(3) not null default now(),
+      primary key (organization_id, id)
+    );
+
     -- One row for each value of a unique custom field; a deleted record holds none.
     create table custom_field_values (
       organization_id uuid not null references organizations on delete cascade,
@@ -224,6 +243,7 @@ export async function up(knex: Knex): Promise<void> {
     'merged_records',
     'custom_field_definitions',
     'custom_field_values',
+    'views',
   ])
     await protect(knex, table)
 }

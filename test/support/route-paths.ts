@@ -20,8 +20,9 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
   // Lists show the kinds that the key can read. The other operations use contacts, as do the examples and rows of this
   // test.
-  [/^\/(?:imports|exports)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
+  [/^\/(?:imports|exports|views)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
   [/^\/files\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
+  [/^\/views\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/exports\//, () => ['contacts:read']],
   [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
@@ -63,6 +64,7 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'import_id', 'imports'],
   [/./, 'export_id', 'exports'],
   [/./, 'file_id', 'files'],
+  [/./, 'view_id', 'views'],
   [/\/incoming\//, 'webhook_id', 'incoming_webhooks'],
   [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
   [/./, 'log_id', 'incoming_logs'],

@@ -133,6 +133,7 @@ describe('the example responses of the document', function () {
     await account()
     const contact = await records()
     await customFields()
+    await views()
     await members()
     await keys()
     await secrets()
@@ -282,6 +283,15 @@ describe('the example responses of the document', function () {
     await example('listCustomFields', { params })
     await example('updateCustomField', { params })
     await example('deleteCustomField', { params })
+  }
+
+  async function views() {
+    const { id: view_id } = await example('createView')
+    const params = { view_id }
+    await example('listViews')
+    await example('getView', { params })
+    await example('updateView', { params })
+    await example('deleteView', { params })
   }
 
   async function members() {

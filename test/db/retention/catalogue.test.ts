@@ -30,6 +30,7 @@ const DO_NOT_GROW: Record<string, string> = {
   sweep_state: 'one row',
   temporal_server: 'one row',
   users: BY_HAND,
+  views: BY_HAND,
   witnesses: 'one row per task queue',
   workflow_cancel_events: 'one row for each event that a version of a workflow names',
   workflow_samples: 'at most 50 of a workflow; deleted with it',
