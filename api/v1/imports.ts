@@ -1,18 +1,20 @@
 import { z } from 'zod'
 import { errorsFile } from '../../db/imports/errors-file.ts'
 import { createImport, getImport, type ImportRow, listImports } from '../../db/imports/imports.ts'
-import { resumeImport, startImport, stopImport } from '../../db/imports/state.ts'
+import { resumeImport, startImport, stopImport, wasStarted } from '../../db/imports/state.ts'
 import { receiveFile } from '../../db/imports/upload.ts'
-import { invalid } from '../../db/model/errors.ts'
+import { conflict, invalid } from '../../db/model/errors.ts'
 import type { Mapping } from '../../db/model/imports/targets.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { isUpsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { JOB_DAYS } from '../../db/records/bulk/jobs.ts'
 import { finderBy } from '../../db/records/find-by-key.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
+import { undo, undoOfImport } from './bulk.ts'
 import { importSchema, newImport, presentImport, startBody } from './import-shapes.ts'
 import { linkScopes } from './link-scopes.ts'
 
@@ -132,6 +134,28 @@ export const importRoutes: Route[] = [
     resumeImport,
     ({ entity, targets }) => scopesOf(entity, targets ?? {}),
   ),
+  route({
+    method: 'POST',
+    path: '/imports/{import_id}/undo',
+    scope: { ofRecords: 'write' },
+    id: 'undoImport',
+    grows: true,
+    tag,
+    summary: 'Undo an import',
+    description: `Deletes the records that the import created, with the companies that it created by name, and gives the
+fields that it changed their former values, as a bulk job. Records that were changed or associated since are among its
+\`refusals\`, and stay as they are. Without \`confirm: true\` the response is a preview. Within ${JOB_DAYS} days of the end.`,
+    params,
+    body: undoOfImport.body,
+    response: { status: 201, schema: undoOfImport.schema, preview: undoOfImport.preview },
+    example: { confirm: true },
+    handler: async (request) => {
+      const row = await find(request, 'write')
+      if (row.dry_run) throw conflict('a dry run has written nothing')
+      if (!wasStarted(row)) throw conflict('the import was not started')
+      return undo(request, row)
+    },
+  }),
   route({
     method: 'GET',
     path: '/imports/{import_id}/errors',

@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { type KindName, withArticle } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
-import { actor, recordSchema } from '../../db/model/records/schemas.ts'
+import { actor, type RecordInput, recordSchema } from '../../db/model/records/schemas.ts'
 import { listHistory } from '../../db/records/history.ts'
 import { mergeRecords } from '../../db/records/merge.ts'
 import { restoreRecord } from '../../db/records/restore.ts'
+import { revertRecord } from '../../db/records/revert.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { linkScopes } from './link-scopes.ts'
 import { kindParams, recordParams, title, withETag } from './record-shapes.ts'
 
 const RESTORE = `Reverts a delete within 30 days: restores the associations of the record, and the reference fields that the
@@ -38,12 +40,19 @@ export const historyEntry = z
   })
   .meta({ id: 'HistoryEntry' })
 
+/** A record of the kind of the path. */
+const anyRecord = z.union(kindNames.map(recordSchema))
+
 const mergeBody = z
   .strictObject({ from: z.uuid().toLowerCase().describe('The id of the duplicate.') })
   .meta({ id: 'MergeRequest' })
 
-/** Restore and merge of each kind, and the history of all kinds. */
-export const recordLifeRoutes: Route[] = [...kindNames.flatMap(routesOf), historyRoute()]
+const revertBody = z
+  .strictObject({ version: z.int().min(1).describe('A version of its history.') })
+  .meta({ id: 'RevertRequest' })
+
+/** Restore and merge of each kind, and the history and revert of all kinds. */
+export const recordLifeRoutes: Route[] = [...kindNames.flatMap(routesOf), historyRoute(), revertRoute()]
 
 function routesOf(kind: KindName): Route[] {
   const { object } = kinds[kind]
@@ -109,6 +118,36 @@ function historyRoute(): Route {
     handler: async ({ params: { entity, entity_id }, query, tenant }) => {
       const offset = offsetOf(query)
       return presentList(await tenant((tx) => listHistory(tx, entity, entity_id, { ...query, offset })))
+    },
+  })
+}
+
+function revertRoute(): Route {
+  return route({
+    method: 'POST',
+    path: '/objects/{entity}/{entity_id}/revert',
+    scope: ({ entity }) => [`${entity}:write` as const],
+    id: 'revertRecord',
+    grows: true,
+    tag: 'Records',
+    summary: 'Revert a record to a version',
+    description:
+      'Gives the fields the values that they had at a version of the history, as a new version. Links without a field, files, merges and `alternate_keys` stay. A reference that changes also needs the write scope of its kind.',
+    params: recordParams.extend(kindParams.shape),
+    body: revertBody,
+    response: { status: 200, schema: anyRecord },
+    example: { version: 1 },
+    etag: true,
+    ifMatch: true,
+    handler: async ({ params: { entity, entity_id }, body, headers, tenant, requireScopes, setHeader }) => {
+      const options = {
+        ifVersion: ifMatch(headers),
+        check: (values: object) => requireScopes(linkScopes(entity, values as RecordInput)),
+      }
+      return withETag(
+        setHeader,
+        await tenant((tx) => revertRecord(tx, entity, entity_id, body.version, options)),
+      )
     },
   })
 }

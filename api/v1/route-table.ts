@@ -3,6 +3,7 @@ import { analyticsRoutes } from './analytics.ts'
 import { associationRoutes } from './associations.ts'
 import { authoringGuideRoutes } from './authoring-guide.ts'
 import { batchRoutes } from './batch.ts'
+import { bulkRoutes } from './bulk.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './exports.ts'
@@ -42,6 +43,7 @@ export const routes: Route[] = [
   ...recordLifeRoutes,
   ...timelineRoutes,
   ...batchRoutes,
+  ...bulkRoutes,
   ...objectSchemaRoutes,
   ...associationRoutes,
   ...fileRoutes,

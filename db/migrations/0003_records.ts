@@ -147,8 +147,11 @@ export async function up(knex: Knex): Promise<void> {
       at timestamptz(3) not null,
       -- with 'merged': the record that was merged into this one
       merged_from uuid,
+      -- the import or the bulk job that made the change
+      job_id uuid,
       primary key (organization_id, record_id, version)
     );
+    create index record_history_job on record_history (organization_id, job_id, record_id) where job_id is not null;
 
     -- One row per pair, whichever end made the link: the end with the smaller (entity, id) is a.
     create table associations (
@@ -185,6 +188,49 @@ export async function up(knex: Knex): Promise<void> {
       definitions jsonb not null,
       primary key (organization_id, entity)
     );
+
+    -- Changes of many records, which workers make in pages.
+    create table bulk_jobs (
+      organization_id uuid not null references organizations on delete cascade,
+      id uuid not null,
+      -- the kind of the records; of an undo, that of the job or import
+      entity text not null,
+      action text not null check (action in ('update', 'delete', 'reassign', 'undo')),
+      -- the selection, as sent and as parsed; null: of an undo
+      query jsonb,
+      list_query jsonb,
+      -- of an update: the patch, as sent
+      data jsonb,
+      -- of an undo: the import or bulk job
+      undoes uuid,
+      total integer not null default 0,
+      -- where the listing of the records goes on; no record is changed before all are listed
+      listing boolean not null,
+      cursor text,
+      created_by jsonb not null,
+      created_at timestamptz(3) not null default now(),
+      -- a worker makes the next page until then
+      lease_until timestamptz(3),
+      ended_at timestamptz(3),
+      primary key (organization_id, id)
+    );
+    create index bulk_jobs_open on bulk_jobs (organization_id, created_at, id) where ended_at is null;
+    create index bulk_jobs_age on bulk_jobs (ended_at) where ended_at is not null;
+
+    create table bulk_job_items (
+      organization_id uuid not null,
+      job_id uuid not null,
+      entity text not null,
+      record_id uuid not null,
+      -- the items with a lower number come first
+      step integer not null,
+      -- 'refused': the record could not be changed; see error
+      status text not null default 'pending' check (status in ('pending', 'done', 'refused')),
+      error jsonb,
+      primary key (organization_id, job_id, record_id),
+      foreign key (organization_id, job_id) references bulk_jobs on delete cascade
+    );
+    create index bulk_job_items_status on bulk_job_items (organization_id, job_id, status, step, record_id desc);
 
     -- Saved filters, sorts and columns of a list.
     create table views (
@@ -243,6 +289,8 @@ export async function up(knex: Knex): Promise<void> {
     'merged_records',
     'custom_field_definitions',
     'custom_field_values',
+    'bulk_jobs',
+    'bulk_job_items',
     'views',
   ])
     await protect(knex, table)

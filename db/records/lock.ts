@@ -166,7 +166,7 @@ const height = (kind: KindName): number =>
   )
 
 /** All kinds; each comes before the kinds that it refers to. */
-const referringFirst = kindNames.toSorted((a, b) => height(b) - height(a))
+export const referringFirst = kindNames.toSorted((a, b) => height(b) - height(a))
 
 /** The reference fields of all kinds that point to `kind`, in the order of `referringFirst`. */
 export const referencesTo = (kind: KindName): { other: KindName; field: string }[] =>

@@ -25,6 +25,7 @@ export async function writeRecords(tx: Tenant, kind: Kind, writes: Write[]): Pro
     organizationId,
     kind.object,
     JSON.stringify(actor),
+    tx.job ?? null,
     // the events
     organizationId,
     JSON.stringify(actor),
@@ -95,8 +96,8 @@ const build = (kind: Kind, isNew: boolean): string =>
    ),
    record as (${isNew ? insert(kind) : update(kind)}),
    history as (
-     insert into record_history (organization_id, object, record_id, version, action, changes, actor, at)
-     select ?, ?, id, version, action, changes, ?, at from input
+     insert into record_history (organization_id, object, record_id, version, action, changes, actor, at, job_id)
+     select ?, ?, id, version, action, changes, ?, at, ?::uuid from input
    )
    insert into events (organization_id, id, name, data, previous, subject_id, created_at, actor, cause, depth, trace_id)
    select ?, e.id, e.name, record, previous, input.id, at, ?, ?, ${depthBelow('?', '?')}, coalesce(trace, ${traceBelow('?', '?')})

@@ -4,6 +4,7 @@ import { importPurges } from '../imports/purge.ts'
 import { incomingPurges } from '../incoming/purge.ts'
 import { keyValuePurges } from '../key-values/purge.ts'
 import { outgoingPurges } from '../outgoing/purge.ts'
+import { bulkPurges } from '../records/bulk/purge.ts'
 import { recordPurges } from '../records/purge.ts'
 import { runPurges } from '../runs/purge.ts'
 import { filePurges } from '../stored-files/purge.ts'
@@ -22,5 +23,6 @@ export const PURGES: readonly Purge[] = [
   ...importPurges,
   ...exportPurges,
   ...recordPurges,
+  ...bulkPurges,
   ...keyValuePurges,
 ]

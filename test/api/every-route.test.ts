@@ -72,6 +72,7 @@ describe('every route', function () {
     ids.export_id = (await create('/v1/exports')).body.id
 
     ids.file_id = await newFile()
+    ids.view_id = await newView()
     let walked = 0
     for (const route of routes) {
       const { method } = route
@@ -83,7 +84,7 @@ describe('every route', function () {
         const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope]), needed]
         const walk = async (held: Scope[]) => {
           const what = `${method} ${path} with ${held.join(' ') || 'no scope'}`
-          const target = isOfFile(method, path) ? `/files/${await newFile()}` : path
+          const target = await deletable(method, path)
           const answer = await suite.api.request(method, `/v1${target}`, {
             ...sent,
             key: (await keyWith(held)).key,
@@ -111,6 +112,7 @@ describe('every route', function () {
     ids.import_id = (await create('/v1/imports')).body.id
     ids.export_id = (await create('/v1/exports')).body.id
     ids.file_id = await newFile()
+    ids.view_id = await newView()
     const sessions = await Promise.all(MEMBER_ROLES.map((role) => sessionHeaders(suite.db, suite.api, role)))
     const others = await sessionHeaders(suite.db, suite.api, 'owner')
     let walked = 0
@@ -120,7 +122,7 @@ describe('every route', function () {
       const isOfRecords = typeof route.scope === 'object' && 'ofRecords' in route.scope
       for (const path of pathsOf(route, ids)) {
         const needed = promisedFor(method, path)
-        const target = isOfFile(method, path) ? `/files/${await newFile()}` : path
+        const target = await deletable(method, path)
         const send = (headers: Record<string, string>, key: string | null = null) =>
           suite.api.request(method, `/app/v1${target}`, {
             ...(isOfRecords ? bodyOf(route, { headers }) : {}),
@@ -240,7 +242,15 @@ describe('every route', function () {
   }
 
   /** Whether an allowed request deletes the file, which the next one needs. */
-  function isOfFile(method: string, path: string): boolean {
-    return method === 'DELETE' && path.startsWith('/files/')
+  async function newView(): Promise<string> {
+    const view = { entity: 'contacts', name: 'All', shared: true }
+    return (await suite.api.request('POST', '/v1/views', { body: view })).body.id
+  }
+
+  /** The path, or that of a new row, since the first deletion with the scope is the last. */
+  async function deletable(method: string, path: string): Promise<string> {
+    if (method === 'DELETE' && path.startsWith('/files/')) return `/files/${await newFile()}`
+    if (method === 'DELETE' && path.startsWith('/views/')) return `/views/${await newView()}`
+    return path
   }
 })

@@ -12,6 +12,7 @@ const MOVES: Record<string, RegExp> = {
   imports: /^db\/files\/moves\//,
   exports: /^db\/files\/moves\//,
   run_batch_items: /^db\/runs\/batches\.ts$/,
+  bulk_job_items: /^db\/records\/bulk\/advance\.ts$/,
 }
 
 /** Where the table is a variable: in the move files, and in that of replays, whose type names its tables. */

@@ -22,6 +22,7 @@ const TABLES: Record<string, string[]> = {
   batch_id: ['run_batches'],
   import_id: ['imports'],
   export_id: ['exports'],
+  view_id: ['views'],
   webhook_id: ['incoming_webhooks', 'outgoing_webhooks'],
   log_id: ['incoming_logs'],
   delivery_id: ['deliveries'],

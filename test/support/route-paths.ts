@@ -22,7 +22,8 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   // test.
   [/^\/(?:imports|exports|views)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
   [/^\/files\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
-  [/^\/views\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
+  [/^\/bulk-jobs$/, () => []],
+  [/^\/(?:views|bulk-jobs)\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/exports\//, () => ['contacts:read']],
   [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
@@ -65,6 +66,7 @@ const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'export_id', 'exports'],
   [/./, 'file_id', 'files'],
   [/./, 'view_id', 'views'],
+  [/./, 'job_id', 'bulk_jobs'],
   [/\/incoming\//, 'webhook_id', 'incoming_webhooks'],
   [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
   [/./, 'log_id', 'incoming_logs'],

@@ -5,6 +5,7 @@ import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { accountMailsQueue } from './account-mails.ts'
 import { approvalMailsQueue } from './approval-mails.ts'
+import { bulkJobsQueue } from './bulk-jobs.ts'
 import { cancelsQueue } from './cancels.ts'
 import { deletedFilesQueue } from './deleted-files.ts'
 import { deliveriesQueue } from './deliveries.ts'
@@ -59,6 +60,7 @@ export function allQueues({
     eventCancelsQueue(db),
     runCommandsQueue(db),
     runBatchesQueue(db),
+    bulkJobsQueue(db),
     waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink, onMail }),

@@ -101,10 +101,26 @@ export function change(
   requireValid(draftIssues(kind, { next: merged, given, now }))
   const next: RecordInput = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
   next.created_at ??= before.created_at
-  const changed = [...writableColumns(kind), 'alternate_keys', 'created_at'].filter(
-    (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
-  )
+  const columns = [...writableColumns(kind), 'alternate_keys', 'created_at']
+  const values = Object.fromEntries(columns.map((column) => [column, next[column] ?? null]))
+  const write = replacement(actor, kind, before, values, now)
+  return write && { ...write, trace: given[REQUEST_TRACE] }
+}
+
+/**
+ * The change that gives fields these values, derived ones too. @returns undefined if nothing changes. Throws
+ * `validation_error` if none of the fields of `atLeastOneOf` would remain.
+ */
+export function replacement(
+  actor: Actor,
+  kind: Kind,
+  before: AgxRecord,
+  values: Record<string, unknown>,
+  now?: string,
+): Change | undefined {
+  const changed = Object.keys(values).filter((name) => !isDeepStrictEqual(before[name], values[name]))
   if (changed.length === 0) return undefined
+  const next: Record<string, unknown> = { ...before, ...values }
   if (kind.atLeastOneOf && !kind.atLeastOneOf.some((name) => next[name] != null))
     throw invalid([
       {
@@ -113,9 +129,9 @@ export function change(
         type: 'missing',
       },
     ])
-  const values = Object.fromEntries(changed.map((column) => [column, next[column] ?? null]))
-  const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
-  return { ...nextVersion('updated', actor, before, values, now), previous, trace: given[REQUEST_TRACE] }
+  const replaced = Object.fromEntries(changed.map((name) => [name, values[name]]))
+  const previous = Object.fromEntries(changed.map((name) => [name, before[name]]))
+  return { ...nextVersion('updated', actor, before, replaced, now), previous }
 }
 
 function requireValid(issues: Issue[]): void {

@@ -146,6 +146,7 @@ describe('the example responses of the document', function () {
     worker = await startWorker(suite.db, { secretsKey: suite.api.secretsKey })
     await runs(workflow)
     await analytics()
+    await bulkJobs()
     await filesDone(imported)
     await deliveries(task)
     await example('deleteContact', { params: { entity_id: contact } })
@@ -273,6 +274,7 @@ describe('the example responses of the document', function () {
     await example('deleteAssociation', { params })
     await example('listRecordHistory', { params, query: '?limit=1' })
     await example('listTimeline', { params, query: '?types=note,change&limit=2' })
+    await example('revertRecord', { params })
     return ids.contacts!
   }
 
@@ -478,10 +480,23 @@ describe('the example responses of the document', function () {
     await example('getImport', { params })
     await example('listImports', { query: '?limit=1' })
     await example('getImportErrors', { params })
+    await example('undoImport', { params, preview: true, body: {} })
+    await example('undoImport', { params })
     await until('getExport', { params }, ({ status }) => status === 'completed')
     await example('getExport', { params })
     await example('listExports', { query: '?limit=1' })
     await example('getExportFile', { params })
+  }
+
+  async function bulkJobs() {
+    const query = { 'created_at[lt]': '2020-01-01' }
+    await example('bulkContacts', { preview: true, body: { action: 'delete', query } })
+    const { id: job_id } = await example('bulkContacts')
+    await until('getBulkJob', { params: { job_id } }, ({ status }) => status === 'completed')
+    await example('getBulkJob', { params: { job_id } })
+    await example('listBulkJobs', { query: '?limit=1' })
+    await example('undoBulkJob', { params: { job_id }, preview: true, body: {} })
+    await example('undoBulkJob', { params: { job_id } })
   }
 
   async function runs(workflow_id: string) {

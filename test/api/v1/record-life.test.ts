@@ -172,6 +172,52 @@ describe('restore, merge and history over HTTP', () => {
     assert.equal((await api.request('GET', path(crypto.randomUUID(), '/history'))).status, 404)
   })
 
+  it('reverts a record to a version, derived fields and custom fields too', async () => {
+    const deals = (id: string, rest = '') => `/v1/objects/deals/${id}${rest}`
+    const made = await api.request('POST', '/v1/objects/deals', {
+      body: {
+        name: 'Engine',
+        stage: 'won',
+        closed_at: '2020-01-31T00:00:00Z',
+        tags: ['a'],
+        custom_fields: { x: 1, z: 1 },
+      },
+    })
+    const { id, closed_at } = made.body
+    for (const body of [
+      { stage: 'lost', lost_reason: 'Price', custom_fields: { x: 2, y: 2 } },
+      { name: 'Wheel', tags: [], custom_fields: { z: null } },
+    ])
+      await api.request('PATCH', deals(id), { body })
+    const revert = (version: number, headers = {}) =>
+      api.request('POST', deals(id, '/revert'), { body: { version }, headers })
+    assert.equal((await revert(1, { 'If-Match': '"2"' })).status, 412)
+    assert.deepEqual((await revert(9)).body.detail[0].loc, ['body', 'version'])
+    const { status, body, headers } = await revert(1)
+    assert.deepEqual([status, body.version, headers.get('etag')], [200, 4, '"4"'])
+    const { name, stage, lost_reason, tags, custom_fields } = body
+    assert.deepEqual(
+      { name, stage, lost_reason, tags, custom_fields, closed_at: body.closed_at },
+      {
+        name: 'Engine',
+        stage: 'won',
+        lost_reason: null,
+        tags: ['a'],
+        custom_fields: { x: 1, z: 1 },
+        closed_at,
+      },
+    )
+    assert.equal((await revert(2)).body.name, 'Engine')
+    const again = await revert(3)
+    assert.deepEqual([again.body.name, again.body.stage, again.body.version], ['Wheel', 'lost', 6])
+    assert.equal((await revert(3)).body.version, 6)
+    const link = await api.request('POST', '/v1/objects/companies', { body: { name: 'Acme' } })
+    await api.request('PATCH', deals(id), { body: { company_id: link.body.id } })
+    const { key } = await createKey(db, api.organizationId, { scopes: ['deals:write'] })
+    const refused = await api.request('POST', deals(id, '/revert'), { body: { version: 6 }, key })
+    assert.equal(refused.status, 403)
+  })
+
   it('requires the scopes of the kind', async () => {
     const { id } = await create({ first_name: 'A' })
     const reader = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })

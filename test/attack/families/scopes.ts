@@ -16,6 +16,8 @@ export const scopes: Family = {
     ids.import_id = await create('/v1/imports')
     ids.export_id = await create('/v1/exports')
     ids.file_id = await attacker.file('own')
+    const view = { entity: 'contacts', name: 'All', shared: true }
+    ids.view_id = JSON.parse((await send('POST', '/v1/views', bearer(attacker.key), view)).text).id
     const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope])]
     const keys = await Promise.all(sets.map((set) => attacker.keyWith(set)))
     for (const route of routes) {

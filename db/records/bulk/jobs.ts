@@ -1,0 +1,200 @@
+import { v7 as uuidv7 } from 'uuid'
+import { recordChange } from '../../access/audit-log.ts'
+import { type IdPage, pageById } from '../../lists/id-list.ts'
+import type { Actor } from '../../model/actor.ts'
+import { conflict, notFound } from '../../model/errors.ts'
+import type { Page } from '../../model/lists/page.ts'
+import type { BulkAction, BulkItemStatus } from '../../model/records/bulk-statuses.ts'
+import type { KindName } from '../../model/records/kind.ts'
+import { kindNames, kinds } from '../../model/records/kinds/index.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
+import { listRecords } from '../list.ts'
+import { organizationTimezone } from '../local-times.ts'
+import { checkSelection, type Selection } from '../selection.ts'
+
+/** Refusals that a job shows. */
+export const SHOWN_REFUSALS = 20
+/** Days after its end for which a job is kept, and can be undone. */
+export const JOB_DAYS = 30
+
+/** A change of all records of a selection. */
+export interface NewBulkJob {
+  entity: KindName
+  action: Exclude<BulkAction, 'undo'>
+  /** The parameters of the list, as sent and as parsed. */
+  query: Record<string, string | string[]>
+  selection: Selection
+  /** The patch of each record, as sent; null for a deletion. */
+  data: Record<string, unknown> | null
+}
+
+export interface BulkError {
+  code: string
+  message: string
+}
+
+/** A job as the API shows it. */
+export interface BulkJob {
+  id: string
+  entity: KindName
+  action: BulkAction
+  query: Record<string, string | string[]> | null
+  data: Record<string, unknown> | null
+  undoes: string | null
+  total: number
+  listing: boolean
+  done: number
+  refused: number
+  refusals: { object: string; id: string; error: BulkError }[]
+  created_by: Actor
+  created_at: Date
+  ended_at: Date | null
+}
+
+type Row = Omit<BulkJob, 'done' | 'refused' | 'refusals'>
+
+const COLUMNS = [
+  'id',
+  'entity',
+  'action',
+  'query',
+  'data',
+  'undoes',
+  'total',
+  'listing',
+  'created_by',
+  'created_at',
+  'ended_at',
+]
+
+const jobs = (tx: Tenant) => tx.trx('bulk_jobs').where({ organization_id: tx.organizationId })
+
+/** The number of records that match now, and the first of them. Throws `validation_error`. */
+export async function previewBulk(
+  tx: Tenant,
+  { entity, selection }: Pick<NewBulkJob, 'entity' | 'selection'>,
+): Promise<{ count: number; record_ids: string[] }> {
+  await checkSelection(tx, entity, selection)
+  const page = await listRecords(tx, entity, { ...selection, limit: 10, offset: 0, count: 'exact' })
+  return { count: page.total ?? 0, record_ids: page.data.map(({ id }) => id) }
+}
+
+/** Stores a job; workers list its records, then change them. Throws `validation_error`. @returns its id. */
+export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string> {
+  const { entity, action, query, selection, data } = job
+  await checkSelection(tx, entity, selection)
+  // Kept: the pages of the listing are of one list, whatever happens to the organization's.
+  const time_zone = selection.time_zone ?? (await organizationTimezone(tx))
+  return insertJob(tx, {
+    entity,
+    action,
+    query: JSON.stringify(query),
+    list_query: JSON.stringify({ ...selection, time_zone }),
+    data: data && JSON.stringify(data),
+  })
+}
+
+/** What an import or a bulk job changed, by what it did to the record. */
+export interface UndoPreview {
+  /** Records that it created, which the undo deletes. */
+  created: number
+  updated: number
+  /** Records that it deleted, which the undo restores. */
+  deleted: number
+  /** The kinds of these records. */
+  entities: KindName[]
+}
+
+/** The number of records that an import or a job changed. */
+export async function previewUndo(tx: Tenant, undoes: string): Promise<UndoPreview> {
+  const { rows } = await tx.trx.raw<{ rows: (Omit<UndoPreview, 'entities'> & { objects: string[] })[] }>(
+    `select count(*) filter (where made)::integer as created, count(*) filter (where gone)::integer as deleted,
+       count(*) filter (where not made and not gone)::integer as updated,
+       array(select distinct object from record_history where organization_id = ? and job_id = ?) as objects
+     from (select bool_or(action in ('created', 'restored')) as made, bool_or(action = 'deleted') as gone
+           from record_history where organization_id = ? and job_id = ? group by record_id) changed`,
+    [tx.organizationId, undoes, tx.organizationId, undoes],
+  )
+  const { objects, ...counts } = rows[0]!
+  return { ...counts, entities: kindNames.filter((kind) => objects.includes(kinds[kind].object)) }
+}
+
+/**
+ * Stores the undo of an import or a job: it deletes what that created, restores what it deleted, and gives the fields
+ * that it changed their former values, except in records that were changed since. Throws `conflict` while it, or another
+ * undo of it, is running. @returns its id.
+ */
+export async function createUndo(
+  tx: Tenant,
+  { id, entity }: { id: string; entity: KindName },
+): Promise<string> {
+  // Serialises the undos of one job.
+  await tx.trx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+    `${tx.organizationId} undo ${id}`,
+  ])
+  const running = await jobs(tx).where({ undoes: id }).whereNull('ended_at').first('id')
+  if (running) throw conflict('an undo of it is running', { hint: `its job is ${running.id}` })
+  return insertJob(tx, { entity, action: 'undo', undoes: id })
+}
+
+async function insertJob(
+  tx: Tenant,
+  values: { entity: KindName; action: BulkAction } & Record<string, string | null>,
+): Promise<string> {
+  const id = uuidv7()
+  await tx.trx('bulk_jobs').insert({
+    organization_id: tx.organizationId,
+    id,
+    ...values,
+    listing: true,
+    created_by: JSON.stringify(tx.actor),
+  })
+  const { entity, action, undoes } = values
+  const details = { entity, action, ...(undoes && { undoes }) }
+  await recordChange(tx, 'bulk_job.created', { id, name: `${action} of ${entity}`, details })
+  tx.wake('agx_bulk_jobs')
+  return id
+}
+
+/** Throws `not_found`. */
+export async function getBulkJob(tx: Tenant, id: string): Promise<BulkJob> {
+  const row = await jobs(tx).where({ id }).first<Row | undefined>(COLUMNS)
+  if (!row) throw notFound('bulk job')
+  return (await withProgress(tx, [row]))[0]!
+}
+
+/** Jobs of these kinds, newest first. */
+export async function listBulkJobs(
+  tx: Tenant,
+  kinds: readonly KindName[],
+  page: IdPage,
+): Promise<Page<BulkJob>> {
+  const rows = jobs(tx).whereIn('entity', kinds).select(COLUMNS)
+  const found = await pageById<Row>(tx, rows, page, { of: ['bulk jobs', kinds] })
+  return { ...found, data: await withProgress(tx, found.data) }
+}
+
+async function withProgress(tx: Tenant, rows: Row[]): Promise<BulkJob[]> {
+  const ids = rows.map(({ id }) => id)
+  const { rows: counts } = await tx.trx.raw<{
+    rows: { job_id: string; status: BulkItemStatus; count: number }[]
+  }>(
+    `select job_id, status, count(*)::integer as count from bulk_job_items
+     where organization_id = ? and job_id = any(?::uuid[]) group by job_id, status`,
+    [tx.organizationId, ids] as never,
+  )
+  const { rows: refused } = await tx.trx.raw<{
+    rows: (BulkJob['refusals'][number] & { job_id: string })[]
+  }>(
+    `select r.* from unnest(?::uuid[]) as j (id) cross join lateral (
+       select job_id, entity as object, record_id as id, error from bulk_job_items
+       where organization_id = ? and job_id = j.id and status = 'refused' order by step, record_id desc limit ?) r`,
+    [ids, tx.organizationId, SHOWN_REFUSALS] as never,
+  )
+  return rows.map((row) => {
+    const count = (status: BulkItemStatus) =>
+      counts.find((one) => one.job_id === row.id && one.status === status)?.count ?? 0
+    const refusals = refused.flatMap(({ job_id, ...one }) => (job_id === row.id ? one : []))
+    return { ...row, done: count('done'), refused: count('refused'), refusals }
+  })
+}

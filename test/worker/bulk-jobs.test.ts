@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { SYSTEM } from '../../db/model/actor.ts'
+import { advanceBulkJob, bulkJobs } from '../../db/records/bulk/advance.ts'
+import { createKey } from '../support/api.ts'
+import { importsOf } from '../support/imports.ts'
+import { withApiAndWorker } from '../support/with-api.ts'
+import { startWorker } from '../support/worker.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
+type Json = any
+
+describe('bulk jobs', function () {
+  this.timeout(60_000)
+  const on = withApiAndWorker()
+  const send = async (method: string, path: string, body?: object, key?: string): Promise<Json> => {
+    const answer = await on.api.request(method, path, { ...(body && { body }), ...(key && { key }) })
+    return { status: answer.status, ...answer.body }
+  }
+  const create = (kind: string, body: object) => send('POST', `/v1/objects/${kind}`, body)
+  const get = (kind: string, id: string) => send('GET', `/v1/objects/${kind}/${id}`)
+  const patch = (kind: string, id: string, body: object) => send('PATCH', `/v1/objects/${kind}/${id}`, body)
+  const ended = async (job: Json): Promise<Json> => {
+    assert.equal(job.status, 'running', JSON.stringify(job))
+    for (let i = 0; i < 600; i++) {
+      const now = await send('GET', `/v1/bulk-jobs/${job.id}`)
+      if (now.status === 'completed') return now
+      await new Promise((resolve) => setTimeout(resolve, 25))
+    }
+    return assert.fail('the job did not end')
+  }
+  const bulk = async (kind: string, body: object) =>
+    ended(await send('POST', `/v1/objects/${kind}/bulk`, { ...body, confirm: true }))
+  const undo = async (path: string) => ended(await send('POST', `${path}/undo`, { confirm: true }))
+  const counts = ({ total, done, refused }: Json) => [total, done, refused]
+
+  it('change nothing without confirm, then every record that matches, once', async () => {
+    for (let n = 0; n < 120; n++) await create('companies', { name: `Mill ${n}`, industry: 'Milling' })
+    const other = await create('companies', { name: 'Other', industry: 'Baking' })
+    const body = { action: 'update', query: { industry: 'milling' }, data: { tags: ['old'] } }
+    const preview = await send('POST', '/v1/objects/companies/bulk', body)
+    assert.deepEqual(
+      [preview.status, preview.preview.count, preview.preview.record_ids.length],
+      ['confirmation_required', 120, 10],
+    )
+    const job = await bulk('companies', body)
+    assert.deepEqual(counts(job), [120, 120, 0])
+    const tagged = await send('GET', '/v1/objects/companies?tags[has]=old&count=exact')
+    assert.equal(tagged.total, 120)
+    assert.ok(tagged.data.every(({ version }: Json) => version === 2))
+    assert.equal((await get('companies', other.id)).version, 1)
+  })
+
+  it('are undone, except in records that were changed since', async () => {
+    const [a, b] = [
+      await create('deals', { name: 'Bulk a', stage: 'won', closed_at: '2020-01-31T00:00:00Z', amount: '5' }),
+      await create('deals', { name: 'Bulk b', stage: 'lead', custom_fields: { x: 1, y: 2 } }),
+    ]
+    const query = { 'name[starts_with]': 'Bulk' }
+    const data = { stage: 'lost', lost_reason: 'Price', custom_fields: { x: 7 } }
+    const job = await bulk('deals', { action: 'update', query, data })
+    assert.deepEqual(counts(job), [2, 2, 0])
+    await patch('deals', b.id, { lost_reason: 'Time' })
+    const preview = await send('POST', `/v1/bulk-jobs/${job.id}/undo`, {})
+    assert.deepEqual(preview.preview, { created: 0, updated: 2, deleted: 0 })
+    const undone = await undo(`/v1/bulk-jobs/${job.id}`)
+    assert.deepEqual(counts(undone), [2, 1, 1])
+    assert.deepEqual(undone.refusals, [
+      { object: 'deal', id: b.id, error: { code: 'conflict', message: 'changed since: lost_reason' } },
+    ])
+    const now = await get('deals', a.id)
+    assert.deepEqual(
+      [now.stage, now.closed_at, now.lost_reason, now.custom_fields],
+      ['won', a.closed_at, null, {}],
+    )
+    assert.equal((await get('deals', b.id)).stage, 'lost')
+    // An undo is a job like the others.
+    assert.deepEqual(counts(await undo(`/v1/bulk-jobs/${undone.id}`)), [1, 1, 0])
+    assert.equal((await get('deals', a.id)).stage, 'lost')
+  })
+
+  it('delete, and restore with the references that the deletion cleared', async () => {
+    const company = await create('companies', { name: 'Gone', industry: 'Gone' })
+    const contact = await create('contacts', { first_name: 'Ada', company_id: company.id })
+    const job = await bulk('companies', { action: 'delete', query: { industry: 'gone' } })
+    assert.equal((await get('companies', company.id)).error.type, 'not_found')
+    assert.equal((await get('contacts', contact.id)).company_id, null)
+    assert.deepEqual(counts(await undo(`/v1/bulk-jobs/${job.id}`)), [2, 2, 0])
+    assert.equal((await get('contacts', contact.id)).company_id, company.id)
+  })
+
+  it('reassign, and say which records they could not change', async () => {
+    const { data: users } = await send('GET', '/v1/users')
+    const note = await create('notes', { body: 'reassigned' })
+    const wrong = await bulk('notes', {
+      action: 'reassign',
+      query: { body: 'reassigned' },
+      owner_id: note.id,
+    })
+    assert.deepEqual(counts(wrong), [1, 0, 1])
+    assert.equal(wrong.refusals[0].id, note.id)
+    if (users.length > 0) {
+      const right = { action: 'reassign', query: { body: 'reassigned' }, owner_id: users[0].id }
+      assert.deepEqual(counts(await bulk('notes', right)), [1, 1, 0])
+      assert.equal((await get('notes', note.id)).owner_id, users[0].id)
+    }
+  })
+
+  it('refuse what they cannot do, all at once, and keys without the scopes', async () => {
+    const answer = await send('POST', '/v1/objects/deals/bulk', {
+      action: 'update',
+      query: { colour: 'red', limit: 1 },
+      data: { stage: 'nope', nmae: 'x' },
+      owner_id: null,
+    })
+    assert.equal(answer.status, 422)
+    assert.deepEqual(answer.detail.map(({ loc }: Json) => loc.join('.')).toSorted(), [
+      'body.data.nmae',
+      'body.data.stage',
+      'body.owner_id',
+      'body.query.colour',
+      'body.query.limit',
+    ])
+    const { key } = await createKey(on.db, on.api.organizationId, { scopes: ['deals:write'] })
+    const data = { company_id: null }
+    const linking = await send('POST', '/v1/objects/deals/bulk', { action: 'update', query: {}, data }, key)
+    assert.deepEqual(linking.error.type, 'insufficient_scope')
+  })
+
+  it('undo an import: what it created and changed, with its companies, unless they were changed since', async () => {
+    const imports = importsOf(on.api)
+    await create('contacts', { email: 'known@undo.example', first_name: 'Known', job_title: 'Baker' })
+    const rows = ['known@undo.example;Known;Miller;Stub', 'new@undo.example;New;Miller;Stub']
+    const file = [
+      'email;first_name;job_title;company_name',
+      ...rows,
+      'kept@undo.example;Kept;;Kept Ltd',
+    ].join('\n')
+    const done = await imports.run({ entity: 'contacts', mode: 'upsert', by: 'email' }, `${file}\n`)
+    assert.deepEqual([done.status, done.progress.created, done.progress.updated], ['completed', 2, 1])
+    const found = async (email: string) => (await send('GET', `/v1/objects/contacts?email=${email}`)).data[0]
+    const kept = await found('kept@undo.example')
+    await patch('contacts', kept.id, { last_name: 'Now' })
+    const undone = await undo(`/v1/imports/${done.id}`)
+    assert.deepEqual(counts(undone), [5, 3, 2], JSON.stringify(undone))
+    assert.equal(await found('new@undo.example'), undefined)
+    const known = await found('known@undo.example')
+    assert.deepEqual([known.job_title, known.company_id], ['Baker', null])
+    assert.equal((await found('kept@undo.example')).company_id, kept.company_id)
+    const companies = await send('GET', '/v1/objects/companies?name[in]="Stub","Kept Ltd"')
+    assert.deepEqual(
+      companies.data.map(({ name }: Json) => name),
+      ['Kept Ltd'],
+    )
+    const dry = await imports.run({ entity: 'contacts', dry_run: true }, 'email\ndry@undo.example\n')
+    assert.equal((await send('POST', `/v1/imports/${dry.id}/undo`, {})).status, 409)
+  })
+
+  it('go on after a worker was killed between two pages, and change no record twice', async () => {
+    await on.worker.stop()
+    for (let n = 0; n < 7; n++) await create('tasks', { title: `Killed ${n}` })
+    const query = { 'title[starts_with]': 'Killed' }
+    const started = await send('POST', '/v1/objects/tasks/bulk', {
+      action: 'update',
+      query,
+      data: { priority: 'high' },
+      confirm: true,
+    })
+    const [claimed] = await bulkJobs.claim(on.db.system, 1)
+    const page = () => on.db.tenant(on.api.organizationId, SYSTEM, (tx) => advanceBulkJob(tx, claimed!, 3, 4))
+    assert.deepEqual([await page(), await page(), await page()], [true, true, true])
+    const half = await send('GET', `/v1/bulk-jobs/${started.id}`)
+    assert.deepEqual([half.total, half.listing, half.done, half.pending], [7, false, 3, 4])
+    assert.deepEqual(await bulkJobs.claim(on.db.system, 1), [], 'it is leased')
+    await on.db.system('bulk_jobs').update({ lease_until: new Date(Date.now() - 1) })
+    on.worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
+    assert.deepEqual(counts(await ended(half)), [7, 7, 0])
+    const { data } = await send('GET', '/v1/objects/tasks?title[starts_with]=Killed&priority=high')
+    assert.deepEqual(
+      data.map(({ version }: Json) => version),
+      [2, 2, 2, 2, 2, 2, 2],
+    )
+  })
+})
