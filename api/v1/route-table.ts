@@ -5,6 +5,7 @@ import { authoringGuideRoutes } from './authoring-guide.ts'
 import { batchRoutes } from './batch.ts'
 import { bulkRoutes } from './bulk.ts'
 import { customFieldRoutes } from './custom-fields.ts'
+import { duplicateRoutes } from './duplicates.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './exports.ts'
 import { fileRoutes } from './files.ts'
@@ -42,6 +43,7 @@ export const routes: Route[] = [
   ...objectRoutes,
   ...recordLifeRoutes,
   ...timelineRoutes,
+  ...duplicateRoutes,
   ...batchRoutes,
   ...bulkRoutes,
   ...objectSchemaRoutes,

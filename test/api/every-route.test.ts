@@ -73,6 +73,7 @@ describe('every route', function () {
 
     ids.file_id = await newFile()
     ids.view_id = await newView()
+    ids.job_id = await newJob()
     let walked = 0
     for (const route of routes) {
       const { method } = route
@@ -113,6 +114,7 @@ describe('every route', function () {
     ids.export_id = (await create('/v1/exports')).body.id
     ids.file_id = await newFile()
     ids.view_id = await newView()
+    ids.job_id = await newJob()
     const sessions = await Promise.all(MEMBER_ROLES.map((role) => sessionHeaders(suite.db, suite.api, role)))
     const others = await sessionHeaders(suite.db, suite.api, 'owner')
     let walked = 0
@@ -245,6 +247,11 @@ describe('every route', function () {
   async function newView(): Promise<string> {
     const view = { entity: 'contacts', name: 'All', shared: true }
     return (await suite.api.request('POST', '/v1/views', { body: view })).body.id
+  }
+
+  async function newJob(): Promise<string> {
+    const job = { action: 'delete', query: { q: 'nobody' }, confirm: true }
+    return (await suite.api.request('POST', '/v1/objects/contacts/bulk', { body: job })).body.id
   }
 
   /** The path, or that of a new row, since the first deletion with the scope is the last. */

@@ -23,6 +23,7 @@ const TABLES: Record<string, string[]> = {
   import_id: ['imports'],
   export_id: ['exports'],
   view_id: ['views'],
+  job_id: ['bulk_jobs'],
   webhook_id: ['incoming_webhooks', 'outgoing_webhooks'],
   log_id: ['incoming_logs'],
   delivery_id: ['deliveries'],

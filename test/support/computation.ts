@@ -93,6 +93,8 @@ export const WORK = {
     routes: [
       ...PLURALS.map((many) => `list${many}`),
       'listAssociatedRecords',
+      'listContactDuplicates',
+      'listCompanyDuplicates',
       'createExport',
       ...PLURALS.map((many) => `bulk${many}`),
       'createView',

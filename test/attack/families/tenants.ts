@@ -9,7 +9,7 @@ import type { Ground } from '../ground.ts'
 
 /** Tables that change by themselves: by a worker, the clock, or the victim's own sessions. */
 const RESTLESS =
-  /^(?:runs?|run_.*|events|organization_storage|deliver.*|idempotency_keys|limit_.*|exports|imports|.*_replays|import_.*|export_.*)$/
+  /^(?:runs?|run_.*|events|organization_storage|deliver.*|idempotency_keys|limit_.*|exports|imports|.*_replays|import_.*|export_.*|bulk_job.*)$/
 
 /** Every route of the tables, by a key and by a session of the attacker, with ids of the victim, and without ids. */
 export const tenants: Family = {
