@@ -31,9 +31,10 @@ const checked = <T extends z.ZodObject>(schema: T, metric?: string) =>
 
 const row = analyticsRow.meta({ id: 'AnalyticsRow' })
 
-const result = analyticsResult.extend({ rows: z.array(row) })
+/** The result of a chart. */
+export const chartResult = analyticsResult.extend({ rows: z.array(row) })
 
-const answer = z.object({ object: z.literal('analytics'), ...result.shape }).meta({ id: 'Analytics' })
+const answer = z.object({ object: z.literal('analytics'), ...chartResult.shape }).meta({ id: 'Analytics' })
 
 const metric = z
   .object({
@@ -67,7 +68,9 @@ const dashboard = z
     object: z.literal('dashboard'),
     name: z.string(),
     title: z.string(),
-    charts: z.array(z.object({ name: z.string(), title: z.string(), ...result.shape }).meta({ id: 'Chart' })),
+    charts: z.array(
+      z.object({ name: z.string(), title: z.string(), ...chartResult.shape }).meta({ id: 'Chart' }),
+    ),
   })
   .meta({ id: 'Dashboard' })
 

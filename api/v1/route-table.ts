@@ -30,6 +30,7 @@ import { scheduleRoutes } from './schedules.ts'
 import { templateRoutes } from './templates.ts'
 import { timelineRoutes } from './timeline.ts'
 import { userRoutes } from './users.ts'
+import { reportRoutes } from './reports.ts'
 import { viewRoutes } from './views.ts'
 import { webhookRoutes } from './webhooks.ts'
 import { workflowTestRoutes } from './workflow-tests.ts'
@@ -70,6 +71,7 @@ export const routes: Route[] = [
   ...templateRoutes,
   ...eventRoutes,
   ...analyticsRoutes,
+  ...reportRoutes,
   ...knowledgeCollectionRoutes,
   ...knowledgeDocumentRoutes,
   ...knowledgeSearchRoutes,

@@ -11,12 +11,13 @@ import * as sweep from './0009_sweep.ts'
 import * as keyValues from './0010_key_values.ts'
 import * as knowledge from './0011_knowledge.ts'
 import * as storedFiles from './0012_stored_files.ts'
+import * as reports from './0013_reports.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
  * becomes the newest one.
  */
-export const BASELINE = '0012_stored_files'
+export const BASELINE = '0013_reports'
 
 /**
  * In order. A released migration is never edited; a new migration changes the schema again. There is no down migration:
@@ -50,4 +51,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0010_key_values', keyValues],
   ['0011_knowledge', knowledge],
   ['0012_stored_files', storedFiles],
+  ['0013_reports', reports],
 ]

@@ -108,6 +108,7 @@ export const WORK = {
     routes: [
       'queryAnalytics',
       ...['Pipeline', 'Records', 'Activities', 'Workflows', 'Webhooks'].map((name) => `get${name}Analytics`),
+      'getReport',
     ],
     by: 'statement',
   },
@@ -136,6 +137,10 @@ export const FREE = {
     'createImport',
     'listExports',
     'listViews',
+    'listReports',
+    'createReport',
+    'updateReport',
+    'deleteReport',
     'listBulkJobs',
     'undoBulkJob',
     'undoImport',

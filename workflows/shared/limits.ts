@@ -343,4 +343,7 @@ export const ANALYTICS = {
   buckets: 1_000,
   rows: 10_000,
   ms: 10_000,
+  /** Saved reports of an organization, and the charts of one. */
+  reports: 500,
+  charts: 20,
 } as const

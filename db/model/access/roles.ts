@@ -16,6 +16,7 @@ export const ROLE_SCOPES: Record<MemberRole, ReadonlySet<Scope>> = {
     'knowledge:read',
     'knowledge:write',
     'analytics:read',
+    'analytics:write',
     'webhooks:read',
   ]),
 }

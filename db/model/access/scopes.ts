@@ -10,7 +10,8 @@ const LEVELS = {
   records: ['backdate'],
   workflows: ['read', 'author', 'run'],
   knowledge: ['read', 'write'],
-  analytics: ['read'],
+  /** `write`: saved reports. */
+  analytics: ['read', 'write'],
   /** The settings of incoming and outgoing webhooks. */
   webhooks: ['read', 'write'],
 } as const

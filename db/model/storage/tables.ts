@@ -16,6 +16,7 @@ export const STORED = {
     'bulk_jobs',
     'bulk_job_items',
     'views',
+    'reports',
   ],
   knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages'],
   files: ['files', 'imports', 'import_pieces', 'import_errors', 'import_keys', 'exports', 'export_pieces'],

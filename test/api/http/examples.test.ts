@@ -533,6 +533,12 @@ describe('the example responses of the document', function () {
     await example('queryAnalytics')
     for (const name of ['Pipeline', 'Records', 'Activities', 'Workflows', 'Webhooks'])
       await example(`get${name}Analytics`)
+    const { id: report_id } = await example('createReport')
+    const params = { report_id }
+    await example('listReports')
+    await example('getReport', { params, query: '?results=true' })
+    await example('updateReport', { params })
+    await example('deleteReport', { params })
   }
 
   async function waits() {

@@ -25,6 +25,7 @@ const DO_NOT_GROW: Record<string, string> = {
   outgoing_webhooks: BY_HAND,
   pool_workers: 'one row per worker of a pool; dead ones are deleted by those that live',
   relays: 'one row per worker; dead ones are deleted by those that live',
+  reports: BY_HAND,
   run_claims: 'one row per run that a relay starts; deleted when it has started',
   secrets: BY_HAND,
   sweep_state: 'one row',
