@@ -33,6 +33,7 @@ export const STORED = {
     'events',
     'incoming_logs',
     'incoming_replays',
+    'incoming_responses',
     'deliveries',
     'delivery_attempts',
     'outgoing_replays',
@@ -50,6 +51,7 @@ export const UNCOUNTED = [
   'account_mails',
   'api_keys',
   'approval_mails',
+  'event_cancels',
   'incoming_deliveries',
   'incoming_sources',
   'incoming_webhooks',
@@ -66,6 +68,7 @@ export const UNCOUNTED = [
   'schedule_fires',
   'secrets',
   'sessions',
+  'workflow_cancel_events',
   'workflow_schedules',
   'workflow_triggers',
 ] as const
