@@ -7,7 +7,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY . .
 # Compiles the sources, and builds both bundles of the Temporal workflows (the second one is that of PAYLOAD_KEY), so that
-# no process runs esbuild or webpack. Pruned afterwards: the result of the compilation does not depend on it.
+# no process starts with a compiler. Pruned afterwards: the result of the compilation does not depend on it.
 RUN node worker/run.mjs \
   && node --import tsx deploy/build-bundles.ts .data \
   && node deploy/prune-modules.mjs node_modules \
