@@ -109,7 +109,7 @@ function checkAttempts(node: NodeSpec, path: string): Problem[] {
         path: `${path}/rate`,
         node_id: node.id,
         atKey: true,
-        hint: 'read one page in each turn of a repeat, by an api_request with this rate',
+        hint: 'read one page in each turn of a repeat, whose call has this rate',
       },
     ]
   }
