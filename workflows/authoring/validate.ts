@@ -235,15 +235,16 @@ export const referencesIn = (definition: Definition): OutsideReferences =>
 
 const outsideReferences = (authored: Lowered | undefined): OutsideReferences => {
   const lowered = authored && withCleanup(authored)
+  const rendered = lowered && withoutVerbatim(lowered)
   return {
     workflows: lowered ? workflowReferences(lowered) : [],
     services: lowered ? serviceReferences(lowered) : [],
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
-    settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
+    settings: rendered ? settingReferences(rendered) : [],
     payload: {
       workflow: lowered?.definition.name ?? '',
-      reads: lowered ? payloadReferences(withoutVerbatim(lowered)) : [],
+      reads: rendered ? payloadReferences(rendered) : [],
     },
   }
 }

@@ -34,6 +34,7 @@ export const STORED = {
     'events',
     'incoming_logs',
     'incoming_replays',
+    'incoming_responses',
     'deliveries',
     'delivery_attempts',
     'outgoing_replays',
@@ -51,6 +52,7 @@ export const UNCOUNTED = [
   'account_mails',
   'api_keys',
   'approval_mails',
+  'event_cancels',
   'incoming_deliveries',
   'incoming_sources',
   'incoming_webhooks',
@@ -67,6 +69,7 @@ export const UNCOUNTED = [
   'schedule_fires',
   'secrets',
   'sessions',
+  'workflow_cancel_events',
   'workflow_schedules',
   'workflow_triggers',
 ] as const
