@@ -125,7 +125,15 @@ function describe(route: Route | AppRoute, { shapes, examples, needs }: Parts): 
         headers: headersOf(route),
         content:
           'file' in response
-            ? { [response.file]: { schema: fileOf(response.file), ...examples.of(exampled) } }
+            ? {
+                [response.file]: {
+                  schema:
+                    'schema' in response
+                      ? shapes.answer(response.schema, `${name}Response`)
+                      : fileOf(response.file),
+                  ...examples.of(exampled),
+                },
+              }
             : 'stream' in response
               ? { [response.stream]: { schema: { type: 'string' }, ...examples.of(exampled) } }
               : {

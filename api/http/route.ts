@@ -54,6 +54,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
         markdown?: (body: never) => string
       }
     | { status: 200; file: Accepted; description?: string }
+    /** A file of JSON. */
+    | { status: 200; file: 'application/json'; schema: z.ZodType; description?: string }
     /** The handler returns an `EventStream`. */
     | { status: 200; stream: 'text/event-stream'; description?: string }
   /** An example body, shown in the reference. */

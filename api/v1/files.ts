@@ -23,7 +23,7 @@ const tag = 'Files'
 const ofRecord = recordParams.extend(kindParams.shape)
 const fileParams = z.object({ file_id: z.uuid().toLowerCase() })
 
-const fileSchema = z
+export const fileSchema = z
   .object({
     object: z.literal('file'),
     id: z.uuid(),
@@ -57,7 +57,7 @@ export const fileRoutes: Route[] = [
       const page = await tenant((tx) =>
         listFiles(tx, entity, entity_id, { ...query, offset: offsetOf(query) }),
       )
-      return presentList({ ...page, data: page.data.map(present) })
+      return presentList({ ...page, data: page.data.map(presentFile) })
     },
   }),
   route({
@@ -90,7 +90,7 @@ export const fileRoutes: Route[] = [
         if (attached.id !== received.id) await deleteFile(tx, received.id)
         return attached
       })
-      return present(row)
+      return presentFile(row)
     },
   }),
   route({
@@ -142,7 +142,8 @@ async function find(
   return row
 }
 
-function present(row: FileRow): z.input<typeof fileSchema> {
+/** A file of a record as the API shows it. */
+export function presentFile(row: FileRow): z.input<typeof fileSchema> {
   const { id, name, content_type, size, origin, run_id, created_by, created_at } = row
   return {
     object: 'file',

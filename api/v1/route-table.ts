@@ -4,6 +4,7 @@ import { associationRoutes } from './associations.ts'
 import { authoringGuideRoutes } from './authoring-guide.ts'
 import { batchRoutes } from './batch.ts'
 import { bulkRoutes } from './bulk.ts'
+import { contactExportRoutes } from './contact-export.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { duplicateRoutes } from './duplicates.ts'
 import { eventRoutes } from './events.ts'
@@ -44,6 +45,7 @@ export const routes: Route[] = [
   ...objectRoutes,
   ...recordLifeRoutes,
   ...timelineRoutes,
+  ...contactExportRoutes,
   ...duplicateRoutes,
   ...batchRoutes,
   ...bulkRoutes,

@@ -29,7 +29,7 @@ const delivery = z
   })
   .meta({ id: 'TimelineDelivery' })
 
-const timelineEntry = z
+export const timelineEntry = z
   .object({
     object: z.literal('timeline_entry'),
     type: z.enum(TIMELINE_TYPES),
@@ -81,7 +81,7 @@ export const timelineRoutes: Route[] = [
         const page = await listTimeline(tx, entity, entity_id, { types: shown, limit, cursor })
         const entries = await timelineEntries(tx, entity, entity_id, page.places)
         return presentList({
-          data: entries.map((entry) => present(entry, deps.config)),
+          data: entries.map((entry) => presentTimelineEntry(entry, deps.config)),
           limit,
           offset: 0,
           has_more: page.has_more,
@@ -94,7 +94,8 @@ export const timelineRoutes: Route[] = [
   }),
 ]
 
-function present({ at, ...entry }: TimelineEntry, config: AppDeps['config']) {
+/** An entry as the API shows it. */
+export function presentTimelineEntry({ at, ...entry }: TimelineEntry, config: AppDeps['config']) {
   const shown = (type: TimelineType, data: object) => ({ object: 'timeline_entry' as const, type, at, data })
   if (entry.type === 'record') return shown(entry.data.object as TimelineType, entry.data)
   if (entry.type === 'run') return shown('run', presentRunSummary(entry.data, config))

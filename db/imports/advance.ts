@@ -62,7 +62,9 @@ export async function advanceImport(
     currency: await organizationCurrency(tx),
     timezone: row.time_zone ?? (await organizationTimezone(tx)),
   }
-  const written = await (row.dry_run ? tryRows(tx, job, rows, write) : write({ ...tx, job: row.id }, job, rows))
+  const written = await (row.dry_run
+    ? tryRows(tx, job, rows, write)
+    : write({ ...tx, job: row.id }, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
   await recordFailures(tx, row, rows, written)
   const last = rows.at(-1)?.end

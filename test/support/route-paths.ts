@@ -15,6 +15,10 @@ const of = (kind: string, level: string) => `${kind}:${level}` as Scope
  */
 const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/(?:me|scopes|users|objects|events)$/, () => []],
+  [
+    /^\/objects\/contacts\/[^/]+\/export$/,
+    () => [...kindNames.map((kind) => of(kind, 'read')), 'workflows:read', 'webhooks:read'],
+  ],
   [/^\/objects\/(\w+)\/[^/]+\/associations\/(\w+)\//, (_, a, b) => [of(a!, 'write'), of(b!, 'write')]],
   [new RegExp(`^/objects/(\\w+)/[^/]+/(${KINDS})$`), (_, a, b) => [of(a!, 'read'), of(b!, 'read')]],
   [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],

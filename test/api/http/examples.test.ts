@@ -275,6 +275,7 @@ describe('the example responses of the document', function () {
     await example('listRecordHistory', { params, query: '?limit=1' })
     await example('listTimeline', { params, query: '?types=note,change&limit=2' })
     await example('revertRecord', { params })
+    await example('exportContact', { params })
     for (const email of ['same@example.com', 'SAME@example.com'])
       await call('createContact', { body: { email } })
     await example('listContactDuplicates')

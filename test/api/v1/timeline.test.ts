@@ -148,4 +148,25 @@ nodes: {wait: {type: delay, config: {for: 1ms}}}`
     await on.api.request('DELETE', `/v1/objects/contacts/${contact.id}`)
     assert.equal((await timeline(contact.id)).status, 404)
   })
+
+  it('is in the export of a contact, with its files, for keys that may read all of it', async () => {
+    const contact = await create('contacts', { first_name: 'Grace', email: 'grace@x.example' })
+    await create('notes', { body: 'Wants a copy', ...linked(contact) })
+    await on.api.request('POST', `/v1/objects/contacts/${contact.id}/files?name=id.txt`, {
+      body: 'x',
+      headers: { 'Content-Type': 'text/plain' },
+    })
+    const path = `/v1/objects/contacts/${contact.id}/export`
+    const { status, body, headers } = await on.api.request('GET', path)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.match(headers.get('content-disposition')!, /contact-.*\.json/)
+    assert.deepEqual(
+      [body.object, body.contact.email, body.files[0].name, types(body.timeline)],
+      ['contact_export', 'grace@x.example', 'id.txt', ['note', 'change']],
+    )
+    const { key } = await createKey(on.db, on.api.organizationId, { scopes: ['contacts:read'] })
+    assert.equal((await on.api.request('GET', path, { key })).status, 403)
+    const { key: elsewhere } = await createKey(on.db, await createOrganization(on.db))
+    assert.equal((await on.api.request('GET', path, { key: elsewhere })).status, 404)
+  })
 })

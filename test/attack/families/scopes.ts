@@ -19,7 +19,9 @@ export const scopes: Family = {
     const view = { entity: 'contacts', name: 'All', shared: true }
     ids.view_id = JSON.parse((await send('POST', '/v1/views', bearer(attacker.key), view)).text).id
     const job = { action: 'delete', query: { q: 'nobody' }, confirm: true }
-    ids.job_id = JSON.parse((await send('POST', '/v1/objects/contacts/bulk', bearer(attacker.key), job)).text).id
+    ids.job_id = JSON.parse(
+      (await send('POST', '/v1/objects/contacts/bulk', bearer(attacker.key), job)).text,
+    ).id
     const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope])]
     const keys = await Promise.all(sets.map((set) => attacker.keyWith(set)))
     for (const route of routes) {
