@@ -55,7 +55,7 @@ const RULES: readonly Rule[] = [
   { tool: 'create_workflow', operations: /^\w+ \/workflows/ },
   { tool: 'search_knowledge', operations: /^GET \/knowledge/ },
   { tool: 'add_knowledge', operations: /^\w+ \/knowledge/ },
-  { tool: 'query_analytics', operations: /^\w+ \/analytics/ },
+  { tool: 'query_analytics', operations: /^\w+ \/analytics\/(?!reports)/ },
 ]
 
 /** The tool of an operation; undefined if it belongs to a generic one. */

@@ -140,7 +140,6 @@ export const FREE = {
     'listReports',
     'createReport',
     'updateReport',
-    'deleteReport',
     'listBulkJobs',
     'undoBulkJob',
     'undoImport',

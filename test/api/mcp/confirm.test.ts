@@ -161,7 +161,7 @@ describe('the confirmation of a tool', function () {
       'another tool',
       send('delete_record', { kind: 'contacts', id: workflow.workflow_id }, more),
     )
-    const altered = requestState.replace(/.$/, (last: string) => (last === 'A' ? 'B' : 'A'))
+    const altered = requestState.replace(/.(?=.{9}$)/, (one: string) => (one === 'A' ? 'B' : 'A'))
     await refusedAs('altered', send('run_workflow', given, { ...more, requestState: altered }))
     await refusedAs('no state', send('run_workflow', given, { inputResponses: accepted }))
     await suite.api.request('PATCH', `/v1/workflows/${given.workflow_id}`, {

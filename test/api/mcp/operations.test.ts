@@ -153,7 +153,12 @@ describe('the list of tools', () => {
       assert.ok(!reader.includes(name), name)
     assert.ok(!kindsOf('create_record', 'contacts:read').includes('contacts'))
     assert.ok(kindsOf('create_record', 'contacts:read').includes('exports'))
-    assert.deepEqual(names('analytics:read'), ['search_records', 'describe_records', 'query_analytics'])
+    assert.deepEqual(names('analytics:read'), [
+      'search_records',
+      'get_record',
+      'describe_records',
+      'query_analytics',
+    ])
     assert.ok(!names('workflows:read').includes('run_workflow'))
     assert.ok(!names('workflows:author').includes('test_node'))
     const records = (name: string, ...scopes: Scope[]) =>
