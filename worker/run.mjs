@@ -73,9 +73,12 @@ async function compile(outdir) {
 const ownUrls = {
   name: 'own-urls',
   setup(build) {
-    build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+    build.onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
       const url = JSON.stringify(pathToFileURL(path).href)
-      return { loader: 'ts', contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', url) }
+      return {
+        loader: path.endsWith('x') ? 'tsx' : 'ts',
+        contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', url),
+      }
     })
   },
 }
@@ -86,7 +89,7 @@ function fingerprint() {
   const hash = createHash('sha256').update(version).update(ROOT).update(readFileSync(SELF))
   for (const folder of FOLDERS)
     for (const file of readdirSync(join(ROOT, folder), { recursive: true }).sort())
-      if (/\.(ts|json)$/.test(file)) hash.update(file).update(readFileSync(join(ROOT, folder, file)))
+      if (/\.(tsx?|json)$/.test(file)) hash.update(file).update(readFileSync(join(ROOT, folder, file)))
   return hash.digest('hex').slice(0, 16)
 }
 

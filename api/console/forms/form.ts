@@ -1,0 +1,45 @@
+import type Koa from 'koa'
+import { AppError } from '../../../db/model/errors.ts'
+import { readBody } from '../../http/body.ts'
+
+/** A form may hold a YAML spec and a long note, percent-encoded. */
+const MAX_FORM = 4 * 1024 * 1024
+
+/** The fields that every form of the console has, besides its own. */
+export const CSRF_FIELD = 'csrf_token'
+export const KEY_FIELD = 'idempotency_key'
+
+/** The fields of a submitted form. Browsers send line breaks as CRLF; here they are LF. */
+export class Form {
+  private readonly fields: [string, string][]
+
+  constructor(fields: Iterable<[string, string]> = []) {
+    this.fields = [...fields].map(([name, value]) => [name, value.replaceAll('\r\n', '\n')])
+  }
+
+  has(name: string): boolean {
+    return this.fields.some(([field]) => field === name)
+  }
+
+  /** The first value; empty if there is none. */
+  get(name: string): string {
+    return this.fields.find(([field]) => field === name)?.[1] ?? ''
+  }
+
+  all(name: string): string[] {
+    return this.fields.filter(([field]) => field === name).map(([, value]) => value)
+  }
+
+  /** What somebody typed: without the fields of every form, and without passwords. */
+  typed(): [string, string][] {
+    return this.fields.filter(([name]) => ![CSRF_FIELD, KEY_FIELD, 'password'].includes(name))
+  }
+}
+
+/** Throws unsupported_media_type, payload_too_large. */
+export async function readForm(ctx: Koa.Context): Promise<Form> {
+  if (!ctx.is('application/x-www-form-urlencoded'))
+    throw new AppError('unsupported_media_type', 'the console accepts only its own forms')
+  const bytes = await readBody(ctx.req, MAX_FORM)
+  return new Form(new URLSearchParams(bytes.toString('utf8')))
+}
