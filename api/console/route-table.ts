@@ -1,7 +1,11 @@
 import { accountRoutes } from './pages/account.tsx'
+import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
 import { homeRoutes } from './pages/home.tsx'
+import { incomingLogPages } from './pages/incoming-logs.tsx'
+import { incomingPages } from './pages/incoming-webhooks.tsx'
 import { keyPages } from './pages/keys.tsx'
+import { outgoingPages } from './pages/outgoing-webhooks.tsx'
 import { resetRoutes } from './pages/reset.tsx'
 import { signInRoutes } from './pages/sign-in.tsx'
 import { signUpRoutes } from './pages/sign-up.tsx'
@@ -15,5 +19,9 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...homeRoutes,
   ...accountRoutes,
   ...keyPages,
+  ...incomingPages,
+  ...incomingLogPages,
+  ...outgoingPages,
+  ...deliveryPages,
   ...designRoutes,
 ]

@@ -55,13 +55,20 @@ export function visitWith(api: TestApi, headers: Record<string, string> = {}): V
     post,
     async submit(path, action, fields) {
       const page = await open(path)
-      assert.equal(page.status, 200, page.html)
+      assert.equal(page.status, 200, textOf(page.html))
       const shown = formOf(page.html, action)
       for (const name of Object.keys(fields)) delete shown[name]
       return post(action, { ...shown, ...fields })
     },
   }
 }
+
+/** The text of a page's content, to show in the message of an assertion. */
+export const textOf = (html: string) =>
+  (/<main[^>]*>([\s\S]*)<\/main>/.exec(html)?.[1] ?? html)
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .slice(0, 2_000)
 
 const pairsOf = (fields: Record<string, string | string[]>): [string, string][] =>
   Object.entries(fields).flatMap(([name, value]) =>

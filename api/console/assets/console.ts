@@ -30,14 +30,14 @@ addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) delete form.dataset.sent
 })
 
-/** Escape and a click elsewhere close what floats. */
-function closeFloating(except?: Node | null) {
-  for (const open of document.querySelectorAll<HTMLDetailsElement>('.confirm[open], .account[open]'))
+/** Escape and a click elsewhere close the menu of the account. */
+function closeMenu(except?: Node | null) {
+  for (const open of document.querySelectorAll<HTMLDetailsElement>('.account[open]'))
     if (!except || !open.contains(except)) open.open = false
 }
-addEventListener('click', ({ target }) => closeFloating(target as Node))
+addEventListener('click', ({ target }) => closeMenu(target as Node))
 addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') closeFloating()
+  if (event.key === 'Escape') closeMenu()
   const { target } = event
   const isTyping = target instanceof HTMLElement && target.matches('input, select, textarea')
   if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
 import { Icon, type IconName } from './icon.tsx'
 import { PostForm } from './post-form.tsx'
 
@@ -50,7 +51,10 @@ export function ActionButton(
   )
 }
 
-/** A destructive action behind a question, which says what is lost. Works without JavaScript. */
+/**
+ * A destructive action behind a question, which says what is lost. A popover works without JavaScript, and no scrolling
+ * part clips it.
+ */
 export function ConfirmButton(
   props: Content & {
     action: string
@@ -60,15 +64,23 @@ export function ConfirmButton(
   },
 ) {
   const { action, question, confirm, fields = {}, ...content } = props
+  const id = useId()
   return (
-    <details class="confirm">
-      <summary class={`button ${content.look ?? 'plain'}`}>{inside(content)}</summary>
-      <div class="popover">
+    <>
+      <button type="button" class={`button ${content.look ?? 'plain'}`} popovertarget={id}>
+        {inside(content)}
+      </button>
+      <div popover="auto" id={id} class="question">
         <p>{question}</p>
-        <ActionButton action={action} look="danger" fields={fields}>
-          {confirm}
-        </ActionButton>
+        <div class="actions">
+          <ActionButton action={action} look="danger" fields={fields}>
+            {confirm}
+          </ActionButton>
+          <button type="button" class="button plain" popovertarget={id} popovertargetaction="hide">
+            Cancel
+          </button>
+        </div>
       </div>
-    </details>
+    </>
   )
 }

@@ -109,7 +109,7 @@ function control(
       </select>
     )
   }
-  if (['long_text', 'lines', 'pairs', 'json'].includes(spec.type))
+  if (['long_text', 'lines', 'numbers', 'pairs', 'json'].includes(spec.type))
     return (
       <textarea
         {...common}

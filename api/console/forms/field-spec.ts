@@ -11,6 +11,8 @@ export interface FieldSpec {
   max: number | undefined
   /** The kind of record that the id refers to, or `users`. */
   references: string | undefined
+  /** Whether an empty list is null. */
+  nullable: boolean
   /** The value of a new form. */
   initial: unknown
 }
@@ -31,6 +33,7 @@ export type FieldKind =
   | 'datetime'
   /** One item a line. */
   | 'lines'
+  | 'numbers'
   /** One `name: value` a line. */
   | 'pairs'
   | 'reference'

@@ -18,6 +18,13 @@ interface JsonSchema {
   default?: unknown
 }
 
+/** How several values are written. */
+const HOW: Partial<Record<FieldKind, string>> = {
+  lines: 'One per line.',
+  numbers: 'One per line.',
+  pairs: 'One `name: value` per line.',
+}
+
 /** Text with a greater limit gets several lines. */
 const LONG = 300
 
@@ -38,15 +45,17 @@ export function fieldsOf(
     const whole = properties[name] && resolve(properties[name])
     if (!whole) throw new Error(`the body of ${operation} has no ${name}`)
     const one = resolve(withoutNull(whole))
+    const type = kindOf(one)
     return {
       name,
       label: labels[name] ?? labelOf(name),
-      help: whole.description ?? one.description ?? '',
-      type: kindOf(one),
+      help: [helpOf(whole, one), HOW[type]].filter(Boolean).join(' '),
+      type,
       choices: (one.enum ?? one.items?.enum ?? []).map(String),
       required: required.includes(name),
       max: one.maxLength,
       references: undefined,
+      nullable: isNullable(whole),
       initial: whole.default ?? null,
     }
   })
@@ -60,6 +69,17 @@ function jsonSchema(body: z.ZodType) {
   return { schema: resolve(schema), resolve }
 }
 
+/** A form has no null: an empty field means it. */
+const helpOf = (whole: JsonSchema, one: JsonSchema) =>
+  (whole.description ?? one.description)?.replace(/\bnull:/g, 'Empty:')
+
+const isNullable = ({ anyOf }: JsonSchema) => anyOf?.some(({ type }) => type === 'null') ?? false
+
+function kindOfList(items: JsonSchema): FieldKind {
+  if (items.enum) return 'choices'
+  return items.type === 'integer' || items.type === 'number' ? 'numbers' : 'lines'
+}
+
 const withoutNull = (schema: JsonSchema): JsonSchema =>
   schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
 
@@ -68,7 +88,7 @@ function kindOf(schema: JsonSchema): FieldKind {
   if (schema.type === 'boolean') return 'boolean'
   if (schema.type === 'integer') return 'integer'
   if (schema.type === 'number') return 'number'
-  if (schema.type === 'array') return schema.items?.enum ? 'choices' : 'lines'
+  if (schema.type === 'array') return kindOfList(schema.items ?? {})
   if (schema.type === 'object' && !schema.properties) return 'pairs'
   if (schema.type === 'object') return 'json'
   if (schema.format === 'date-time') return 'datetime'

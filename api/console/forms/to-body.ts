@@ -3,16 +3,17 @@ import type { Form } from './form.ts'
 
 /**
  * The body of a request, from the fields of a form. What does not fit its type is sent as it was typed: the API says why
- * it refuses it. Fields that the form does not have are left out; empty ones are null, or left out with `omitEmpty`.
+ * it refuses it. Fields that the form does not have are left out; empty ones are null, or left out with `omitEmpty`; those
+ * that are as in `stored` are left out.
  */
 export function toBody(
   specs: readonly FieldSpec[],
   form: Form,
-  { omitEmpty = false }: { omitEmpty?: boolean } = {},
+  { omitEmpty = false, stored = {} }: { omitEmpty?: boolean; stored?: Record<string, string> } = {},
 ): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const spec of specs) {
-    if (!isSent(spec, form)) continue
+    if (!isSent(spec, form) || isUnchanged(spec, form, stored)) continue
     const value = typedValue(spec, form)
     if (value === null && omitEmpty) continue
     place(body, spec.name.split('.'), value)
@@ -27,16 +28,25 @@ function typedValue(spec: FieldSpec, form: Form): unknown {
   const text = form.get(spec.name)
   if (spec.type === 'boolean') return form.has(`${spec.name}:has`) ? text === 'true' : toBoolean(text)
   if (spec.type === 'choices') return form.all(spec.name)
+  if (spec.nullable && text.trim() === '') return null
   if (spec.type === 'lines') return lines(text)
+  if (spec.type === 'numbers') return lines(text).map(toNumber)
   if (spec.type === 'pairs') return Object.fromEntries(lines(text).map(toPair))
   if (text.trim() === '') return null
-  if (spec.type === 'integer' || spec.type === 'number')
-    return Number.isNaN(Number(text)) ? text : Number(text)
+  if (spec.type === 'integer' || spec.type === 'number') return toNumber(text)
   if (spec.type === 'json') return toJson(text)
   return text
 }
 
+const isUnchanged = ({ name, type }: FieldSpec, form: Form, stored: Record<string, string>) => {
+  const text = type === 'choices' ? form.all(name).join('\n') : form.get(name)
+  const isBox = form.has(`${name}:has`)
+  return stored[name] === (isBox && text === '' ? 'false' : text)
+}
+
 const toBoolean = (text: string) => (text === '' ? null : text === 'true')
+
+const toNumber = (text: string) => (Number.isNaN(Number(text)) ? text : Number(text))
 
 const lines = (text: string) =>
   text

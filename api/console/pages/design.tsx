@@ -33,6 +33,7 @@ const field = (name: string, rest: Partial<FieldSpec>): FieldSpec => ({
   required: false,
   max: undefined,
   references: undefined,
+  nullable: true,
   initial: null,
   ...rest,
 })
