@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type Koa from 'koa'
 import { AppError } from '../../db/model/errors.ts'
 import { limitUser } from '../app/limit-requests.ts'
@@ -164,17 +165,24 @@ function viewOf(
     async call(method, to, body, headers = {}) {
       const [target = '', query = ''] = to.split('?')
       const isV1 = target.startsWith('/app/v1/')
-      const answer = await requestInside(
-        ctx,
-        { gateway: isV1 ? v1 : settings, caller, log: deps.log, purpose: 'console call' },
-        {
-          method,
-          path: target,
-          search: query,
-          body,
-          headers: { ...headersOf(ctx, view, method), ...headers },
-        },
-      )
+      const send = () =>
+        requestInside(
+          ctx,
+          { gateway: isV1 ? v1 : settings, caller, log: deps.log, purpose: 'console call' },
+          {
+            method,
+            path: target,
+            search: query,
+            body,
+            headers: { ...headersOf(ctx, view, method), ...headers },
+          },
+        )
+      let answer = await send()
+      // The second of two clicks gets the answer of the first.
+      for (let tries = 0; typeOf(answer) === 'idempotency_in_progress' && tries < 20; tries++) {
+        await pause(250)
+        answer = await send()
+      }
       if (answer.status === 401 && caller) throw new SessionEnded()
       if (typeOf(answer) === 'csrf_token_invalid') throw new StaleForm()
       return answer

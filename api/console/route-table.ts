@@ -6,6 +6,9 @@ import { incomingLogPages } from './pages/incoming-logs.tsx'
 import { incomingPages } from './pages/incoming-webhooks.tsx'
 import { keyPages } from './pages/keys.tsx'
 import { outgoingPages } from './pages/outgoing-webhooks.tsx'
+import { recordFormPages } from './pages/record-form.tsx'
+import { recordListPages } from './pages/record-list.tsx'
+import { recordPages } from './pages/record-page.tsx'
 import { resetRoutes } from './pages/reset.tsx'
 import { signInRoutes } from './pages/sign-in.tsx'
 import { signUpRoutes } from './pages/sign-up.tsx'
@@ -17,6 +20,9 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...signUpRoutes,
   ...resetRoutes,
   ...homeRoutes,
+  ...recordListPages,
+  ...recordFormPages,
+  ...recordPages,
   ...accountRoutes,
   ...keyPages,
   ...incomingPages,

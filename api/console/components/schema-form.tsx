@@ -3,6 +3,7 @@ import type { FormErrors } from '../forms/errors.ts'
 import { NO_ERRORS } from '../forms/errors.ts'
 import type { FieldSpec } from '../forms/field-spec.ts'
 import type { Form } from '../forms/form.ts'
+import { STORED_FIELD } from '../forms/to-body.ts'
 import { ErrorSummary, Field, type FieldValue } from './field.tsx'
 import { PostForm } from './post-form.tsx'
 
@@ -29,6 +30,7 @@ export function SchemaForm(props: {
   const errors = state.errors ?? NO_ERRORS
   return (
     <PostForm action={action} class="form" label={label}>
+      {state.stored && <input type="hidden" name={STORED_FIELD} value={JSON.stringify(state.stored)} />}
       <ErrorSummary errors={errors} labels={new Map(fields.map((field) => [field.name, field.label]))} />
       {fields.map((spec) => (
         <Field

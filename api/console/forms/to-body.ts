@@ -21,6 +21,18 @@ export function toBody(
   return body
 }
 
+/** The field with the stored texts that a form was made with: what differs from them was typed. */
+export const STORED_FIELD = 'was'
+
+export function storedBefore(form: Form): Record<string, string> {
+  try {
+    const texts: unknown = JSON.parse(form.get(STORED_FIELD))
+    return typeof texts === 'object' && texts !== null ? (texts as Record<string, string>) : {}
+  } catch {
+    return {}
+  }
+}
+
 /** Browsers leave out a checkbox that is not ticked: a hidden field tells that the form has it. */
 const isSent = ({ name }: FieldSpec, form: Form) => form.has(name) || form.has(`${name}:has`)
 

@@ -15,7 +15,7 @@ import { errorsOf } from '../forms/errors.ts'
 import type { FieldSpec } from '../forms/field-spec.ts'
 import type { Form } from '../forms/form.ts'
 import { fieldsOf } from '../forms/schema-fields.ts'
-import { toBody } from '../forms/to-body.ts'
+import { storedBefore, toBody } from '../forms/to-body.ts'
 import { pageOf } from '../list-page.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
 import type { LogEntry } from './incoming-logs.tsx'
@@ -166,7 +166,7 @@ const workflowsOf = async ({ read }: View) =>
 
 /** The changed fields; `deduplication` is replaced as a whole. */
 function changesIn(form: Form, webhook: Webhook) {
-  const { description, ...body } = toBody(EDITED, form, { stored: storedIn(webhook) })
+  const { description, ...body } = toBody(EDITED, form, { stored: storedBefore(form) })
   return {
     ...body,
     ...(description !== undefined && { description: description ?? '' }),

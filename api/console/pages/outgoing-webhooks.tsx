@@ -2,6 +2,7 @@ import { includesRole } from '../../../db/model/access/roles.ts'
 import { DELIVERY_STATUSES } from '../../../db/model/outgoing/statuses.ts'
 import { ActionButton, ConfirmButton, LinkButton } from '../components/button.tsx'
 import { Card, Facts } from '../components/card.tsx'
+import { Chips } from '../components/chips.tsx'
 import { Copyable } from '../components/code.tsx'
 import { DeliveryTable } from '../components/delivery-table.tsx'
 import { Empty } from '../components/empty.tsx'
@@ -14,7 +15,7 @@ import { Paging, Table } from '../components/table.tsx'
 import { Duration, Time } from '../components/time.tsx'
 import { errorsOf } from '../forms/errors.ts'
 import { fieldsOf } from '../forms/schema-fields.ts'
-import { toBody } from '../forms/to-body.ts'
+import { storedBefore, toBody } from '../forms/to-body.ts'
 import { pageOf } from '../list-page.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
 import type { Delivery } from './deliveries.tsx'
@@ -105,7 +106,7 @@ export const outgoingPages: ConsoleRoute[] = [
     path: `${ROOT}/{webhook_id}`,
     async handler({ form, call, read, params }) {
       const path = `/app/webhooks/outgoing/${params.webhook_id}`
-      const stored = storedIn(await read<Endpoint>(path))
+      const stored = storedBefore(form)
       const answer = await call('PATCH', path, toBody(EDITED, form, { stored }))
       if (answer.status < 400) return { redirect: `${ROOT}/${params.webhook_id}?done=saved` }
       return editPage(
@@ -333,16 +334,6 @@ const HealthOf = ({ endpoint }: { endpoint: Endpoint }) => (
       </>
     )}
   </>
-)
-
-export const Chips = ({ of: texts }: { of: readonly string[] }) => (
-  <span class="chips">
-    {texts.map((text) => (
-      <span class="chip" key={text} dir="auto">
-        {text}
-      </span>
-    ))}
-  </span>
 )
 
 function Actions({ of: { id, name, status } }: { of: Endpoint }) {
