@@ -10,8 +10,13 @@ import { recordFormPages } from './pages/record-form.tsx'
 import { recordListPages } from './pages/record-list.tsx'
 import { recordPages } from './pages/record-page.tsx'
 import { resetRoutes } from './pages/reset.tsx'
+import { runListPages } from './pages/run-list.tsx'
+import { runPages } from './pages/run-page.tsx'
 import { signInRoutes } from './pages/sign-in.tsx'
 import { signUpRoutes } from './pages/sign-up.tsx'
+import { workflowListPages } from './pages/workflow-list.tsx'
+import { workflowPages } from './pages/workflow-page.tsx'
+import { workflowRunPages } from './pages/workflow-run.tsx'
 import type { ConsoleRoute } from './route.ts'
 
 /** Every address of the console. To add a page, add a file to `pages/` and a line here. */
@@ -23,6 +28,11 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...recordListPages,
   ...recordFormPages,
   ...recordPages,
+  ...workflowListPages,
+  ...workflowPages,
+  ...workflowRunPages,
+  ...runListPages,
+  ...runPages,
   ...accountRoutes,
   ...keyPages,
   ...incomingPages,
