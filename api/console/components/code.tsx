@@ -1,4 +1,5 @@
 import { Icon } from './icon.tsx'
+import { Scrollable } from './scrollable.tsx'
 
 /** A short text in the fixed font, which a click copies: an id, a URL, a secret. */
 export function Copyable({ text, label }: { text: string; label: string }) {
@@ -19,9 +20,11 @@ export function Code({ text, label }: { text: string; label: string }) {
       <button type="button" class="icon-button" data-copy={text} aria-label={`Copy ${label}`} hidden>
         <Icon name="copy" />
       </button>
-      <pre>
-        <code>{text}</code>
-      </pre>
+      <Scrollable class="scroll" label={label}>
+        <pre>
+          <code>{text}</code>
+        </pre>
+      </Scrollable>
     </div>
   )
 }

@@ -1,4 +1,5 @@
 import { Icon } from './icon.tsx'
+import { Scrollable } from './scrollable.tsx'
 
 export interface Finding {
   code: string
@@ -23,30 +24,32 @@ export function Lines({
   findings?: (Finding & { isError: boolean })[]
 }) {
   return (
-    <ol class="lines">
-      {text
-        .replace(/\n$/, '')
-        .split('\n')
-        .map((line, i) => {
-          const here = findings.filter((finding) => finding.line === i + 1)
-          const look = here.some(({ isError }) => isError)
-            ? 'finding'
-            : here.length > 0
-              ? 'finding amber'
-              : undefined
-          return (
-            <li key={i} class={look} id={`line-${i + 1}`}>
-              {line}
-              {here.map(({ message, hint, code }) => (
-                <span class="message" key={`${code} ${message}`}>
-                  {message}
-                  {hint && `: ${hint}`} <code>{code}</code>
-                </span>
-              ))}
-            </li>
-          )
-        })}
-    </ol>
+    <Scrollable class="lines" label="The YAML">
+      <ol>
+        {text
+          .replace(/\n$/, '')
+          .split('\n')
+          .map((line, i) => {
+            const here = findings.filter((finding) => finding.line === i + 1)
+            const look = here.some(({ isError }) => isError)
+              ? 'finding'
+              : here.length > 0
+                ? 'finding amber'
+                : undefined
+            return (
+              <li key={i} class={look} id={`line-${i + 1}`}>
+                {line}
+                {here.map(({ message, hint, code }) => (
+                  <span class="message" key={`${code} ${message}`}>
+                    {message}
+                    {hint && `: ${hint}`} <code>{code}</code>
+                  </span>
+                ))}
+              </li>
+            )
+          })}
+      </ol>
+    </Scrollable>
   )
 }
 

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { usePage } from '../context.ts'
 import type { List } from '../route.ts'
 import { Icon } from './icon.tsx'
+import { Scrollable } from './scrollable.tsx'
 
 export interface Column<T> {
   title: string
@@ -20,15 +21,17 @@ export function Table<T>(props: {
 }) {
   const { label, columns, rows, keyOf } = props
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
-    // biome-ignore lint/a11y/useSemanticElements: a section would need the role too, to be focusable
-    <div class="table" role="region" aria-label={label} tabIndex={0}>
+    <Scrollable class="table" label={label}>
       <table>
         <thead>
           <tr>
             {columns.map((column) => (
               <th key={column.title} scope="col" class={column.align}>
-                {column.sort ? <SortLink title={column.title} by={column.sort} /> : column.title}
+                {column.sort ? (
+                  <SortLink title={column.title} by={column.sort} />
+                ) : (
+                  column.title || <span class="hidden">Actions</span>
+                )}
               </th>
             ))}
           </tr>
@@ -45,7 +48,7 @@ export function Table<T>(props: {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrollable>
   )
 }
 

@@ -8,6 +8,7 @@ import { type Finding, Findings, Lines, type Validation } from '../components/fi
 import { Icon } from '../components/icon.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 import { PostForm } from '../components/post-form.tsx'
+import { Scrollable } from '../components/scrollable.tsx'
 import { Status } from '../components/status.tsx'
 import { Paging, Table } from '../components/table.tsx'
 import { Time } from '../components/time.tsx'
@@ -433,14 +434,16 @@ function versionPage(
 
 /** A unified diff: added and removed lines in green and red, with their signs. */
 const Diff = ({ text }: { text: string }) => (
-  <pre class="diff">
-    {text.split('\n').map((line, i) => {
-      const look = /^\+(?!\+\+)/.test(line) ? 'added' : /^-(?!--)/.test(line) ? 'removed' : undefined
-      return (
-        <span class={look} key={i}>
-          {`${line}\n`}
-        </span>
-      )
-    })}
-  </pre>
+  <Scrollable class="diff" label="The changes">
+    <pre>
+      {text.split('\n').map((line, i) => {
+        const look = /^\+(?!\+\+)/.test(line) ? 'added' : /^-(?!--)/.test(line) ? 'removed' : undefined
+        return (
+          <span class={look} key={i}>
+            {`${line}\n`}
+          </span>
+        )
+      })}
+    </pre>
+  </Scrollable>
 )
