@@ -9,6 +9,7 @@ import { baseUrl } from '../http/base-url.ts'
 import { answerError, methodNotAllowed } from '../http/errors.ts'
 import type { Gateway } from '../http/gateway.ts'
 import { requestInside } from '../http/inner-request.ts'
+import { requireUtf8 } from '../http/received.ts'
 import { Router } from '../http/router.ts'
 import { ASSETS, type Assets, buildAssets } from './assets.ts'
 import { document } from './document.tsx'
@@ -98,9 +99,10 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   function askToSignIn(view: View, ctx: Koa.Context): Shown {
     if (ctx.method === 'POST')
       return signInPage({ next: view.path, kept: view.form.typed(), status: 401, hasEnded: true })
-    const { search } = ctx
+    if (ctx.get('Sec-Fetch-Site') === 'cross-site') return ownNavigation
     return {
-      redirect: view.path === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(view.path + search)}`,
+      redirect:
+        view.path === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(view.path + ctx.search)}`,
     }
   }
 
@@ -116,6 +118,7 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
     let view = viewOf(deps, realms, ctx, { path, search, caller: undefined })
     let shown: Shown
     try {
+      requireUtf8(search, 'the query string')
       const caller = await callerOf(ctx)
       if (caller) {
         ctx.state.organization = caller.organization.id
@@ -137,6 +140,14 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   }
 
   return { serves: (path) => path.startsWith(ASSETS) || places.has(path.split('/')[1]), answer }
+}
+
+/** A link on another site: browsers send the session only with the navigations of this one (`SameSite=Strict`). */
+const ownNavigation: Page = {
+  title: 'Opening',
+  isBare: true,
+  reloads: true,
+  content: <p class="muted">Opening the page…</p>,
 }
 
 function send(ctx: Koa.Context, view: View, page: Page, paths: Assets['paths']): void {

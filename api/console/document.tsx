@@ -14,6 +14,7 @@ export function document(view: View, page: Page, assets: AssetPaths): string {
         <head>
           <meta charset="utf-8" />
           <meta name="viewport" content="width=device-width, initial-scale=1" />
+          {page.reloads && <meta http-equiv="refresh" content="0" />}
           <title>{`${page.title} · agx`}</title>
           <link rel="icon" href={`${assets.icons}#workflow`} type="image/svg+xml" />
           <link rel="stylesheet" href={assets.style} />

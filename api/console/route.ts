@@ -20,6 +20,8 @@ export interface Page {
   title: string
   content: VNode
   status?: number
+  /** The browser opens it again at once, as a navigation of its own. */
+  reloads?: true
   /** Without the navigation: for those who are not signed in. */
   isBare?: boolean
 }

@@ -1,6 +1,7 @@
 import type Koa from 'koa'
 import { AppError } from '../../../db/model/errors.ts'
 import { readBody } from '../../http/body.ts'
+import { requireUtf8 } from '../../http/received.ts'
 
 /** A form may hold a YAML spec and a long note, percent-encoded. */
 const MAX_FORM = 4 * 1024 * 1024
@@ -40,6 +41,7 @@ export class Form {
 export async function readForm(ctx: Koa.Context): Promise<Form> {
   if (!ctx.is('application/x-www-form-urlencoded'))
     throw new AppError('unsupported_media_type', 'the console accepts only its own forms')
-  const bytes = await readBody(ctx.req, MAX_FORM)
-  return new Form(new URLSearchParams(bytes.toString('utf8')))
+  const text = (await readBody(ctx.req, MAX_FORM)).toString('latin1')
+  requireUtf8(text, 'the form')
+  return new Form(new URLSearchParams(text))
 }

@@ -9,8 +9,9 @@ import { Icon } from '../components/icon.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 import { PostForm } from '../components/post-form.tsx'
 import { Status } from '../components/status.tsx'
-import { Paging, Table } from '../components/table.tsx'
+import { Paging, Table, withQuery } from '../components/table.tsx'
 import { Duration, Time } from '../components/time.tsx'
+import { usePage } from '../context.ts'
 import { pageOf } from '../list-page.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
 import type { RunSummary } from './run-list.tsx'
@@ -85,10 +86,11 @@ export const runPages: ConsoleRoute[] = [
     method: 'GET',
     path: '/runs/{run_id}',
     async handler({ read, params, query }) {
-      const path = query.get('path')
+      const [path, node] = [query.get('path'), query.get('node')]
       return page(
         await read<Run>(`/app/v1/runs/${params.run_id}${path ? `?path=${encodeURIComponent(path)}` : ''}`),
         path,
+        node,
       )
     },
   },
@@ -140,7 +142,10 @@ export const runPages: ConsoleRoute[] = [
   },
 ]
 
-function page(run: Run, path: string | null): Page {
+/** With more nodes, only the failed ones and the chosen one show their values: a page must not become megabytes. */
+const MANY_NODES = 40
+
+function page(run: Run, path: string | null, chosen: string | null): Page {
   const here = `/runs/${run.run_id}`
   return {
     title: `${run.workflow_name}: ${run.status}`,
@@ -166,7 +171,12 @@ function page(run: Run, path: string | null): Page {
               {run.nodes.length === 0 && <p class="muted">No node has started.</p>}
               <div class="rows">
                 {run.nodes.map((node) => (
-                  <NodeRow key={`${node.path} ${node.node_id}`} node={node} run={run} />
+                  <NodeRow
+                    key={`${node.path} ${node.node_id}`}
+                    node={node}
+                    run={run}
+                    isChosen={chosen === node.node_id}
+                  />
                 ))}
               </div>
             </Card>
@@ -304,10 +314,13 @@ function RunActions({ run }: { run: Run }) {
   )
 }
 
-function NodeRow({ node, run }: { node: RunNode; run: Run }) {
+function NodeRow({ node, run, isChosen }: { node: RunNode; run: Run; isChosen: boolean }) {
   const { loop, error, status } = node
+  const { query } = usePage().view
+  const isWhole = run.nodes.length <= MANY_NODES || error !== null || isChosen
+  const id = `node-${node.path}-${node.node_id}`
   return (
-    <details id={`node-${node.path}-${node.node_id}`} open={error !== null}>
+    <details id={id} open={error !== null || isChosen}>
       <summary>
         <Icon name="chevron-right" />
         <span class="grow" title={node.title}>
@@ -347,16 +360,22 @@ function NodeRow({ node, run }: { node: RunNode; run: Run }) {
             , {loop.failed} failed
           </p>
         )}
-        <div class="side-by-side">
-          <div>
-            <h3>Input</h3>
-            <Json value={node.input} label={`the input of ${node.node_id}`} />
+        {isWhole ? (
+          <div class="side-by-side">
+            <div>
+              <h3>Input</h3>
+              <Json value={node.input} label={`the input of ${node.node_id}`} />
+            </div>
+            <div>
+              <h3>Output</h3>
+              <Json value={node.output} label={`the output of ${node.node_id}`} />
+            </div>
           </div>
-          <div>
-            <h3>Output</h3>
-            <Json value={node.output} label={`the output of ${node.node_id}`} />
-          </div>
-        </div>
+        ) : (
+          <p>
+            <a href={`${withQuery(query, { node: node.node_id })}#${id}`}>Show its input and output</a>
+          </p>
+        )}
         {hasEnded(run) && node.path === '' && node.role === null && (
           <div>
             <ActionButton action={`/runs/${run.run_id}/retry`} fields={{ from_node: node.node_id }}>

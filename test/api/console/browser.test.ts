@@ -219,6 +219,17 @@ describe('the console in a browser', function () {
     await page.context().close()
   })
 
+  it('opens by a link on another site, with the session', async () => {
+    const page = await open()
+    await page.goto(`${suite.api.url.replace('127.0.0.1', 'localhost')}/sign-in`)
+    const isOther = (text: string) => !text.includes('localhost')
+    await page.evaluate((to) => location.assign(to), `${suite.api.url}/runs?status=failed`)
+    await page.waitForSelector('h1:has-text("Runs")')
+    assert.equal(page.url(), `${suite.api.url}/runs?status=failed`)
+    problems.splice(0, problems.length, ...problems.filter(isOther))
+    await page.context().close()
+  })
+
   it('works without JavaScript', async () => {
     const page = await open({ javaScriptEnabled: false })
     await go(page, '/records/companies/new')

@@ -122,6 +122,33 @@ describe('the pages of the console', () => {
     }
   })
 
+  it('say what is wrong with a request that no form sends', async () => {
+    const owner = await visit(suite.db, suite.api)
+    const send = (method: string, path: string, body?: string, type = 'application/x-www-form-urlencoded') =>
+      fetch(suite.api.url + path, {
+        method,
+        headers: { Cookie: owner.headers.Cookie!, ...(body !== undefined && { 'Content-Type': type }) },
+        ...(body !== undefined && { body }),
+      })
+    for (const [status, answer] of [
+      [405, send('DELETE', '/settings/keys')],
+      [405, send('POST', '/records/contacts/new', 'a=b')],
+      [415, send('POST', '/settings/keys', '{}', 'application/json')],
+      [400, send('POST', '/settings/keys', 'name=%FF')],
+      [413, send('POST', '/settings/keys', `name=${'x'.repeat(5 * 1024 * 1024)}`)],
+      [404, send('GET', '/records/contacts/not-an-id')],
+      [404, send('GET', '/records/%E0%A4%A')],
+      [404, send('GET', '/runs/../../etc')],
+      [400, send('GET', '/records/contacts?q=%FF')],
+      [400, send('GET', '/runs?cursor=x')],
+      [200, send('HEAD', '/settings/keys')],
+    ] as const) {
+      const { status: is, headers, url } = await answer
+      assert.equal(is, status, url)
+      assert.match(headers.get('content-type') ?? '', /^(text\/html|application\/json)/)
+    }
+  })
+
   it('load assets that browsers keep, below 150 KB in all', async () => {
     const { html } = await visitWith(suite.api).get('/sign-in')
     const paths = [...html.matchAll(/"(\/assets\/[^"#]+)/g)].map(([, path]) => path!)
