@@ -11,7 +11,7 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, belowRun, reportRunEnd, traceNode } from '../db/process/traces/runs.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { findKeptLoop, findTurn, listItems, listResults } from '../db/runs/loops.ts'
-import { cancelWaits, endFamily } from '../db/runs/moves/ends.ts'
+import { cancelWaits, endFamily, mayBeFollowed } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
 import { listCreated } from '../db/runs/state.ts'
 import { storageExceeded } from '../db/storage/usage.ts'
@@ -243,7 +243,8 @@ async function writeResult(work: Work, result: SegmentResult, hasWaits: boolean)
   const cancelled = result.nodes.filter(({ status }) => status === 'cancelled')
   const requested = await beginNewWaits(work, withoutCancelled(result.waits, cancelled))
   const endsFamily =
-    end !== undefined && (run.parent_run_id !== null || Boolean(run.concurrency_key) || hasWaits)
+    end !== undefined &&
+    (run.parent_run_id !== null || Boolean(run.concurrency_key) || hasWaits || mayBeFollowed(run))
   const cancelsWaits = !end && cancelled.length > 0
   if (tx.spans) traceSegment(work, result.nodes)
   if (end) reportRunEnd(tx, run, end.status)

@@ -50,10 +50,12 @@ export interface DeliverDeps {
   relayId: string
   /** Absent if traces are not configured. */
   traces?: Traces | undefined
+  /** Told of a webhook that the service made Inactive. */
+  onDeactivated?: () => void
 }
 
 async function attempt(
-  { db, http, secretsKey, relayId, traces }: DeliverDeps,
+  { db, http, secretsKey, relayId, traces, onDeactivated }: DeliverDeps,
   { organization_id, delivery_id, release = 0 }: DeliverInput,
   { first }: { first: boolean },
 ): Promise<DeliverAnswer> {
@@ -89,9 +91,10 @@ async function attempt(
   const delay = scheduleOf(job)[job.answered]
   const final = result.succeeded || result.http_status === 410 || delay === undefined
   const wait = final ? 0 : Math.max(jittered(delay), retryAfter) * 1_000
-  const status = await db.tenant(organization_id, SYSTEM, (tx) =>
+  const { status, deactivated } = await db.tenant(organization_id, SYSTEM, (tx) =>
     record(tx, delivery_id, number, job, result, final ? null : new Date(Date.now() + wait)),
   )
+  if (deactivated) onDeactivated?.()
   const error = result.error ? { error: result.error } : {}
   if (status === 'delivering') {
     // Recorded now, because a wake would undo the pause before the sweep records it.
@@ -113,8 +116,9 @@ async function record(
   result: AttemptResult,
   next: Date | null,
 ) {
-  await noteEndpointHealth(tx, job, result)
-  return endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)
+  const deactivated = await noteEndpointHealth(tx, job, result)
+  const status = await endAttempt(tx, { id, webhookId: job.webhook_id }, number, result, next)
+  return { status, deactivated }
 }
 
 async function send(

@@ -97,7 +97,11 @@ export async function loadSegment(
 const takenOver = (state: RunState, temporalRunId: string): RunState => ({
   ...state,
   run: { ...state.run, status: 'running', temporal_run_id: temporalRunId },
-  nodes: state.nodes.map((node) => ({ ...node, attempt_token: null })),
+  nodes: state.nodes.map((node) => ({
+    ...node,
+    may_have_called: node.may_have_called || (node.status === 'running' && node.attempt_token != null),
+    attempt_token: null,
+  })),
 })
 
 /**

@@ -191,7 +191,7 @@ async function begin(
   if (row.status === 'failed' && row.error) throw failure(row.error, true)
   if (row.status !== 'running') return 'settled'
   // Only the attempt that was being made when the run began to end is repeated, if it was lost.
-  if (state.run.ending && !node.role && row.next_attempt_at != null)
+  if (state.run.ending && !node.role && row.next_attempt_at != null && !row.may_have_called)
     throw failure({ code: 'run_ended', message: 'The run ends.' }, true)
   if (state.run.pause_requested_at !== null) {
     await releaseAttempt(tx, input)

@@ -29,6 +29,7 @@ import { isInWrongQueue, poolRefusal } from './pool.ts'
 import { type CallSlots, NoSlot } from './slots/call-slots.ts'
 import { inSlot } from './slots/in-slot.ts'
 import { afterChild, NO_FREE_SLOT, performTrial } from './trial.ts'
+import { performCases } from './workflow-test.ts'
 
 const TIMEOUT_MS = 60_000
 const NODE_ID = 'test'
@@ -136,6 +137,15 @@ async function performTest(
   if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
   if (node.effect === 'external') {
     const performed = await performExternal()
+    return host.transact((tx) => record(tx, performed))
+  }
+  if (values.program && values.cases) {
+    const { program, cases, stubs = {}, workflow_id = null } = values
+    // Placeholders read the name and the id of the workflow.
+    const named = { ...state, run: { ...run, workflow_id, workflow_name: run.node.title } }
+    const report = (line: string) => log.add(line)
+    const options = { deps, state: named, inputs, signal, ms, hold, report, transact: host.transact }
+    const performed = await performCases(program, cases, stubs, options)
     return host.transact((tx) => record(tx, performed))
   }
   if (values.program) {

@@ -51,7 +51,7 @@ export async function performTrial(program: Program, options: TrialOptions): Pro
   const facts = factsOf(options)
   const samples = isObject(inputs.nodes) ? (inputs.nodes as Record<string, object>) : {}
   let input: unknown = null
-  const row = await runTrial(program, facts, samples, {
+  const { rows, outcome: end } = await runTrial(program, facts, samples, {
     signal,
     report: options.report,
     childEnd: (id) => childEnd(id, options),
@@ -81,7 +81,8 @@ export async function performTrial(program: Program, options: TrialOptions): Pro
       ),
     call: (node, scope, path) => call(node, scope, path, { ...options, state: facts }),
   })
-  if (!row) return failed(exceeded(ms), input)
+  const row = rows.get(program.start)
+  if (typeof end === 'string' || !row) return failed(exceeded(ms), input)
   const outcome: Outcome =
     row.status === 'completed'
       ? { status: 'completed', input, output: row.output, handle: row.handle ?? '' }
@@ -104,7 +105,7 @@ function factsOf({ state, inputs }: TrialOptions): RunFacts {
   }
 }
 
-async function light(
+export async function light(
   tx: Tenant,
   node: ProgramNode,
   scope: Scope,
@@ -149,7 +150,7 @@ const OTHER_POOL: Failure = {
 }
 
 /** One attempt of an external node. */
-async function call(
+export async function call(
   node: ProgramNode,
   scope: Scope,
   path: string,

@@ -1,5 +1,6 @@
 import type Koa from 'koa'
 import { AppError } from '../db/model/errors.ts'
+import { buildOf } from '../db/process/build.ts'
 import { METRICS_TYPE } from '../db/process/metrics.ts'
 import { isFromOperator } from '../db/process/operator-request.ts'
 import { answersLink } from './app/link-page.ts'
@@ -17,6 +18,7 @@ import { methodNotAllowed } from './http/errors.ts'
 import { createGateway } from './http/gateway.ts'
 import { createReference } from './http/reference.ts'
 import { type Dispatch, serve } from './http/serve.ts'
+import { responseSlots } from './http/slots.ts'
 import { handleIncoming } from './incoming/receive.ts'
 import { createTogether } from './incoming/together.ts'
 import { handleMails } from './mails/handle-mails.ts'
@@ -35,13 +37,13 @@ export function createApp(deps: AppDeps): Koa {
   const v1BySession = createGateway(deps, sessionV1Realm(gate))
   const console = createConsole(deps, { gate, settings, v1: v1BySession })
   const reference = createReference(deps, routes, appRoutes)
-  const incoming = { ...deps, together: createTogether(deps.db) }
+  const incoming = { ...deps, together: createTogether(deps.db), responses: responseSlots() }
   const ready = createReadiness(deps)
   const answersPreflight = createCors(deps.config.CORS_ORIGINS)
 
   const pages: Record<string, (ctx: Koa.Context) => void | Promise<void>> = {
     '/healthz': (ctx) => {
-      ctx.body = { status: 'alive' }
+      ctx.body = { status: 'alive', ...buildOf(deps.config) }
     },
     '/readyz': async (ctx) => {
       const readiness = await ready()

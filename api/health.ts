@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { isMigrated } from '../db/migrations/migrate.ts'
-import { ping } from '../db/postgres/connect.ts'
+import { type Database, ping, pingTenant } from '../db/postgres/connect.ts'
 import type { System } from '../db/postgres/tenancy.ts'
 import { requireTemporal } from '../db/process/temporal-answers.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
@@ -15,6 +16,7 @@ type Outcome = 'ok' | 'failed'
 
 const CACHED_MS = 2_000
 const TIMEOUT_MS = 2_000
+const WAIT_MS = 1_000
 
 /** The statuses to which /readyz responds with 200. */
 export const isReady = ({ status }: Readiness): boolean => status === 'ready' || status === 'degraded'
@@ -27,7 +29,7 @@ export const isReady = ({ status }: Readiness): boolean => status === 'ready' ||
 export function createReadiness(deps: AppDeps): () => Promise<Readiness> {
   const { db, config, stopping } = deps
   const read = {
-    database: cached(() => outcomeOf(deps, 'database', ping(db.system))),
+    database: cached(() => outcomeOf(deps, 'database', Promise.all([ping(db.system), failsAsRequests(db)]))),
     migrations: cached(() => outcomeOf(deps, 'migrations', requireMigrated(db.system))),
     temporal: cached(() => outcomeOf(deps, 'temporal', reachTemporal(config.TEMPORAL_NAMESPACE))),
   }
@@ -87,6 +89,14 @@ async function outcomeOf({ log }: AppDeps, name: string, check: PromiseLike<unkn
     log.warn({ check: name, reason: String(error) }, 'a readiness check failed')
     return 'failed'
   }
+}
+
+/**
+ * Throws if transactions of organizations fail, as requests do. One that only waits, because requests have all connections,
+ * says nothing: a busy process must stay in turn.
+ */
+async function failsAsRequests(db: Database): Promise<void> {
+  await Promise.race([pingTenant(db), pause(WAIT_MS)])
 }
 
 async function requireMigrated(system: System): Promise<void> {

@@ -5,10 +5,14 @@ import { ConfigError } from '../db/model/config-error.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { Listener } from '../db/postgres/notify.ts'
+import { requireSessions } from '../db/postgres/sessions.ts'
+import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
+import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { onStopSignal } from '../db/process/stop-signals.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { QueuedRuns } from '../db/runs/queued-runs.ts'
@@ -33,7 +37,7 @@ const EXIT_MS = 3_000
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const output = new LogOutput(1)
-  const log = createLogger('api', config.LOG_LEVEL, output)
+  const log = createLogger('api', config.LOG_LEVEL, output, buildOf(config))
   const urls = databaseUrls(config)
   const traces = await startTraces('api', config, log)
   const db = connect({
@@ -44,6 +48,7 @@ async function main(): Promise<void> {
     maxWaitMs: MAX_WAIT_MS,
   })
   await requireDatabase(db)
+  await requireSessions(urls)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const storage = await createStorage(config)
@@ -53,7 +58,8 @@ async function main(): Promise<void> {
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
-  const metrics = createMetrics({ db, log: output, queues: false })
+  logEnds(db, log)
+  const metrics = createMetrics({ db, log: output, build: buildOf(config), queues: false })
   metrics.collectProcess()
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
   const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
@@ -79,11 +85,10 @@ async function main(): Promise<void> {
   server.on('request', app.callback())
   await listen(server, config)
 
-  const stop = async (signal: string) => {
+  onStopSignal(async (signal) => {
     log.info({ signal }, 'stopping')
     const [delay, grace] = [config.SHUTDOWN_DELAY * 1_000, config.SHUTDOWN_GRACE * 1_000]
-    // A second signal exits without waiting for requests; the timer exits if the database or a client hangs.
-    process.once(signal, () => process.exit(1))
+    // Exits if the database or a client hangs.
     setTimeout(() => process.exit(1), delay + grace + EXIT_MS)
     stopping.abort()
     drain.begin()
@@ -97,10 +102,8 @@ async function main(): Promise<void> {
     await traces?.close()
     await flushLog(log)
     process.exit()
-  }
-  process.once('SIGTERM', stop)
-  process.once('SIGINT', stop)
-  log.info({ host: config.HOST, port: config.PORT }, 'listening')
+  })
+  log.info({ address: config.HOST, port: config.PORT }, 'listening')
 }
 
 /** Reports a wrong DATABASE_URL at start, not at the first request. */

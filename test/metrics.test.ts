@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { listQueues } from '../db/queue/depth.ts'
+import { VERSION } from '../db/process/build.ts'
+import { countStuckRuns, listQueues } from '../db/queue/depth.ts'
 import { startApi, type TestApi } from './support/api.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { until } from './support/journey.ts'
+import { set } from './support/nodes.ts'
 import { startProcess, type TestProcess } from './support/process.ts'
 import { parseMetrics, sumOf } from './support/prometheus.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { signIn } from './support/session.ts'
+import { queueRun } from './support/worker.ts'
 
 const GREET = 'name: Greet\nnodes:\n  hello: {type: set_fields, config: {fields: {text: hello}}}\n'
 const TOKEN = 'a token of the scraper'
 
 describe('/metrics', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let db: TestDatabase
   /** For what is set up. */
   let setUp: TestApi
@@ -90,6 +93,62 @@ describe('/metrics', function () {
       assert.ok(sumOf(samples, 'nodejs_eventloop_lag_p99_seconds') > 0)
       for (const key of samples.keys()) assert.doesNotMatch(key, new RegExp(setUp.organizationId))
     }
+  })
+
+  it('names the build', async () => {
+    for (const process of [api, worker])
+      assert.equal(sumOf(await scrape(process), 'agx_build_info', { version: VERSION }), 1)
+  })
+
+  it('counts failed verifications of incoming webhooks, and what they accept', async () => {
+    const app = await signIn(db, setUp)
+    const { body } = await app('POST', '/webhooks/incoming', { name: 'Form' })
+    assert.ok(body.url, JSON.stringify(body))
+    const path = new URL(body.url, api.url).pathname
+    const send = (secret: string) =>
+      fetch(api.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-webhook-secret': secret },
+        body: '{"email": "ada@example.com"}',
+      })
+    assert.equal((await send('wrong')).status, 401)
+    assert.equal((await send(body.secret)).status, 200)
+    const samples = await scrape(api)
+    for (const outcome of ['accepted', 'invalid_secret'])
+      assert.equal(sumOf(samples, 'agx_incoming_requests_total', { outcome }), 1, outcome)
+  })
+
+  it('counts a webhook that is deactivated, and the mail about it that fails', async () => {
+    receiver.behave(410)
+    await setUp.request('POST', '/v1/workflows/run-by-name', { body: { name: 'Greet', confirm: true } })
+    const samples = await until('the failed mail', async () => {
+      const read = await scrape(worker)
+      return sumOf(read, 'agx_mails_total', { outcome: 'failed' }) > 0 ? read : undefined
+    })
+    assert.equal(sumOf(samples, 'agx_webhooks_deactivated_total'), 1)
+    assert.ok(sumOf(samples, 'agx_mails_total', { mails: 'account mails', outcome: 'failed' }) >= 1)
+  })
+
+  it('has the time of the last sweep, and no stage that failed', async () => {
+    const samples = await until(
+      'the first sweep',
+      async () => {
+        const read = await scrape(worker)
+        return sumOf(read, 'agx_sweep_last_timestamp_seconds') > 0 ? read : undefined
+      },
+      90,
+    )
+    assert.ok(Date.now() / 1_000 - sumOf(samples, 'agx_sweep_last_timestamp_seconds') < 90)
+    assert.equal(sumOf(samples, 'agx_sweep_failures_total'), 0)
+    assert.equal(sumOf(samples, 'agx_queues_readable'), 1)
+  })
+
+  it('counts the runs that are stuck', async () => {
+    const id = await queueRun(db, setUp.organizationId, { nodes: [set('a')] })
+    await db.system('runs').where({ id }).update({ stuck_reason: 'The workflow task is at attempt 9.' })
+    assert.equal(await countStuckRuns(db.system), 1)
+    await db.system('runs').where({ id }).update({ status: 'cancelled', ended_at: new Date() })
+    assert.equal(await countStuckRuns(db.system), 0)
   })
 
   it('measures the queues', async () => {

@@ -38,7 +38,10 @@ const WITHOUT_SQL = ['db/model/', 'db/process/', 'db/postgres/', 'db/retention/p
 
 const TOP_LEVEL = [
   ...Object.keys(MAY_IMPORT),
+  'deploy',
   'docs',
+  'CHANGELOG.md',
+  'Dockerfile',
   'LICENSE',
   'README.md',
   'SECURITY.md',

@@ -10,8 +10,10 @@ import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { CallSlots } from '../activities/slots/call-slots.ts'
 import { connect } from '../db/postgres/connect.ts'
+import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
+import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
@@ -34,11 +36,12 @@ export type WorkerContext = Awaited<ReturnType<typeof createContext>>
 /** Builds what lives as long as the worker process. Temporal and the database may still be unreachable. */
 export async function createContext(config: WorkerConfig) {
   const output = new LogOutput(1)
-  const log = createLogger('worker', config.LOG_LEVEL, output)
+  const log = createLogger('worker', config.LOG_LEVEL, output, buildOf(config))
   const sdkMetrics = await installSdkRuntime(log)
   const traces = await startTraces('worker', config, log)
   const urls = databaseUrls(config)
   const db = connect({ ...urls, traces, poolSize: config.DATABASE_POOL, applicationName: 'agx worker' })
+  logEnds(db, log)
   const pool = config.WORKER_POOL
   const backlog = new PoolBacklog({
     namespace: config.TEMPORAL_NAMESPACE,
@@ -48,6 +51,7 @@ export async function createContext(config: WorkerConfig) {
   const metrics = createMetrics({
     db,
     log: output,
+    build: buildOf(config),
     queues: pool === undefined,
     callSlots: () => slots.use,
     // Workers without a pool report it: they run also where a pool has no worker.
@@ -123,7 +127,14 @@ export async function createContext(config: WorkerConfig) {
     /** The pool that this worker is in, with the activities that it then has instead of all others. */
     pool:
       pool === undefined ? undefined : { pool, activities: createPoolActivities({ ...activityDeps, pool }) },
-    deliveries: createDeliver({ db, http, secretsKey: key, relayId, traces }),
+    deliveries: createDeliver({
+      db,
+      http,
+      secretsKey: key,
+      relayId,
+      traces,
+      onDeactivated: () => metrics.webhooksDeactivated.inc(),
+    }),
     files: createFiles({ db, log }),
     async close(): Promise<void> {
       await http.close()

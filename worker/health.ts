@@ -3,6 +3,7 @@ import type { NativeConnection, Worker } from '@temporalio/worker'
 import { isMigrated } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { type Database, ping } from '../db/postgres/connect.ts'
+import type { Build } from '../db/process/build.ts'
 import type { Logger } from '../db/process/log.ts'
 import { METRICS_TYPE } from '../db/process/metrics.ts'
 import { isFromOperator } from '../db/process/operator-request.ts'
@@ -38,6 +39,7 @@ export interface Health {
 export async function serveHealth(options: {
   db: Database
   log: Logger
+  build: Build
   namespace: string
   host: string
   port: number
@@ -61,7 +63,7 @@ export async function serveHealth(options: {
     const [path] = (request.url ?? '').split('?')
     const answer = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (path === '/healthz') return answer(200, { status: 'alive' })
+    if (path === '/healthz') return answer(200, { status: 'alive', ...options.build })
     if (path === '/metrics') return answerMetrics(request, response, options)
     if (options.codec && path?.startsWith(CODEC))
       return answerCodec(request, response, path.slice(CODEC.length), options.codec)

@@ -1,7 +1,9 @@
 import { ConfigError } from '../db/model/config-error.ts'
+import { buildOf } from '../db/process/build.ts'
+import { onStopSignal } from '../db/process/stop-signals.ts'
 import { redactText } from '../workflows/shared/redact.ts'
 import { readConfig } from './config.ts'
-import { createContext, type WorkerContext } from './context.ts'
+import { createContext } from './context.ts'
 import { serveHealth } from './health.ts'
 import { serve, shutdownLimitMs } from './serve.ts'
 
@@ -15,6 +17,7 @@ async function main(): Promise<void> {
   const health = await serveHealth({
     db: context.db,
     log: context.log,
+    build: buildOf(config),
     namespace: config.TEMPORAL_NAMESPACE,
     host: config.HOST,
     port: config.WORKER_PORT,
@@ -28,22 +31,16 @@ async function main(): Promise<void> {
       log: context.log,
     },
   })
-  stopOnSignals(context, stopping)
+  onStopSignal((signal) => {
+    context.log.info({ signal }, 'stopping')
+    // Exits where a database or an activity hangs.
+    setTimeout(() => process.exit(1), shutdownLimitMs(context))
+    stopping.abort()
+  })
   await serve(context, health, stopping.signal)
   await health.close()
   await context.close()
   process.exit()
-}
-
-function stopOnSignals(context: WorkerContext, stopping: AbortController): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.once(signal, () => {
-      context.log.info({ signal }, 'stopping')
-      // A second signal exits immediately; the timer does where a database or an activity hangs.
-      process.once(signal, () => process.exit(1))
-      setTimeout(() => process.exit(1), shutdownLimitMs(context))
-      stopping.abort()
-    })
 }
 
 main().catch((error: Error) => {

@@ -4,6 +4,7 @@ import { NativeConnection, type NativeConnectionOptions, type Worker } from '@te
 import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
+import { requireSessions } from '../db/postgres/sessions.ts'
 import { approvalLink } from '../db/process/approval-links.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
 import { readLostAt } from '../db/queue/witness.ts'
@@ -70,6 +71,7 @@ export async function serve(context: WorkerContext, health: Health, stopping: Ab
 /** Checks that the database and Temporal are those of this installation, then creates the workers. */
 async function connectWorkers(context: WorkerContext, bundle: string): Promise<Connected> {
   const { config, db } = context
+  await requireSessions(context.urls)
   await requireKnownSchema(db.system)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(context.urls)
   // Read again for each connection: certificates and a profile are files, which an operator may have replaced.
@@ -188,6 +190,7 @@ function queuesOf({
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
     storage,
+    onMail: (mails, outcome) => metrics.mails.inc({ mails, outcome }),
     onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })
 }

@@ -33,6 +33,8 @@ const RENEW_MS = 5_000
 /** Rows without a write for this long are looked up in Temporal, the longest idle first. */
 const IDLE = '20 seconds'
 
+type SweepMetrics = Pick<Metrics, 'temporalLosses' | 'lastSweep' | 'sweepFailures'>
+
 /**
  * Runs twice a minute in one of the workers. Records the end of workflows that ended without recording it (an operator
  * terminated them, or they timed out), records why a run is stuck, and deletes rows past their retention. No call to
@@ -43,7 +45,7 @@ export class Sweep {
   private readonly client: Client
   private readonly log: Logger
   private readonly taskQueue: string
-  private readonly metrics: Pick<Metrics, 'temporalLosses'> | undefined
+  private readonly metrics: SweepMetrics | undefined
   private readonly purger: Purger
   private readonly meter: StorageMeter
   private readonly holder = randomUUID()
@@ -57,7 +59,7 @@ export class Sweep {
     client: Client
     log: Logger
     taskQueue: string
-    metrics?: Pick<Metrics, 'temporalLosses'>
+    metrics?: SweepMetrics
   }) {
     this.db = deps.db
     this.taskQueue = deps.taskQueue
@@ -70,7 +72,8 @@ export class Sweep {
 
   /** @param onLoss is called if Temporal's last loss is noticed later than `since`, by any worker. */
   start(since: Date | null, onLoss: () => void): void {
-    this.every(EVERY_MS, 'the sweep', () => this.once())
+    // After a loss at once: until then operators find no workflow of the runs that wait.
+    this.every(EVERY_MS, 'the sweep', () => this.once(), since !== null)
     const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log })
     this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
@@ -81,7 +84,7 @@ export class Sweep {
   }
 
   /** Repeats `work` at an interval, one call at a time. */
-  private every(ms: number, name: string, work: () => Promise<void>): void {
+  private every(ms: number, name: string, work: () => Promise<void>, atOnce = false): void {
     const perform = () => {
       if (this.working.has(name)) return
       const done = bounded(MOST_MS, name, work())
@@ -90,6 +93,7 @@ export class Sweep {
       this.working.set(name, done)
     }
     this.timers.push(setInterval(perform, ms))
+    if (atOnce) perform()
   }
 
   async close(): Promise<void> {
@@ -124,6 +128,7 @@ export class Sweep {
       await this.stage('runs after a loss', until, (deps) => sweepLostRuns(deps, this.open), BUDGET_MS)
       await this.stage('the storage of organizations', until, ({ keepOn }) => this.meter.run(keepOn))
       await this.purger.run(this.keepOnUntil(until))
+      this.metrics?.lastSweep.setToCurrentTime()
     } finally {
       await endSweepLease(this.db.system, this.holder)
     }
@@ -144,6 +149,7 @@ export class Sweep {
     try {
       await work({ db, client, log, taskQueue, keepOn })
     } catch (error) {
+      this.metrics?.sweepFailures.inc({ stage: name })
       log.error({ err: error, stage: name }, 'a stage of the sweep failed')
     }
   }

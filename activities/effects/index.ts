@@ -14,6 +14,7 @@ import { lookupsOf } from './lookups.ts'
 import { type MailDeps, mailOf } from './mail.ts'
 import { ratesOf } from './rates.ts'
 import { recordsIn } from './records.ts'
+import { responsesOf } from './responses.ts'
 import { runsOf } from './runs.ts'
 import { sandboxOf } from './sandbox.ts'
 
@@ -54,6 +55,7 @@ export const createEffects = ({
   mail: (host) => mailOf({ mailer, db, files, unsubscribeLink, mailMinute }, host),
   rates: (host) => ratesOf(rates, host),
   runs: runsOf,
+  responses: responsesOf,
   keyValues: keyValuesOf,
   knowledge: knowledgeOf,
   sandbox: (host) => sandboxOf(code, host),

@@ -60,7 +60,7 @@ export class NodeTurns {
       await attempt(reach).catch(async (error: unknown) => {
         if (error instanceof ServiceBusy) {
           this.remember(key, error.service)
-          await show()
+          await this.show(input, key, true)
         }
         throw error
       })
@@ -90,12 +90,12 @@ export class NodeTurns {
     this.waiting.set(key, { service, shown })
   }
 
-  private async show(input: NodeInput, key: string): Promise<void> {
+  private async show(input: NodeInput, key: string, givenUp = false): Promise<void> {
     const waiting = this.waiting.get(key)
     if (waiting?.shown) return
     const actor = { type: 'workflow_run', id: input.run_id } as const
     try {
-      await this.db.tenant(input.organization_id, actor, (tx) => markSlotWanted(tx, input))
+      await this.db.tenant(input.organization_id, actor, (tx) => markSlotWanted(tx, input, givenUp))
       if (waiting) waiting.shown = true
     } catch (error) {
       this.log.warn(

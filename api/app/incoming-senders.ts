@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { leastRole } from '../../db/model/access/roles.ts'
-import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
+import { ALL_SENDERS, SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
+import { TARGET_ENTITIES, targetEntityOf } from '../../db/model/incoming/target-entity.ts'
+import { TARGET_KINDS } from '../../db/model/incoming/types.ts'
 import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
+import { describeDelivery } from '../incoming/delivery-id.ts'
 import { verification } from './incoming-webhook-schemas.ts'
 
 const senderSchema = z
@@ -12,6 +15,16 @@ const senderSchema = z
     name: z.string(),
     documentation: z.url(),
     verification,
+    delivery_id: z.string().meta({
+      description: 'By what a request is found to repeat another one, which then gets its answer.',
+    }),
+    dedupe_window: z.int().meta({ description: 'The default of the setting.' }),
+    answers_ping: z
+      .boolean()
+      .meta({ description: 'Whether it has a request of its own that tests the webhook.' }),
+    maps: z.array(z.enum(TARGET_ENTITIES)).meta({
+      description: 'The target entities for which the paths of its payloads are known.',
+    }),
     has_known_fields: z.boolean().meta({
       description:
         'Whether its payloads are mapped by the paths that they are known to have. Others are mapped by the names of their values.',
@@ -32,14 +45,29 @@ export const incomingSenderRoutes: AppRoute[] = [
     response: { status: 200, schema: listEnvelope(senderSchema) },
     handler: async () =>
       wholeList(
-        [...SENDERS].map(([id, { name, documentation, verification, matches }]) => ({
-          object: 'incoming_webhook_sender' as const,
-          id,
-          name,
-          documentation,
-          verification,
-          has_known_fields: matches !== undefined,
-        })),
+        describedSenders().map((sender) => ({ object: 'incoming_webhook_sender' as const, ...sender })),
       ),
   }),
 ]
+
+/** The known senders, by their id. */
+export const describedSenders = () =>
+  [...SENDERS].map(([id, sender]) => ({
+    id,
+    name: sender.name,
+    documentation: sender.documentation,
+    verification: sender.verification,
+    delivery_id: describeDelivery(sender),
+    dedupe_window: sender.dedupeWindow ?? 0,
+    answers_ping: sender.isPing !== undefined,
+    maps: kindsOf(sender.name),
+    has_known_fields: sender.matches !== undefined,
+  }))
+
+/** Variants of a sender know different kinds. */
+const kindsOf = (sender: string) =>
+  TARGET_KINDS.filter((kind) =>
+    ALL_SENDERS.some(
+      ({ name, fields }) => name === sender && fields?.[kind] && Object.keys(fields[kind]).length > 0,
+    ),
+  ).map(targetEntityOf)

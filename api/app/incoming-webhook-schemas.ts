@@ -48,6 +48,9 @@ const ipWhitelist = z.preprocess(
   z.array(z.string().refine(isIpOrRange, 'is neither an IP address nor a CIDR range')).max(100),
 )
 
+/** Senders give up soon: Slack after 3 seconds, Shopify after 5, Twilio after 15. */
+const RESPONSE_WAIT = 10
+
 /** Secret headers, and secret fields, of a webhook. */
 const SECRET_PLACES = 50
 
@@ -163,6 +166,10 @@ const values = {
     )
     .max(20)
     .meta({ description: 'The query parameters that workflows read as `trigger.query`.' }),
+  response_wait: z.int().min(0).max(RESPONSE_WAIT).meta({
+    description:
+      'Seconds in which a request waits for a node `respond` of a workflow that it started, whose answer the sender then gets; after that, or once the runs have ended without one, it gets the usual answer. 0 (default): at once. The records of a batch are answered at once.',
+  }),
 }
 
 export const createBody = z
@@ -193,6 +200,7 @@ export const createBody = z
     listeners: values.listeners.default([]),
     trigger_headers: values.trigger_headers.default([]),
     trigger_query: values.trigger_query.default([]),
+    response_wait: values.response_wait.default(0),
   })
   .meta({ id: 'IncomingWebhookCreate' })
 
@@ -218,6 +226,14 @@ export const webhookSchema = z
     updated_at: z.iso.datetime(),
   })
   .meta({ id: 'IncomingWebhook' })
+export const webhookWithProblem = webhookSchema
+  .extend({
+    problem: z.string().nullable().meta({
+      description:
+        'The rules of the mapping that wrote nothing in the last requests (100 at most, 10 at least, since the last change): their path, or their condition, is most likely wrong. A rule with a `default` always writes.',
+    }),
+  })
+  .meta({ id: 'IncomingWebhookWithProblem' })
 export const withSecret = webhookSchema
   .extend({
     secret: z.string().meta({ description: 'The secret. Returned only once.' }),
@@ -287,7 +303,10 @@ export const logDetailSchema = logSchema
         action: z.enum(WRITES).optional(),
         record_id: z.uuid().nullable().optional(),
       })
-      .meta({ id: 'IncomingWebhookOutcome', description: 'The response to the sender.' }),
+      .meta({
+        id: 'IncomingWebhookOutcome',
+        description: 'The response to the sender, unless a workflow answered.',
+      }),
     error_details: z.unknown(),
     verified: z.boolean().meta({
       description: 'Whether the request passed verification. Only verified requests can be replayed.',

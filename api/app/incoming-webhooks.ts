@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { mappingProblem } from '../../db/incoming/unmatched-rules.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
@@ -38,6 +39,7 @@ import {
   testBody,
   testSchema,
   webhookSchema,
+  webhookWithProblem,
   withSecret,
 } from './incoming-webhook-schemas.ts'
 import { assertSecret, assertStoredSecret } from './incoming-webhook-secret.ts'
@@ -120,9 +122,12 @@ export const incomingWebhookRoutes: AppRoute[] = [
     tag,
     summary: 'Retrieve an incoming webhook',
     params,
-    response: { status: 200, schema: webhookSchema },
+    response: { status: 200, schema: webhookWithProblem },
     handler: (request) =>
-      request.tenant(async (tx) => present(await getIncomingWebhook(tx, request.params.webhook_id), request)),
+      request.tenant(async (tx) => {
+        const webhook = await getIncomingWebhook(tx, request.params.webhook_id)
+        return { ...present(webhook, request), problem: await mappingProblem(tx, webhook) }
+      }),
   }),
   appRoute({
     method: 'PATCH',

@@ -65,6 +65,12 @@ export class Compute {
     return withinLimits('the workflow', () => this.threads.run(organizationId, 'writeSpec', definition, base))
   }
 
+  /** The cases of a test of a workflow, from their YAML. Throws as `validate`. */
+  async parseCases(organizationId: string, text: string): Promise<ReturnType<typeof tasks.parseCases>> {
+    if (text.length <= INLINE.specCharacters) return tasks.parseCases(text)
+    return withinLimits('the text of the cases', () => this.threads.run(organizationId, 'parseCases', text))
+  }
+
   /** The unified diff of two named texts; undefined if they differ too much. Throws as `writeSpec`. */
   async diffTexts(
     organizationId: string,

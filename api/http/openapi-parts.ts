@@ -14,7 +14,7 @@ Every error has one shape: \`error.type\` is a stable code for programs, \`error
 
 A list returns \`data\`, \`has_more\` and \`next_cursor\`. For the next page send \`next_cursor\` as \`cursor\` with the same filters and sort; or send \`offset\`. \`cursor\` and \`offset\` are mutually exclusive (400). \`limit\` is 1 to 200, by default 50. \`total\` is exact up to 10,000 matches and estimated above (\`count\`).
 
-**Filters** are parameters named like a field: \`stage=won\` compares for equality, \`amount[gte]=1000\` uses an operator, \`custom_fields.tier=gold\` names a custom field. A repeated parameter adds a filter. \`match=any\` combines filters with OR. Text comparison is case-insensitive; equality compares with the stored form, so \`phone=%2B41 44 668 18 00\` finds \`+41446681800\`. A date without a time is the whole day in UTC.
+**Filters** are parameters named like a field: \`stage=won\` compares for equality, \`amount[gte]=1000\` uses an operator, \`custom_fields.tier=gold\` names a custom field. A repeated parameter adds a filter. \`match=any\` combines filters with OR. Text comparison is case-insensitive; equality compares with the stored form, so \`phone=%2B41 44 668 18 00\` finds \`+41446681800\`. A date without a time is the whole day in the time zone of the organization, or in \`time_zone\`; \`created_at=last_7_days\` and \`due_at=today\` are relative to today.
 
 **Speed** does not depend on the number of records for lists sorted by \`created_at\` or \`updated_at\`, for filters by id, email, domain, owner or reference that match few records, and for \`q\`. Other sorts read every matching record.
 

@@ -14,6 +14,19 @@ const failure = (description: string, error: string, more: object = {}) => ({
   },
 })
 
+/** What a node `respond` of a workflow answers. */
+const OF_WORKFLOW = {
+  'application/json': {
+    schema: { $ref: '#/components/schemas/ReceiverWorkflowAnswer' },
+    example: { text: 'Order A-7 is on its way.' },
+  },
+  'text/plain': { schema: { type: 'string' }, example: 'Order A-7 is on its way.' },
+  'text/xml': {
+    schema: { type: 'string' },
+    example: '<Response><Message>Order A-7 is on its way.</Message></Response>',
+  },
+}
+
 const RESULTS = {
   type: 'array',
   description: 'For a batch: the outcome of each record, with the answer it would have had alone.',
@@ -62,6 +75,9 @@ export const receiverShapes = {
     required: ['challenge'],
     properties: { challenge: { type: 'string' } },
   },
+  ReceiverWorkflowAnswer: {
+    description: 'Any value: the `json` of a node `respond` of a workflow that the request started.',
+  },
   ReceiverError: {
     type: 'object',
     required: ['success', 'error', 'message'],
@@ -101,7 +117,7 @@ export const receiverOperation = {
   tags: ['Incoming webhooks'],
   summary: 'Receive a payload',
   description:
-    'Maps the payload to a record of the target entity, creates or updates the record by the deduplication rule, and starts the selected workflow. A set-up request of a known sender (a ping, a challenge with GET or POST) is answered and writes nothing.',
+    'Maps the payload to a record of the target entity, creates or updates the record by the deduplication rule, and starts the selected workflow, which may answer. A set-up request of a known sender (a ping, a challenge with GET or POST) is answered and writes nothing.',
   security: [{ webhookSecret: [] }],
   parameters: [WEBHOOK_ID, TOKEN],
   requestBody: {
@@ -122,13 +138,15 @@ export const receiverOperation = {
   responses: {
     '200': {
       description:
-        'The payload was accepted, or skipped as a duplicate; or the response to a challenge of Slack.',
+        'The payload was accepted, or skipped as a duplicate; the response to a challenge of Slack; or, if `response_wait` of the webhook is set, the answer of a workflow.',
       content: {
+        ...OF_WORKFLOW,
         'application/json': {
           schema: {
             anyOf: [
               { $ref: '#/components/schemas/ReceiverResult' },
               { $ref: '#/components/schemas/ReceiverChallenge' },
+              { $ref: '#/components/schemas/ReceiverWorkflowAnswer' },
             ],
           },
           example: {
@@ -141,6 +159,8 @@ export const receiverOperation = {
         },
       },
     },
+    '2XX': { description: 'The answer of a workflow with another status.', content: OF_WORKFLOW },
+    '4XX': { description: 'The same; the payload was accepted.', content: OF_WORKFLOW },
     '400': failure('The payload is malformed or does not map to a valid record.', 'validation_failed', {
       details: { email: 'must be an email address, such as ada@example.com' },
     }),

@@ -39,7 +39,7 @@ export class RunEnds {
    * @returns the result of `read`, else undefined.
    */
   async wait<T>(
-    runId: string,
+    runId: string | readonly string[],
     milliseconds: number,
     signal: AbortSignal,
     read: () => Promise<T | undefined>,
@@ -51,8 +51,8 @@ export class RunEnds {
       notified = true
       wake()
     }
-    const listeners = this.waiting.get(runId) ?? new Set()
-    this.waiting.set(runId, listeners.add(notify))
+    const runIds = [runId].flat()
+    for (const id of runIds) this.waiting.set(id, (this.waiting.get(id) ?? new Set()).add(notify))
     signal.addEventListener('abort', notify)
     try {
       for (;;) {
@@ -72,8 +72,11 @@ export class RunEnds {
       }
     } finally {
       signal.removeEventListener('abort', notify)
-      listeners.delete(notify)
-      if (listeners.size === 0) this.waiting.delete(runId)
+      for (const id of runIds) {
+        const listeners = this.waiting.get(id)
+        listeners?.delete(notify)
+        if (listeners?.size === 0) this.waiting.delete(id)
+      }
     }
   }
 }

@@ -9,7 +9,7 @@ import type { CountedSocket, RequestsByAddress } from './connections.ts'
 import { answerError } from './errors.ts'
 import { requireHost } from './malformed.ts'
 import { requestId } from './request-id.ts'
-import { traceRequest } from './trace.ts'
+import { PROBES, traceRequest } from './trace.ts'
 import { closeIfUnread } from './unread-body.ts'
 
 /** Responds to one request, given its raw path and query string. Throws AppError. */
@@ -101,12 +101,13 @@ function logRequest(log: Logger, ctx: Koa.Context, milliseconds: number): void {
   const line = {
     request_id: ctx.state.requestId,
     trace_id: ctx.state.traceId?.replaceAll('-', ''),
-    organization: ctx.state.organization,
+    organization_id: ctx.state.organization,
     method: ctx.method,
     route: ctx.state.route,
     status: ctx.status,
     ms: Math.round(milliseconds * 10) / 10,
   }
   if (ctx.status >= 500) log.warn(line, 'request')
+  else if (PROBES.includes(ctx.state.route)) log.debug(line, 'request')
   else log.info(line, 'request')
 }

@@ -12,7 +12,11 @@ const CHECK_MS = 1_000
 
 type ServerConfig = Pick<
   ApiConfig,
-  'REQUEST_TIMEOUT' | 'MAX_CONNECTIONS' | 'MAX_CONNECTIONS_PER_ADDRESS' | 'TRUSTED_PROXIES'
+  | 'REQUEST_TIMEOUT'
+  | 'KEEP_ALIVE_TIMEOUT'
+  | 'MAX_CONNECTIONS'
+  | 'MAX_CONNECTIONS_PER_ADDRESS'
+  | 'TRUSTED_PROXIES'
 >
 
 /**
@@ -22,6 +26,7 @@ type ServerConfig = Pick<
  */
 export function createHttpServer({
   REQUEST_TIMEOUT,
+  KEEP_ALIVE_TIMEOUT,
   MAX_CONNECTIONS,
   MAX_CONNECTIONS_PER_ADDRESS,
   TRUSTED_PROXIES,
@@ -30,6 +35,8 @@ export function createHttpServer({
   const server = createServer({
     requestTimeout,
     headersTimeout: Math.min(HEADERS_MS, requestTimeout),
+    // The limit of the headers begins with the first byte of each request, so it may be shorter.
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT * 1_000,
     connectionsCheckingInterval: CHECK_MS,
     // Node would respond with an empty body; `serve` refuses such a request with a reason.
     requireHostHeader: false,

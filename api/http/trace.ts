@@ -19,8 +19,8 @@ function parse(traceparent: string | string[] | undefined): { traceId: string; p
   return { traceId: id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), parent: parent! }
 }
 
-/** Health checks and scrapes come every few seconds; they get no spans. */
-const PROBES = ['/healthz', '/readyz', '/metrics']
+/** Health checks and scrapes come every few seconds: they get no spans, and their lines are for debugging. */
+export const PROBES = ['/healthz', '/readyz', '/metrics']
 
 /** Starts the span of a request. @returns a function that ends it, given the request's duration. */
 export function traceRequest(ctx: Koa.Context, traces: Traces): (milliseconds: number) => void {

@@ -64,7 +64,7 @@ async function outcomeOf({ index, record, call }: Item): Promise<Outcome> {
     // The request itself was counted before its body was parsed.
     if (index > 0) await takeQuota(call)
     if (record.mapped.skip === undefined)
-      return { index, answer: await acceptRecord(call, call.bytes!, record) }
+      return { index, answer: (await acceptRecord(call, call.bytes!, record)).answer }
     const message = `${record.mapped.skip}: nothing was written`
     return { index, answer: skipped(call, message), row: setUpRow(call, message) }
   } catch (error) {

@@ -25,7 +25,7 @@ export interface Call {
   content?: Buffer
   /** The type of `content`, if that is a record of a batch and not the body as sent. */
   contentType?: string
-  delivery?: Delivery
+  delivery?: Delivery | undefined
   verified: boolean
   /** Whether the log row keeps only the beginning of the payload. */
   isLogBrief?: boolean

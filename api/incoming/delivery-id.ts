@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
+import { ALL_SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
+import type { Sender } from '../../db/model/incoming/mapping/senders/types.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { isObject } from '../../workflows/shared/is-object.ts'
 import { signedForm, signedTime } from './signatures.ts'
@@ -8,13 +10,8 @@ import { signedForm, signedTime } from './signatures.ts'
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [
   'webhook-id',
-  'svix-id',
   'idempotency-key',
-  'x-github-delivery',
-  'x-shopify-webhook-id',
-  'x-wc-webhook-delivery-id',
-  'linear-delivery',
-  'x-zendesk-webhook-invocation-id',
+  ...new Set(ALL_SENDERS.flatMap(({ deliveryHeader = [] }) => deliveryHeader)),
   'x-gitlab-event-uuid',
   'x-atlassian-webhook-identifier',
 ]
@@ -80,6 +77,26 @@ export function deliveryOf(
   if (time === undefined || proven) return delivery
   // The content and not the signature, because an ECDSA signature has other valid forms.
   return { ...delivery, signed: sha256(`signed ${time}\n`).update(bytes).digest() }
+}
+
+/** By what a repetition of a sender is known, in the words of its documentation: as `deliveryOf` decides. */
+export function describeDelivery({
+  verification: { type },
+  deliveryHeader,
+  deliveryId,
+  dedupeWindow,
+}: Pick<Sender, 'verification' | 'deliveryHeader' | 'deliveryId' | 'dedupeWindow'>): string {
+  if (type === 'twilio') return 'the signed fields'
+  const changing = CHANGING[type]
+  if (changing) return `the body with its \`${changing.id}\`, without what an attempt changes`
+  if (SIGN_BODY_ALONE.includes(type)) return 'the body'
+  if (type === 'stripe') return 'the `id` of the event'
+  const ways = [
+    ...(deliveryHeader ? [`\`${deliveryHeader}\``] : []),
+    ...(deliveryId ? ['an id in the body'] : []),
+    ...(dedupeWindow ? [`an equal body within ${dedupeWindow} s`] : []),
+  ]
+  return ways.join(', or ')
 }
 
 function ofHeader(headers: IncomingHttpHeaders, names: string[], bytes: Buffer): Delivery | undefined {

@@ -25,6 +25,7 @@ import type { Refusal } from './answer.ts'
 import type { Call } from './call.ts'
 import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
+import { deliveryOfRecord, mapRequest } from './map-request.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
@@ -74,7 +75,7 @@ async function persistently({ deps, webhook }: Call, outcome: string, write: () 
     .catch(write)
     .catch((error) =>
       deps.log.error(
-        { err: forLog(error), organization: webhook.organization_id, webhook: webhook.id, outcome },
+        { err: forLog(error), organization_id: webhook.organization_id, webhook_id: webhook.id, outcome },
         'cannot write the log row of an incoming webhook',
       ),
     )
@@ -83,8 +84,10 @@ async function persistently({ deps, webhook }: Call, outcome: string, write: () 
 /** The log row of a refusal. */
 export async function refusalRow(call: Call, refusal: Refusal): Promise<NewLog> {
   // Blocked before its body was read as its sender meant it: a replay needs that.
-  if (call.verified && call.bytes && refusal.logStatus === 'Blocked')
+  if (call.verified && call.bytes && refusal.logStatus === 'Blocked') {
     call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
+    call.delivery ??= await deliveryOfUnread(call, call.bytes, refusal)
+  }
   const outcome = {
     status: refusal.logStatus,
     http_status: refusal.status,
@@ -94,6 +97,14 @@ export async function refusalRow(call: Call, refusal: Refusal): Promise<NewLog> 
   }
   // Beyond the rate limit there can be any number of them.
   return rowOf(call, outcome, { keepsRest: refusal.code !== 'rate_limited' })
+}
+
+/** The delivery of a request whose body was not parsed. A replay of it and a retry of its sender must be the same. */
+async function deliveryOfUnread(call: Call, bytes: Buffer, { code }: Refusal): Promise<Delivery | undefined> {
+  // Beyond the rate limit there can be any number of them; none of those that are larger can be replayed.
+  if (code === 'rate_limited' && call.content!.length > MAX_PAYLOAD) return undefined
+  const parsed = await mapRequest(call).catch(() => undefined)
+  return parsed && !parsed.isBatch ? deliveryOfRecord(call, bytes, parsed.records[0]!) : undefined
 }
 
 /** The entry that similar requests share. Anybody can send them, and they prove nothing. */

@@ -2,7 +2,6 @@ import type Koa from 'koa'
 import { captureRequest } from '../../db/incoming/capture.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { MappedPayload, MappedRequest } from '../../db/model/incoming/map-body.ts'
-import { senderHeaders } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
 import { open } from '../../db/process/seal.ts'
 import { Redactor } from '../../workflows/shared/redactor.ts'
@@ -18,9 +17,11 @@ import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
 import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { logRefusal, logSetUp, rowOf } from './log.ts'
+import { deliveryOfRecord, mapRequest } from './map-request.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { type Verdict, verify } from './verify.ts'
+import { answerOfWorkflow } from './workflow-answer.ts'
 
 /**
  * /webhooks/incoming/{webhook_id}, from the bytes to the answer. Every outcome of a known webhook is logged. A success
@@ -47,10 +48,13 @@ export async function handleIncoming(
     showRate(call)
     const challenge = requireMethod(ctx, target, webhook, secrets)
     guard(call)
-    ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
+    // Unless a workflow answers with another one.
     ctx.status = 200
+    ctx.body = challenge ? await answerChallenge(call, challenge) : await receive(call)
+    deps.metrics.incomingRequests.inc({ outcome: 'accepted' })
   } catch (error) {
     const refusal = toRefusal(error)
+    deps.metrics.incomingRequests.inc({ outcome: refusal.code })
     if (refusal.status >= 500)
       deps.log.error({ err: forLog(error), request_id: ctx.state.requestId }, 'incoming webhook failed')
     if (call) await logRefusal(call, refusal)
@@ -61,7 +65,7 @@ export async function handleIncoming(
 }
 
 /** The steps of a POST, in their order. What is refused throws. @returns the body of the answer. */
-async function receive(call: Call): Promise<object> {
+async function receive(call: Call): Promise<object | string> {
   const bytes = await readBody(call.ctx.req)
   call.bytes = bytes
   const verdict = verifySender(call, bytes)
@@ -74,7 +78,9 @@ async function receive(call: Call): Promise<object> {
   return (
     (await answerSetUp(call, first, isBatch)) ??
     (await captureSample(call)) ??
-    (isBatch ? acceptBatch(call, bytes, records) : acceptRecord(call, bytes, first))
+    (isBatch
+      ? acceptBatch(call, bytes, records)
+      : answerOfWorkflow(call, await acceptRecord(call, bytes, first)))
   )
 }
 
@@ -162,19 +168,15 @@ function unverified(verdict: Unverified): Refusal {
 
 /** The records of the body, and what the mapping of the webhook makes of each. */
 async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedRequest> {
-  const { ctx, deps, webhook, mask } = call
-  const { headers } = ctx.req
-  const content = await decompressed(ctx.req, bytes)
-  call.content = content
-  const body = { content, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
-  const parsed = await deps.compute.mapRequest(webhook.organization_id, body, webhook)
-  // The payload becomes part of the run's history.
-  const masked = mask.mayBeIn(content) ? mask.value(parsed) : parsed
-  if (!masked.isBatch) {
-    call.mapped = masked.records[0]!.mapped
-    call.hidden = masked.records[0]!.hidden
+  call.content = await decompressed(call.ctx.req, bytes)
+  const request = await mapRequest(call)
+  const [first] = request.records
+  if (first && !request.isBatch) {
+    call.mapped = first.mapped
+    call.hidden = first.hidden
+    call.delivery = deliveryOfRecord(call, bytes, first)
   }
-  return masked
+  return request
 }
 
 /** The answer to a request that its sender makes when the webhook is set up; undefined for any other. */

@@ -9,9 +9,12 @@ import {
   incomingMinute,
   type Receiver,
 } from '../../db/incoming/receiving.ts'
+import { findResponses, type RunResponse } from '../../db/incoming/responses.ts'
 import type { Database } from '../../db/postgres/connect.ts'
+import type { RunKey } from '../../db/runs/views.ts'
 import type { AppDeps } from '../deps.ts'
 import { coalesce } from '../http/coalesce.ts'
+import type { Slots } from '../http/slots.ts'
 import { Batcher } from './batcher.ts'
 
 /**
@@ -28,12 +31,16 @@ export interface Together {
   countInMinute(webhook: Receiver, requests?: number): Promise<number>
   /** Counts a request in its organization's month, if that allows it. */
   takeFromMonth(webhook: Receiver): Promise<{ granted: boolean; limit: number }>
+  /** Reads what a run has answered to its sender; undefined if the run is gone. */
+  findResponse(run: RunKey): Promise<RunResponse | undefined>
   /** Writes requests to one webhook, with the same settings, in one transaction. `size`: bytes of the payload. */
   accept(webhook: Receiver, request: IncomingRequest, size: number): Promise<Acceptance>
 }
 
 export interface IncomingDeps extends AppDeps {
   together: Together
+  /** Limits the requests that wait for the answer of a workflow. */
+  responses: Slots
 }
 
 /** A batch of large payloads would hold up the others, and the event loop. */
@@ -75,6 +82,10 @@ export function createTogether(db: Database): Together {
     findReceiver: coalesce(callerKey, (callers) => findReceivers(system, callers)),
     countInMinute: (webhook, requests = 1) => minutes.add(webhook.id, { webhook, requests }),
     takeFromMonth: (webhook) => months.add(webhook.organization_id, webhook),
+    findResponse: coalesce(
+      ({ id }) => id,
+      (runs) => findResponses(system, runs),
+    ),
     accept: (webhook, request, size) =>
       writes.add(`${webhook.id} ${webhook.updated_at.getTime()}`, { webhook, request, size }),
   }

@@ -81,7 +81,11 @@ const CONSEQUENTIAL = [
   /^(POST|PATCH) \/webhooks\/outgoing(\/\{webhook_id\})?$/,
 ]
 
+/** The test of a whole workflow has no effects. */
+const WITHOUT_EFFECTS = /^POST \/workflows\/test$/
+
 export const isConsequential = ({ method, path }: Pick<Route, 'method' | 'path'>): boolean =>
+  !WITHOUT_EFFECTS.test(`${method} ${path}`) &&
   CONSEQUENTIAL.some((pattern) => pattern.test(`${method} ${path}`))
 
 /** Operations whose effects leave the service: runs, tests, and requests to the receivers of webhooks. */
@@ -89,4 +93,4 @@ const OUTSIDE =
   /^POST (\/workflows\/.*(run|run-by-name|test|backfill)|\/runs\/.*\/(retry|resume|signal)|\/run-batches|\/deliveries\/.*|\/webhooks\/outgoing\/.*\/(test|replays))$/
 
 export const reachesOutside = ({ method, path }: Pick<Route, 'method' | 'path'>): boolean =>
-  OUTSIDE.test(`${method} ${path}`)
+  !WITHOUT_EFFECTS.test(`${method} ${path}`) && OUTSIDE.test(`${method} ${path}`)

@@ -9,7 +9,7 @@ import { batch, issuesAt, type Operation, type Result } from '../../db/records/b
 import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Scope } from '../http/scopes.ts'
-import { linkScopes, linkScopesNote } from './link-scopes.ts'
+import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
 import { title } from './record-shapes.ts'
 
 const MAX_OPERATIONS = 200
@@ -143,9 +143,9 @@ function resultOf(kind: KindName) {
 }
 
 function scopesOf(kind: KindName, operation: Operation): Scope[] {
-  if (operation.op === 'create') return linkScopes(kind, operation.data, true)
+  if (operation.op === 'create') return writeScopes(kind, operation.data, true)
   if (operation.op === 'update') return linkScopes(kind, operation.data)
-  return operation.op === 'upsert' ? linkScopes(kind, operation.patch) : []
+  return operation.op === 'upsert' ? writeScopes(kind, operation.patch) : []
 }
 
 function present(operation: Operation, result: Result, index: number, requestId: string): object {

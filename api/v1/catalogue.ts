@@ -1,5 +1,6 @@
 import { describeMetric, METRICS } from '../../db/model/analytics/metrics/index.ts'
 import { queryProblems } from '../../db/model/analytics/query.ts'
+import { backdatedFields } from '../../db/model/records/backdated.ts'
 import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts'
 import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
 import { type Kind, referencesOf } from '../../db/model/records/kind.ts'
@@ -43,7 +44,13 @@ export const catalogue: Catalogue = {
           record,
           related: { ...record, properties: { ...record.properties, association: ASSOCIATION } },
           readable: [...READ_ONLY, ...SET_BY_CLIENTS, ...Object.keys(kind.fields)],
-          writable: [...SET_BY_CLIENTS, 'associations', ...settable.map(([field]) => field)],
+          writable: [
+            ...SET_BY_CLIENTS,
+            'associations',
+            ...settable.map(([field]) => field),
+            ...backdatedFields(kind),
+          ],
+          backdated: backdatedFields(kind),
           schemas: { create: createSchema(kind.entity), update: updateSchema(kind.entity) },
           upsertKeys: upsertKeys(kind.entity),
           sortable: sortNames(kind),

@@ -75,8 +75,8 @@ const newExport = z
     const parsed = recordQuery(entity).safeParse(query)
     for (const issue of parsed.error?.issues ?? []) ctx.addIssue({ ...issue, path: ['query', ...issue.path] })
     if (!parsed.success) return z.NEVER
-    const { sort, order, q, match, filters } = parsed.data
-    const list_query: Selection = { sort, order, q, match, filters }
+    const { sort, order, q, match, filters, time_zone } = parsed.data
+    const list_query: Selection = { sort, order, q, match, filters, time_zone }
     return { entity, query, list_query, fields, bom }
   })
 

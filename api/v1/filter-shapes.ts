@@ -3,6 +3,7 @@ import { commonFields } from '../../db/model/records/common-fields.ts'
 import { fieldTypes, type Operator } from '../../db/model/records/field-types.ts'
 import { operatorsOf, TAG_OPERATORS } from '../../db/model/records/filters.ts'
 import type { Field, FieldType, Kind } from '../../db/model/records/kind.ts'
+import { RELATIVE_DAY, RELATIVE_DAYS } from '../../db/model/records/relative-days.ts'
 import { operandsOf } from '../../workflows/shared/operators.ts'
 
 /**
@@ -42,6 +43,7 @@ export const anyFilters = z
 type Filtered = FieldType | 'tags'
 
 const text = z.string()
+const relativeDay = z.string().regex(RELATIVE_DAY)
 /** The type of a single value; default: text. */
 const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   id: z.uuid(),
@@ -50,8 +52,8 @@ const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   integer: z.int(),
   money: z.string().meta({ format: 'decimal', examples: ['1250.00'] }),
   boolean: z.boolean(),
-  date: z.iso.date(),
-  datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date()]),
+  date: z.union([z.iso.date(), relativeDay]),
+  datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date(), relativeDay]),
 }
 
 /** The prefix of the component that describes a type's operators: `MoneyFilter`. Types stored as text share one. */
@@ -86,8 +88,7 @@ const NOTES: Record<Operator, string> = {
 }
 
 /** The rule for dates in filters of times. */
-const WHOLE_DAYS =
-  'A date without a time is the whole day in UTC: `lte`, `between` and `eq` include all of it; `gt` begins after it.'
+const WHOLE_DAYS = `A date without a time is the whole day in the time zone of the organization, or in \`time_zone\`: \`lte\`, \`between\` and \`eq\` include all of it; \`gt\` begins after it. Days relative to today: ${RELATIVE_DAYS}.`
 
 /** Operators that take a single value of the field's type. */
 const SINGLE: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte']

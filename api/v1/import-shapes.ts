@@ -9,6 +9,7 @@ import { actor } from '../../db/model/records/schemas.ts'
 import { isCurrency } from '../../db/model/records/values.ts'
 import { DELIMITERS } from '../../workflows/shared/csv/delimiter.ts'
 import { CSV } from '../../workflows/shared/limits.ts'
+import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 
 /** The shapes of imports, and their presenter. */
 
@@ -45,6 +46,12 @@ const currencies = z
     'The currency of signs that several have, `$`, `¥` and `kr`: `{"dollar": "USD"}`. Default: that of the organization, if the sign is one of it; else amounts with the sign are refused.',
   )
 
+const timeZone = z
+  .string()
+  .max(64)
+  .refine(isTimezone, NO_TIMEZONE)
+  .describe('The time zone of times without an offset. Default: that of the organization.')
+
 export const newImport = z
   .strictObject({
     entity: z.enum(kindNames).describe('The kind of the records.'),
@@ -59,6 +66,7 @@ export const newImport = z
     mapping: mapping.default({}),
     formats: formats.default({}),
     currencies: currencies.default({}),
+    time_zone: timeZone.optional(),
     dry_run: z.boolean().default(false).describe('Checks and counts the rows without writing.'),
     delimiter: z.enum(DELIMITERS).optional().describe('Default: detected.'),
     encoding: z.enum(ENCODINGS).optional().describe('Default: detected.'),
@@ -70,6 +78,7 @@ export const startBody = z
     mapping: mapping.optional(),
     formats: formats.optional(),
     currencies: currencies.optional(),
+    time_zone: timeZone.optional(),
     dry_run: z
       .boolean()
       .optional()
@@ -95,6 +104,7 @@ export const importSchema = z
     mapping: z
       .record(z.string(), z.string().nullable())
       .describe('The requested mapping; after the start, the field of each column.'),
+    time_zone: timeZone.nullable(),
     file: z
       .object({
         bytes: z.int(),
@@ -161,6 +171,7 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
     dry_run: row.dry_run,
     status: row.status,
     mapping: row.targets ?? row.mapping,
+    time_zone: row.time_zone,
     file: file && {
       bytes: file.bytes,
       rows: file.rows,

@@ -1,3 +1,4 @@
+import { backdatedFields } from '../../db/model/records/backdated.ts'
 import { type KindName, referencesOf } from '../../db/model/records/kind.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
 import type { RecordInput } from '../../db/model/records/schemas.ts'
@@ -15,6 +16,12 @@ export function linkScopes(kind: KindName, body: RecordInput, creates = false): 
   const targets = [...linked.map(({ object }) => object), ...referred.map(([, { to }]) => to)]
   return [...new Set(targets)].map((target) => `${target}:write` as const)
 }
+
+/** The scopes that a body needs besides write on its own kind: those of its links, and the one for times of the past. */
+export const writeScopes = (kind: KindName, body: RecordInput, creates = false): Scope[] => [
+  ...linkScopes(kind, body, creates),
+  ...(backdatedFields(kinds[kind]).some((name) => body[name] != null) ? (['records:backdate'] as const) : []),
+]
 
 /** The same scopes as text, for the description of an operation. */
 export function linkScopesNote(kind: KindName): string {

@@ -73,5 +73,6 @@ export const meRoutes: Route[] = [
 
 function implied(scope: string): string[] {
   const [resource, level] = scope.split(':')
-  return level === 'read' ? [] : [`${resource}:read`]
+  const read = SCOPES.filter((one) => one === `${resource}:read`)
+  return level === 'read' ? [] : read
 }

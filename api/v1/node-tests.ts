@@ -254,7 +254,7 @@ export function rootsOf(given: Record<string, unknown>): Record<string, unknown>
 }
 
 /** The names of the secrets that a config reads. */
-function secretsOf(config: unknown): string[] {
+export function secretsOf(config: unknown): string[] {
   try {
     return [...secretsRead(config).keys()]
   } catch (error) {

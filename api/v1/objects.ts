@@ -13,7 +13,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
-import { linkScopes, linkScopesNote } from './link-scopes.ts'
+import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
 
@@ -84,7 +84,7 @@ function routesOf(kind: KindName): Route[] {
       example,
       etag: true,
       handler: async ({ body, requireScopes, tenant, setHeader }) => {
-        requireScopes(linkScopes(kind, body, true))
+        requireScopes(writeScopes(kind, body, true))
         return withETag(setHeader, await tenant((tx) => createRecord(tx, kind, body, { isLast: true })))
       },
       otherIssues: (request, { body }) => bodyIssues(request, kind, body),

@@ -17,7 +17,8 @@ delete cleared if they are still empty. 404 if the record is not deleted, was de
 const MERGE = `Merges the duplicate \`from\` into the record of the path. Empty fields are filled from the duplicate, a boolean is
 true if either is true, tags and custom fields are united (the record of the path wins), and associations and references
 to the duplicate move. The duplicate is deleted and cannot be restored: its id gives 404 with \`error.merged_into\`,
-and its history becomes part of the record's. \`If-Match\` applies to the record of the path. The scope of the kind also
+and its history becomes part of the record's. Its upsert keys become \`alternate_keys\` of the record, by which upserts,
+imports and incoming webhooks find it. \`If-Match\` applies to the record of the path. The scope of the kind also
 covers the records that refer to the duplicate.`
 
 const HISTORY = `Lists the changes of a record, newest first: field by field, with actor and time. Custom fields are named

@@ -15,6 +15,7 @@ import { recordSchema } from '../../db/model/records/schemas.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { tryReadByType } from '../../db/records/custom-fields/query.ts'
 import type { ListQuery } from '../../db/records/list.ts'
+import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 import { count, order, pageControls } from '../http/list-query.ts'
 import type { RawQuery } from '../http/route.ts'
 import { anyFilters, filterShapes } from './filter-shapes.ts'
@@ -69,6 +70,12 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
       .default('all')
       .describe('`all`: records that match every filter; `any`: at least one filter.'),
     count,
+    time_zone: z
+      .string()
+      .max(64)
+      .refine(isTimezone, NO_TIMEZONE)
+      .optional()
+      .describe('Of dates and local times in filters. Default: that of the organization.'),
     fields: z
       .string()
       .transform((list) => list.split(',').map((name) => name.trim()))
@@ -111,7 +118,7 @@ function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQ
       when: () => true,
     })
     .transform((query): RecordQuery => {
-      const { limit, offset, cursor, sort, q, match, fields } = query
+      const { limit, offset, cursor, sort, q, match, fields, time_zone } = query
       return {
         limit,
         offset,
@@ -120,6 +127,7 @@ function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQ
         q,
         match,
         fields,
+        time_zone,
         order: query.order,
         count: query.count,
         filters: validFilters(parseFilters(definition, query, isFilter)),

@@ -54,9 +54,12 @@ export const retryRunRoutes: Route[] = [
     summary: 'Retry a run',
     description: `Starts a new run with the trigger and the inputs of a run that has ended. Nodes that have settled and do
 not follow \`from_node\`, or another node that runs again, are not run: the new run reuses their outputs. Calls of
-external nodes keep the idempotency keys of the first run, and a node finds the records that it created there. A loop with a
+external nodes keep the idempotency keys of the first run, except of undone nodes and those after them, and a node finds the records that it created there. A loop with a
 failed item resumes: completed items keep their results, the settled nodes of other items are reused, and the list
-stays unchanged. If \`from_node\` is the loop itself, all items run again. \`from_node\` may be in a loop. Without
+stays unchanged. If \`from_node\` is the loop itself, all items run again. \`from_node\` may be in a loop. So that effects
+do not come twice, the answer is 409 while another retry of the run is open, or once one has completed: retry that one.
+After one that failed or was cancelled, the run can be retried again, unless that one has done undone nodes again and not
+undone them. Without
 \`confirm: true\` nothing runs: the response is a preview, with the version as ETag for \`If-Match\`. \`Prefer: wait=N\` as
 for runs.`,
     params: z.object({ run_id: z.uuid() }),

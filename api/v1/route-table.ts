@@ -29,6 +29,7 @@ import { templateRoutes } from './templates.ts'
 import { timelineRoutes } from './timeline.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
+import { workflowTestRoutes } from './workflow-tests.ts'
 import { workflowVersionRoutes } from './workflow-versions.ts'
 import { workflowRoutes } from './workflows.ts'
 
@@ -52,6 +53,7 @@ export const routes: Route[] = [
   ...scheduleRoutes,
   ...nodeTestRoutes,
   ...sampleRoutes,
+  ...workflowTestRoutes,
   ...runRoutes,
   ...runStreamRoutes,
   ...retryRunRoutes,

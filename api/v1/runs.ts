@@ -120,6 +120,13 @@ export const runShape = runSummary
         'The trace (W3C Trace Context) of the request that led to the run; calls of other services pass it on in `traceparent`.',
     }),
     cancel_requested_at: time.nullable(),
+    cancel_problem: z
+      .object({ message: z.string(), event: z.string(), event_id: z.uuid(), at: time })
+      .nullable()
+      .meta({
+        description:
+          'Why the run could last not be compared with an event of `settings.cancel_on`, which did not cancel it.',
+      }),
     pause_requested_at: time.nullable().meta({
       description:
         'A running run is paused as soon as no attempt of a node is in progress; it starts no further one.',
@@ -133,7 +140,7 @@ export const runShape = runSummary
       }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
-        'The reason why a queued run waits: for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
+        'The reason why a queued run waits: for the end of a `predecessor` with its key, which is being cancelled; for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
     }),
     starts_at: time.nullable().meta({
       description:

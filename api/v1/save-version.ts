@@ -4,6 +4,7 @@ import { getWorkflow, lockWorkflow, updateWorkflow, type Workflow } from '../../
 import type { Finding } from '../../workflows/language/definition.ts'
 import type { Source } from '../compute/tasks.ts'
 import type { RouteRequest } from '../http/route.ts'
+import { unlikeSamples } from './payload-samples.ts'
 import { unknownNames } from './unknown-names.ts'
 import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 
@@ -61,6 +62,9 @@ async function savedAfter(
           { ...source, customFields: await tenant(listCustomFields) },
           base?.current.spec,
         )
+  const unlike = compiledSource
+    ? await unlikeSamples({ caller, deps, tenant }, compiledSource.references, workflowId)
+    : []
   return tenant(async (tx: Tenant) => {
     const before = await lockWorkflow(tx, workflowId, accepted)
     if (base && base.current.version !== before.version) return undefined
@@ -77,7 +81,7 @@ async function savedAfter(
     const unknown = compiledSource
       ? await unknownNames(tx, compiledSource.references, { ...deps.config })
       : []
-    return { row, warnings: [...(compiledSource?.warnings ?? []), ...unknown] }
+    return { row, warnings: [...(compiledSource?.warnings ?? []), ...unlike, ...unknown] }
   })
 }
 

@@ -19,6 +19,7 @@ import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { unlikeSamples } from './payload-samples.ts'
 import { missingFor } from './preconditions.ts'
 import { withETag } from './record-shapes.ts'
 import { saveVersion } from './save-version.ts'
@@ -69,8 +70,10 @@ export const workflowRoutes: Route[] = [
           ...source,
           customFields,
         })
-        if (!namesOthers(references)) return result
-        return tenant((tx) => withUnknownNames(tx, result, references, { ...deps.config }))
+        const unlike = await unlikeSamples({ caller, deps, tenant }, references)
+        const checked = { ...result, warnings: [...result.warnings, ...unlike] }
+        if (!namesOthers(references)) return checked
+        return tenant((tx) => withUnknownNames(tx, checked, references, { ...deps.config }))
       }
       const results = [
         ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),

@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { NIL, v7 as uuidv7 } from 'uuid'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { open, type SecretsKey, seal } from '../process/seal.ts'
-import { type MailOutcome, mailsIn, recordAttempt } from '../queue/mails.ts'
+import { type MailOutcome, mailsIn, type RecordedMail, recordAttempt } from '../queue/mails.ts'
 import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
@@ -130,4 +130,4 @@ export const recordAccountMail = (
   tx: Tenant,
   mail: ClaimedAccountMail,
   outcome: MailOutcome,
-): Promise<void> => recordAttempt(tx, 'account_mails', mail, outcome, 'sealed')
+): Promise<RecordedMail> => recordAttempt(tx, 'account_mails', mail, outcome, 'sealed')

@@ -6,6 +6,7 @@ import { notify } from '../postgres/notify.ts'
 import { type System, Wakes } from '../postgres/tenancy.ts'
 import { transaction } from '../postgres/transaction.ts'
 import { takesLock } from '../queue/queue-lock.ts'
+import { isCancelEvent, queueEventCancels } from '../runs/event-cancels.ts'
 import { answerEventWaits, isAwaited } from '../runs/event-waits.ts'
 import { QueuedRuns } from '../runs/queued-runs.ts'
 import { createTriggeredRuns } from '../runs/triggered.ts'
@@ -30,7 +31,8 @@ export interface Matched {
 
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each subscribed endpoint and a run
- * for each triggered workflow, and answers the nodes that wait for the event. Organizations are served round-robin. One
+ * for each triggered workflow, answers the nodes that wait for the event, and queues its comparison with the runs that
+ * it may cancel. Organizations are served round-robin. One
  * process at a time matches events, and those of an organization in their order, so that the runs of a record's events
  * are created in that order: the transaction holds the lock of the queue, hence they need no lease. `limit`: the maximum
  * number of events; `queued`: limits the queued runs.
@@ -41,42 +43,49 @@ export async function matchEvents(
   queued = new QueuedRuns(),
 ): Promise<Matched> {
   const wakes = new Wakes()
-  const { deliveries, runs, waits, ...matched } = await transaction(system, undefined, async ({ trx }) => {
-    const rows = await takeEvents(trx, limit)
-    const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
-    const isSubscription = (row: Row): row is Row & Subscription => row.webhook_id !== null
-    const { selected, since: unchecked } = await selectByCondition(trx, rows.filter(isSubscription))
-    const places = new Map(events.map(({ event_id }, place) => [event_id, place]))
-    const isBefore = ({ event_id }: Row, since: string | undefined) =>
-      since === undefined || places.get(event_id)! < places.get(since)!
-    const { since = unchecked, ...triggered } = await createTriggeredRuns(
-      trx,
-      events.filter((row) => row.triggers && isBefore(row, unchecked)),
-      { queued, wakes },
-    )
-    const { runs, problems, skipped } = triggered
-    const isLeft = (row: Row) => !isBefore(row, since)
-    const left = events.filter(isLeft)
-    if (left.length > 0) await putBack(trx, left)
-    const subscriptions = selected.filter((row) => !isLeft(row))
-    const awaited = events.filter((row) => row.awaited && !isLeft(row))
-    return {
-      waits: await answerEventWaits(trx, awaited),
-      events: events.length - left.length,
-      more: left.length > 0 || events.length === limit,
-      cut: left.length > 0,
-      problems,
-      skipped,
-      runs,
-      deliveries: await createDeliveries(trx, subscriptions),
-    }
-  })
+  const { deliveries, runs, waits, cancels, ...matched } = await transaction(
+    system,
+    undefined,
+    async ({ trx }) => {
+      const rows = await takeEvents(trx, limit)
+      const events = [...new Map(rows.map((row) => [row.event_id, row])).values()]
+      const isSubscription = (row: Row): row is Row & Subscription => row.webhook_id !== null
+      const { selected, since: unchecked } = await selectByCondition(trx, rows.filter(isSubscription))
+      const places = new Map(events.map(({ event_id }, place) => [event_id, place]))
+      const isBefore = ({ event_id }: Row, since: string | undefined) =>
+        since === undefined || places.get(event_id)! < places.get(since)!
+      const { since = unchecked, ...triggered } = await createTriggeredRuns(
+        trx,
+        events.filter((row) => row.triggers && isBefore(row, unchecked)),
+        { queued, wakes },
+      )
+      const { runs, problems, skipped } = triggered
+      const isLeft = (row: Row) => !isBefore(row, since)
+      const left = events.filter(isLeft)
+      if (left.length > 0) await putBack(trx, left)
+      const subscriptions = selected.filter((row) => !isLeft(row))
+      const awaited = events.filter((row) => row.awaited && !isLeft(row))
+      const cancelling = events.filter((row) => row.cancels && !isLeft(row))
+      return {
+        cancels: await queueEventCancels(trx, cancelling),
+        waits: await answerEventWaits(trx, awaited),
+        events: events.length - left.length,
+        more: left.length > 0 || events.length === limit,
+        cut: left.length > 0,
+        problems,
+        skipped,
+        runs,
+        deliveries: await createDeliveries(trx, subscriptions),
+      }
+    },
+  )
   // After the commit: NOTIFY holds a database-wide lock until its transaction ends.
   await Promise.all([
     ...[...wakes.all()].map(([channel]) => notify(system, channel)),
     runs > 0 && notify(system, 'agx_runs'),
     waits.answered > 0 && notify(system, 'agx_waits'),
     waits.due && notify(system, 'agx_due_waits'),
+    cancels > 0 && notify(system, 'agx_event_cancels'),
     deliveries > 0 && notify(system, 'agx_deliveries'),
     matched.problems.length > 0 && recordProblems(system, matched.problems),
   ])
@@ -92,6 +101,8 @@ interface Row {
   triggers: boolean
   /** Whether any node waits for the event. */
   awaited: boolean
+  /** Whether some workflow names the event in `cancel_on`. */
+  cancels: boolean
   webhook_id: string | null
   active: boolean | null
   /** The endpoint's condition. */
@@ -125,7 +136,7 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
      select m.organization_id, m.id as event_id, m.subject_id, w.id as webhook_id, w."when", w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'
          and t.events @> array[m.name]) as triggers,
-       ${isAwaited('m')} as awaited
+       ${isAwaited('m')} as awaited, ${isCancelEvent('m')} as cancels
      from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
        and ${subscribes('w', 'm')}
      order by m.place, m.id`,

@@ -7,9 +7,10 @@ import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type ListQuery, listRecords } from '../records/list.ts'
+import { organizationTimezone } from '../records/local-times.ts'
 
 /** The selected records and their order. */
-export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters'>
+export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters' | 'time_zone'>
 
 export interface ExportRow {
   id: string
@@ -59,6 +60,8 @@ export const EXPORT_COLUMNS = [
 /** Queues an export. Throws `validation_error` for a query that the list refuses. */
 export async function createExport(tx: Tenant, values: NewExport): Promise<ExportRow> {
   await validateQuery(tx, values)
+  // Kept: if the organization's changes, the cursors of the export are still valid.
+  const time_zone = values.list_query.time_zone ?? (await organizationTimezone(tx))
   const [row] = await tx
     .trx('exports')
     .insert({
@@ -66,7 +69,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
       id: uuidv7(),
       ...values,
       query: JSON.stringify(values.query),
-      list_query: JSON.stringify(values.list_query),
+      list_query: JSON.stringify({ ...values.list_query, time_zone }),
       status: 'queued',
       created_by: JSON.stringify(tx.actor),
     })

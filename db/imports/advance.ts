@@ -4,6 +4,7 @@ import type { AppError } from '../model/errors.ts'
 import { columnsOf } from '../model/imports/read-row.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
+import { organizationTimezone } from '../records/local-times.ts'
 import { type ImportRow, lockImport } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
@@ -59,6 +60,7 @@ export async function advanceImport(
     width: header.length,
     delimiter,
     currency: await organizationCurrency(tx),
+    timezone: row.time_zone ?? (await organizationTimezone(tx)),
   }
   const written = await (row.dry_run ? tryRows(tx, job, rows, write) : write(tx, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)

@@ -43,6 +43,7 @@ export interface ImportRow {
   mapping: Mapping
   formats: Formats
   currencies: Currencies
+  time_zone: string | null
   file: ImportFile | null
   upload_id: string | null
   status: ImportStatus
@@ -79,6 +80,7 @@ export interface NewImport {
   mapping: Mapping
   formats?: Formats
   currencies?: Currencies
+  time_zone?: string | undefined
 }
 
 export const IMPORT_COLUMNS = [
@@ -92,6 +94,7 @@ export const IMPORT_COLUMNS = [
   'mapping',
   'formats',
   'currencies',
+  'time_zone',
   'file',
   'upload_id',
   'status',

@@ -31,6 +31,7 @@ export interface StartOptions {
   mapping?: Mapping | undefined
   formats?: Formats | undefined
   currencies?: Currencies | undefined
+  time_zone?: string | undefined
   dry_run?: boolean | undefined
 }
 
@@ -41,7 +42,7 @@ export interface StartOptions {
 export async function startImport(
   tx: Tenant,
   id: string,
-  { mapping = {}, formats = {}, currencies = {}, dry_run }: StartOptions,
+  { mapping = {}, formats = {}, currencies = {}, time_zone, dry_run }: StartOptions,
   check: (targets: Mapping) => void,
 ): Promise<ImportRow> {
   const row = await lockImport(tx, id)
@@ -64,6 +65,7 @@ export async function startImport(
     targets: JSON.stringify(resolved),
     formats: JSON.stringify({ ...row.formats, ...formats }),
     currencies: JSON.stringify({ ...row.currencies, ...currencies }),
+    time_zone: time_zone ?? row.time_zone,
     dry_run: dry_run ?? row.dry_run,
     actor: JSON.stringify(tx.actor),
   })

@@ -13,12 +13,13 @@ import {
   rowIssues,
 } from '../model/imports/read-row.ts'
 import { preparedCustomFields, readCustomFields } from '../model/records/custom-fields/values.ts'
-import { type AgxRecord, createSchema, type RecordInput, updateSchema } from '../model/records/schemas.ts'
+import { type AgxRecord, createSchema, type RecordInput, upsertSchema } from '../model/records/schemas.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { companiesNamed } from '../records/companies.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import { type Finder, finderBy } from '../records/find-by-key.ts'
+import type { Failed, Outcome } from '../records/sets.ts'
 import { upsertKeyed } from '../records/upsert.ts'
 import type { ImportRow } from './imports.ts'
 
@@ -58,25 +59,57 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
     lines.push(lineOf(job, row))
     await turn()
   }
-  await linkCompanies(tx, job, lines)
   // In mode `create` no row has a key, so each creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
   if (job.mode === 'upsert') readKeys(job, finder, lines)
-  const valid = lines.filter(isValid)
-  const outcomes = await upsertKeyed(tx, finder, valid, { adding: { addressParts: true } })
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }
-  for (const [i, outcome] of outcomes.entries()) {
-    const line = valid[i]!
-    if ('error' in outcome) line.issues = issuesOf(job, outcome.error)
-    else if (outcome.created) written.made.push({ row: line.row, record: outcome.record })
+  for (const { line, outcome } of await writeLines(tx, job, finder, lines))
+    if (outcome.created) written.made.push({ row: line.row, record: outcome.record })
     else if (outcome.changed) written.updated++
     else written.skipped++
-  }
   written.created = written.made.length
   await addAllIssues(tx, job, lines)
   written.failures = lines.filter((line) => !isValid(line)).map(({ row, issues }) => ({ row, issues }))
   return written
 }
+
+interface WrittenLine {
+  line: Line
+  outcome: Exclude<Outcome, Failed>
+}
+
+/**
+ * Writes the valid lines, and sets the issues of those that fail. If a line fails for which a company was created, all
+ * is rolled back and written again without the failed lines: a company that no record is linked to would be found by
+ * other rows, and its event sent.
+ */
+async function writeLines(tx: Tenant, job: Job, finder: Finder, lines: Line[]): Promise<WrittenLine[]> {
+  const writeOnce = async (tx: Tenant): Promise<WrittenLine[]> => {
+    const created = await linkCompanies(tx, job, lines)
+    const valid = lines.filter(isValid)
+    const outcomes = await upsertKeyed(tx, finder, valid, { adding: { addressParts: true } })
+    const written: WrittenLine[] = []
+    for (const [i, outcome] of outcomes.entries()) {
+      const line = valid[i]!
+      if ('error' in outcome) line.issues = issuesOf(job, outcome.error)
+      else written.push({ line, outcome })
+    }
+    const linked = new Set(written.flatMap(({ line }) => created.get(line) ?? []))
+    if ([...created.values()].some((id) => !linked.has(id))) throw new UnlinkedCompany()
+    return written
+  }
+  const namesCompany = lines.some(({ read }) => read.companyName !== undefined)
+  if (!namesCompany) return writeOnce(tx)
+  // Each attempt has fewer valid lines.
+  for (;;) {
+    const written = await savepoint(tx, writeOnce).catch((error: unknown) => {
+      if (!(error instanceof UnlinkedCompany)) throw error
+    })
+    if (written) return written
+  }
+}
+
+class UnlinkedCompany extends Error {}
 
 /** Writes the rows one by one, after the database refused a statement for all of them: only the refused row fails. */
 export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
@@ -104,7 +137,7 @@ function lineOf({ entity, mode, ...reading }: Job, row: CsvRow): Line {
   }
   const input = parse(createSchema(entity))
   // An update has no required fields and no defaults.
-  const patch = mode === 'create' ? input : parse(updateSchema(entity))
+  const patch = mode === 'create' ? input : parse(upsertSchema(entity))
   return { row, read, patch, input, key: undefined, issues: read.issues }
 }
 
@@ -152,8 +185,8 @@ function readKeys({ columns, upsert_by }: Job, finder: Finder, lines: Line[]): v
   }
 }
 
-/** Links rows with the companies that they name. Creates no company for a row that will be refused. */
-async function linkCompanies(tx: Tenant, job: Job, all: Line[]): Promise<void> {
+/** Links rows with the companies that they name. @returns the created companies of the lines that name them. */
+async function linkCompanies(tx: Tenant, job: Job, all: Line[]): Promise<Map<Line, string>> {
   const named = all.filter(
     (line) => line.read.companyName !== undefined && isValid(line) && !(line.patch instanceof AppError),
   )
@@ -166,16 +199,21 @@ async function linkCompanies(tx: Tenant, job: Job, all: Line[]): Promise<void> {
     if (parsed.success) inputs.set(line, parsed.data)
     else refuse(line, parsed.error.issues.map(toIssue))
   }
-  const companies = await companiesNamed(tx, [...inputs.values()])
+  const created = new Map<Line, string>()
+  const companies = await companiesNamed(tx, [...inputs.values()], { refusesSeveral: true })
   for (const [i, line] of [...inputs.keys()].entries()) {
     const company = companies[i]!
     if ('error' in company) {
       const { message, details } = company.error
-      refuse(line, details.issues ?? [{ loc: [], msg: message }])
-    } else
-      for (const fields of [line.patch, line.input])
-        if (!(fields instanceof AppError)) fields.company_id = company.id
+      if (details.issues) refuse(line, details.issues)
+      else line.issues = rowIssues(job.columns, [{ loc: ['company_name'], msg: message }])
+      continue
+    }
+    if (company.created) created.set(line, company.id)
+    for (const fields of [line.patch, line.input])
+      if (!(fields instanceof AppError)) fields.company_id = company.id
   }
+  return created
 }
 
 const companyRefused = (issues: Pick<Issue, 'loc' | 'msg'>[]) =>

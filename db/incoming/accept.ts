@@ -23,6 +23,7 @@ import {
   claimsOf,
   type Delivery,
   type DeliveryAnswer,
+  type StoredAnswer,
   storeDeliveries,
 } from './deliveries.ts'
 import { insertLogs } from './logs.ts'
@@ -47,8 +48,16 @@ export interface Answer extends DeliveryAnswer {
   warnings?: string[]
 }
 
+/** A request that was written, or repeats one. */
+export interface Accepted {
+  answer: Answer
+  /** The runs that may answer the sender, if the webhook waits for one. */
+  runIds: string[]
+  isRepeated: boolean
+}
+
 /** `mapped`: what was to be written, for the log row of the refusal. */
-export type Acceptance = { answer: Answer } | { error: unknown; mapped: Mapped }
+export type Acceptance = Accepted | { error: unknown; mapped: Mapped }
 
 /**
  * Accepts requests to one webhook: each is validated, found to be new or answered as its earlier delivery, and leaves its
@@ -91,7 +100,7 @@ async function acceptInvalid(db: Database, webhook: Receiver, one: Checked): Pro
 async function writeOrHalve(db: Database, webhook: Receiver, all: Checked[]): Promise<Acceptance[]> {
   if (all.length === 0) return []
   try {
-    return (await writeInOne(db, webhook, all)).map((answer) => ({ answer }))
+    return await writeInOne(db, webhook, all)
   } catch (error) {
     if (!(error instanceof RolledBack)) return all.map(({ written }) => ({ error, mapped: written }))
     if (all.length === 1) return [{ error: error.cause, mapped: all[0]!.written }]
@@ -112,7 +121,7 @@ class RolledBack extends Error {
 }
 
 /** Throws RolledBack; other errors if the database is unavailable or the outcome unknown: a retry would not help. */
-async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Promise<Answer[]> {
+async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Promise<Accepted[]> {
   let isEnding = false
   try {
     return await db.tenant(webhook.organization_id, { type: 'webhook', id: webhook.id }, async (tx) => {
@@ -128,7 +137,7 @@ async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Prom
   }
 }
 
-async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Answer[]> {
+async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Accepted[]> {
   const earlier = await earlierAnswers(tx, webhook, all)
   const fresh = all.filter((one) => !earlier.has(one))
   for (const one of fresh) {
@@ -154,10 +163,10 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
   await storeDeliveries(
     tx,
     webhook.id,
-    zip(all, done).flatMap(([one, { answer }]) =>
+    zip(all, done).flatMap(([one, { answer, runIds }]) =>
       (earlier.get(one)?.unanswered ?? claimsFor(webhook, one)).map(({ fingerprint }) => ({
         fingerprint,
-        answer,
+        answer: runIds.length > 0 ? { ...answer, run_ids: runIds } : answer,
       })),
     ),
   )
@@ -165,17 +174,16 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Ans
     tx,
     zip(all, done).map(([one, its]) => rowOf(webhook, one, its)),
   )
-  return done.map(({ answer, message, warnings }) => ({
-    success: true,
-    message,
-    ...answer,
-    ...(warnings.length > 0 ? { warnings } : {}),
+  return zip(all, done).map(([one, { answer, message, warnings, runIds }]) => ({
+    answer: { success: true, message, ...answer, ...(warnings.length > 0 ? { warnings } : {}) },
+    runIds,
+    isRepeated: earlier.has(one),
   }))
 }
 
 /** A request that was received before, and its claims that have no answer yet. */
 interface Earlier {
-  answer: DeliveryAnswer
+  answer: StoredAnswer
   unanswered: Claim[]
 }
 
@@ -203,39 +211,45 @@ interface Done {
   answer: DeliveryAnswer
   message: string
   warnings: string[]
-  runIds?: string[]
+  /** The runs that may answer the sender. */
+  runIds: string[]
+  /** Those that it has started. */
+  started: string[]
   /** In the log row. */
   outcome: Pick<NewLog, 'action' | 'warnings' | 'run_id'>
 }
 
-const repeated = (answer: DeliveryAnswer): Done => ({
+const repeated = ({ run_ids = [], ...answer }: StoredAnswer): Done => ({
   answer,
+  runIds: run_ids,
+  started: [],
   message: 'already received',
   warnings: [],
   outcome: { action: 'Skipped', run_id: null, warnings: ['duplicate delivery: nothing was written'] },
 })
 
-function newly({ kind }: Receiver, { record, action, runIds, warnings }: Applied): Done {
+function newly({ kind, response_wait }: Receiver, { record, action, runIds, warnings }: Applied): Done {
   const entity = entityOf(kind)
   return {
     answer: { record_id: record?.id ?? null, entity, action },
     message: messageOf(entity, action, runIds),
     warnings,
     outcome: { action: LOG_ACTION_OF[action], run_id: runIds[0] ?? null, warnings },
-    runIds,
+    runIds: response_wait > 0 ? runIds : [],
+    started: runIds,
   }
 }
 
 const rowOf = (
   { kind }: Receiver,
   { request, written }: Checked,
-  { answer, message, outcome, runIds = [] }: Done,
+  { answer, message, outcome, started }: Done,
 ): NewLog =>
   withoutSecrets(
     request.hidden,
     logOf(request.log, {
       response_time_ms: millisecondsSince(request.started),
-      mapped_data: mappedData(kind, written, runIds),
+      mapped_data: mappedData(kind, written, started),
       record_id: answer.record_id,
       message,
       ...outcome,

@@ -24,6 +24,11 @@ export interface DeliveryAnswer {
   action: Write
 }
 
+/** With the runs that may answer the sender, if the webhook waits for one. */
+export interface StoredAnswer extends DeliveryAnswer {
+  run_ids?: string[]
+}
+
 /** Seconds in which a delivery id is recognised. */
 const ID_WINDOW = 86_400
 
@@ -63,7 +68,7 @@ export async function claimFingerprints(
   tx: Tenant,
   webhookId: string,
   claims: Claim[],
-): Promise<(DeliveryAnswer | undefined)[]> {
+): Promise<(StoredAnswer | undefined)[]> {
   if (claims.length === 0) return []
   const fingerprints = claims.map(({ fingerprint }) => fingerprint)
   const { rows: claimed } = await tx.trx.raw<{ rows: { fingerprint: Buffer }[] }>(
@@ -84,7 +89,7 @@ export async function claimFingerprints(
   )
   if (claimed.length === fingerprints.length) return fingerprints.map(() => undefined)
   const ours = new Set(claimed.map((row) => hex(row.fingerprint)))
-  const { rows } = await tx.trx.raw<{ rows: { fingerprint: Buffer; answer: DeliveryAnswer }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: { fingerprint: Buffer; answer: StoredAnswer }[] }>(
     `select fingerprint, answer from incoming_deliveries
      where organization_id = ? and webhook_id = ? and fingerprint = any(?::bytea[])`,
     [tx.organizationId, webhookId, fingerprints.filter((one) => !ours.has(hex(one)))],
@@ -99,7 +104,7 @@ export const hex = (fingerprint: Buffer): string => fingerprint.toString('hex')
 export async function storeDeliveries(
   tx: Tenant,
   webhookId: string,
-  deliveries: { fingerprint: Buffer; answer: DeliveryAnswer }[],
+  deliveries: { fingerprint: Buffer; answer: StoredAnswer }[],
 ): Promise<void> {
   if (deliveries.length === 0) return
   await tx.trx.raw(

@@ -35,6 +35,16 @@ export const incomingPurges = [
     order: 'created_at',
   }),
   byAge({
+    name: 'incoming responses',
+    tables: ['incoming_responses'],
+    keeps: '24 hours',
+    index: 'incoming_responses_age',
+    rows: 500,
+    table: 'incoming_responses',
+    expired: "created_at < now() - interval '24 hours'",
+    order: 'created_at',
+  }),
+  byAge({
     name: 'incoming sources',
     tables: ['incoming_sources'],
     keeps: 'a day after the last violation',

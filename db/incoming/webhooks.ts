@@ -36,6 +36,7 @@ const COLUMNS = [
   'listeners',
   'trigger_headers',
   'trigger_query',
+  'response_wait',
   'capturing_until',
   'sample_log_id',
   'created_at',
@@ -74,6 +75,21 @@ export async function listIncomingWebhooks(tx: Tenant, page: IdPage): Promise<Pa
   const rows = tx.trx('incoming_webhooks').where({ organization_id: tx.organizationId }).select(COLUMNS)
   const { data, ...others } = await pageById<Row>(tx, rows, page, { of: 'incoming webhooks' })
   return { ...others, data: data.map(withKind) }
+}
+
+/** The webhooks that select one of these workflows, also as a listener, newest first. */
+export async function webhooksOf(tx: Tenant, workflowIds: readonly string[]): Promise<IncomingWebhook[]> {
+  const rows = await tx
+    .trx('incoming_webhooks')
+    .where({ organization_id: tx.organizationId })
+    .whereRaw(
+      `(workflow_id = any(:ids::uuid[])
+        or exists (select from jsonb_array_elements(listeners) l where l ->> 'workflow_id' = any(:ids::text[])))`,
+      { ids: workflowIds as string[] } as never,
+    )
+    .orderBy('id', 'desc')
+    .select<Row[]>(COLUMNS)
+  return rows.map(withKind)
 }
 
 /** Throws not_found. */

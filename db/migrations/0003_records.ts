@@ -9,6 +9,43 @@ const OF_TASKS = ['status', 'priority', 'type', 'assignee_id']
 const OF_ACTIVITIES = ['type', 'status', 'direction']
 
 /**
+ * The keys of records that were merged into others. The function refuses an external_id that another record has as an
+ * alternate key; it runs after the row is written, because a write waits there for a merge that frees the external_id.
+ */
+const ALTERNATE_KEYS = `
+  create table alternate_keys (
+    organization_id uuid not null references organizations on delete cascade,
+    entity text not null,
+    field text not null,
+    -- in the form of look-ups: an email in lower case
+    key text not null,
+    record_id uuid not null,
+    primary key (organization_id, entity, field, key, record_id)
+  );
+  create index alternate_keys_record on alternate_keys (organization_id, record_id);
+
+  create function refuse_alternate_external_id() returns trigger language plpgsql as $$
+  declare
+    holder uuid;
+    is_live boolean;
+  begin
+    for holder in
+      select record_id from alternate_keys
+      where organization_id = new.organization_id and entity = tg_table_name and field = 'external_id'
+        and key = new.external_id and record_id <> new.id
+    loop
+      execute format('select exists (select from %I where organization_id = $1 and id = $2 and deleted_at is null)',
+                     tg_table_name)
+        into is_live using new.organization_id, holder;
+      if is_live then
+        raise unique_violation using message = 'the external_id is an alternate key of another record';
+      end if;
+    end loop;
+    return null;
+  end $$;
+`
+
+/**
  * The six kinds of records, their custom fields, links, history and merges.
  *
  * References to records have no foreign key. `associations`, `record_history`, `merged_records` and
@@ -17,6 +54,8 @@ const OF_ACTIVITIES = ['type', 'status', 'direction']
  * db/records/lock.ts. All tables have a foreign key to `organizations`.
  */
 export async function up(knex: Knex): Promise<void> {
+  await knex.raw(ALTERNATE_KEYS)
+  await protect(knex, 'alternate_keys')
   await recordTable(
     knex,
     'contacts',

@@ -45,10 +45,24 @@ export async function up(knex: Knex): Promise<void> {
       on_limit text generated always as (program #>> '{settings,on_limit}') stored,
       -- null: its runs are queued at once
       admission json generated always as (program #> '{settings,admission}') stored,
+      -- null: no event cancels its runs
+      cancel_on json generated always as (program #> '{settings,cancel_on}') stored,
       expected_ms bigint generated always as (cast(program #>> '{settings,expected_ms}' as bigint)) stored,
       starts_with text generated always as (program -> 'nodes' -> (program ->> 'start') ->> 'title') stored,
       has_cleanup boolean generated always as (program -> 'cleanup' is not null) stored,
       primary key (organization_id, workflow_id, version),
+      foreign key (organization_id, workflow_id) references workflows on delete cascade
+    );
+
+    -- The events that some version of a workflow names in cancel_on: versions are immutable, and stay as long as their
+    -- runs may be open.
+    create table workflow_cancel_events (
+      organization_id uuid not null,
+      event text not null,
+      workflow_id uuid not null,
+      -- whether, in all versions, an event cancels only runs that its record has started
+      same_record boolean not null,
+      primary key (organization_id, event, workflow_id),
       foreign key (organization_id, workflow_id) references workflows on delete cascade
     );
 
@@ -160,6 +174,7 @@ export async function up(knex: Knex): Promise<void> {
   for (const table of [
     'workflows',
     'workflow_versions',
+    'workflow_cancel_events',
     'workflow_triggers',
     'workflow_schedules',
     'schedule_fires',

@@ -38,8 +38,10 @@ export async function up(knex: Knex): Promise<void> {
       -- of a retry: {run_id, from_node, items}, the run that was retried, the node that the retry started with and the
       -- items that were named, if any
       retry jsonb,
-      -- the key that its start gave; of one workflow no two open runs have the same
+      -- the key that its start gave; of one workflow no two open runs have the same, except for those being cancelled
       run_key text,
+      -- the run with its key whose cancellation was requested: it starts after that has ended
+      follows uuid,
       -- of a retry: the runs whose id idempotency keys of nodes have, by node, where it is not that of the first run
       key_runs jsonb,
       -- the interpreter version that its program needs: only a worker of this version or a newer one may claim it
@@ -64,7 +66,7 @@ export async function up(knex: Knex): Promise<void> {
       on_limit text check (on_limit in ('skip', 'cancel_running')),
       -- What a queued run waits for before it can be claimed, and when a relay looks at it next; null: it can be claimed.
       -- 'admission': its keys are not rendered yet. See db/runs/admit.ts.
-      hold text check (hold in ('admission', 'debounce', 'rate', 'key')),
+      hold text check (hold in ('admission', 'predecessor', 'debounce', 'rate', 'key')),
       hold_until timestamptz(3) check ((hold is null) = (hold_until is null)),
       -- the rendered keys, for the API; and each with its workflow as an id
       keys jsonb,
@@ -94,6 +96,10 @@ export async function up(knex: Knex): Promise<void> {
       cancel_sent_at timestamptz(3),
       -- why, if nobody asked for it
       cancel_reason text,
+      -- whether events can cancel it, by the settings of its version; and why it last failed to be compared with one,
+      -- {message, event, event_id, at}
+      cancel_on boolean not null default false,
+      cancel_problem jsonb,
       -- a pause was requested; a running run is paused when no attempt of a node is in progress
       pause_requested_at timestamptz(3),
       paused_at timestamptz(3),
@@ -132,7 +138,10 @@ export async function up(knex: Knex): Promise<void> {
     create unique index runs_trigger_key on runs (organization_id, workflow_id, trigger_key)
       where trigger_key is not null;
     create unique index runs_run_key on runs (organization_id, workflow_id, run_key)
-      where run_key is not null and ended_at is null;
+      where run_key is not null and ended_at is null and cancel_requested_at is null;
+    create index runs_run_key_cancelled on runs (organization_id, workflow_id, run_key)
+      where run_key is not null and ended_at is null and cancel_requested_at is not null;
+    create index runs_followers on runs (organization_id, follows) where status = 'queued' and hold = 'predecessor';
     -- a cancellation is passed on to children
     create index runs_parent on runs (organization_id, parent_run_id, id) where parent_run_id is not null;
     create index runs_retries on runs (organization_id, retry_of, id) where retry_of is not null;
@@ -158,6 +167,10 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_overdue on runs (sleeps_until) where status = 'running' and sleeps_until is not null;
     create index runs_cancels on runs (cancel_requested_at)
       where status = 'running' and cancel_requested_at is not null and cancel_sent_at is null;
+    -- the open runs that an event may cancel: of a workflow, and of a record
+    create index runs_cancel_on on runs (organization_id, workflow_id, id) where cancel_on and ended_at is null;
+    create index runs_cancel_on_record on runs (organization_id, record_id, workflow_id, id)
+      where cancel_on and ended_at is null and record_id is not null;
     create index runs_commands on runs (workflow_command_at) where workflow_command is not null;
     create index runs_scheduled on runs (organization_id, workflow_id, scheduled_at)
       where scheduled_at is not null and ended_at is null;
@@ -166,6 +179,7 @@ export async function up(knex: Knex): Promise<void> {
       where expected_by is not null and late_at is null and (ended_at is null or ended_at > expected_by);
     create index runs_late on runs (organization_id, id desc) where late_at is not null;
     create index runs_late_open on runs (late_at) where late_at is not null and ended_at is null;
+    create index runs_stuck on runs (organization_id, id) where stuck_reason is not null and ended_at is null;
     create index runs_on_limit on runs (organization_id, lane, id) where status = 'queued' and hold is null and on_limit is not null;
     create index runs_errors on runs using gin (organization_id, (error ->> 'message') gin_trgm_ops)
       where error is not null;
@@ -173,6 +187,25 @@ export async function up(knex: Knex): Promise<void> {
     create index runs_status on runs (organization_id, status, id desc);
     create index runs_node_tests on runs (id) where kind = 'node_test';
     create index runs_record on runs (organization_id, record_id, id desc) where record_id is not null;
+
+    -- An event that is compared with the open runs of a workflow, page by page; inserted when the event is matched, and
+    -- deleted with the last page.
+    create table event_cancels (
+      organization_id uuid not null,
+      id uuid not null,
+      event_id uuid not null,
+      workflow_id uuid not null,
+      -- the run up to which it was compared
+      after_id uuid not null default '00000000-0000-0000-0000-000000000000',
+      created_at timestamptz(3) not null default now(),
+      -- a worker compares the next page until then
+      lease_until timestamptz(3),
+      primary key (organization_id, id),
+      foreign key (organization_id, event_id) references events on delete cascade,
+      foreign key (organization_id, workflow_id) references workflows on delete cascade
+    );
+    create unique index event_cancels_event on event_cancels (organization_id, event_id, workflow_id);
+    create index event_cancels_queue on event_cancels (organization_id, created_at, id);
 
     -- Retries, cancellations or migrations of many runs, which workers make in pages.
     create table run_batches (
@@ -261,6 +294,9 @@ export async function up(knex: Knex): Promise<void> {
       attempt integer not null default 1,
       -- of an external node: names the attempt that has begun and may write the row; null: none has
       attempt_token uuid,
+      -- of an external node: an attempt was lost after it had begun, so that its call may have been made; the next
+      -- attempt repeats it with the same number
+      may_have_called boolean not null default false,
       -- of an external node whose last attempt failed: when the next one is due; null: it has begun
       next_attempt_at timestamptz(3),
       -- of an external node that is running: since when its call waits for a slot of a worker
@@ -331,6 +367,8 @@ export async function up(knex: Knex): Promise<void> {
       settled_segment integer,
       started_at timestamptz(3) not null,
       ended_at timestamptz(3),
+      -- of a turn of a repeat: whether its condition held afterwards, so that a retry makes no further turn
+      met boolean not null default false,
       primary key (organization_id, run_id, loop, index),
       foreign key (organization_id, run_id) references runs on delete cascade
     );
@@ -360,7 +398,7 @@ export async function up(knex: Knex): Promise<void> {
       path text not null,
       node_id text not null,
       n integer not null,
-      -- the kind of the record, 'event', 'run' or 'stored_value'
+      -- the kind of the record, 'event', 'run', 'response' or 'stored_value'
       object text not null,
       object_id uuid not null,
       -- of what cannot be read again: what the call returned
@@ -493,6 +531,7 @@ export async function up(knex: Knex): Promise<void> {
     'approval_mails',
     'run_signals',
     'run_claims',
+    'event_cancels',
     'run_batches',
     'run_batch_items',
   ])

@@ -37,6 +37,8 @@ export async function up(knex: Knex): Promise<void> {
       -- the names of the headers and query parameters that workflows read
       trigger_headers text[] not null default '{}',
       trigger_query text[] not null default '{}',
+      -- seconds in which the request waits for the answer of a workflow; 0: it is answered at once
+      response_wait integer not null default 0 check (response_wait between 0 and 10),
       -- until then the next request is captured as a sample, of which nothing is written but its log entry
       capturing_until timestamptz(3),
       -- without a foreign key: the entry may be purged
@@ -153,6 +155,22 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index incoming_deliveries_age on incoming_deliveries (created_at);
 
+    -- What a run answers to the sender of the request that started it: the first answer of a run counts. Kept as long as a
+    -- delivery, so that the sender's retry gets it too.
+    create table incoming_responses (
+      organization_id uuid not null,
+      run_id uuid not null,
+      id uuid not null,
+      status integer not null,
+      headers jsonb not null,
+      content_type text not null,
+      body text not null,
+      created_at timestamptz(3) not null default now(),
+      primary key (organization_id, run_id),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index incoming_responses_age on incoming_responses (created_at);
+
     -- Addresses that failed verification or exceeded the limit. Unlogged: a crash of PostgreSQL resets them.
     create unlogged table incoming_sources (
       organization_id uuid not null,
@@ -172,6 +190,6 @@ export async function up(knex: Knex): Promise<void> {
     create index incoming_sources_age on incoming_sources
       ((greatest(failures_since, breaches_since, blocked_until)));
   `)
-  const tables = ['webhooks', 'logs', 'replays', 'deliveries', 'sources']
+  const tables = ['webhooks', 'logs', 'replays', 'deliveries', 'responses', 'sources']
   for (const table of tables) await protect(knex, `incoming_${table}`)
 }

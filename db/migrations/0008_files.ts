@@ -20,6 +20,8 @@ export async function up(knex: Knex): Promise<void> {
       -- column to its formats of numbers and dates, and shared signs to their currencies, as requested
       formats jsonb not null default '{}',
       currencies jsonb not null default '{}',
+      -- of times without an offset; null: that of the organization
+      time_zone text,
       -- size, rows, encoding and columns, detected by the upload
       file jsonb,
       -- the upload whose pieces are the file; each upload has an id of its own

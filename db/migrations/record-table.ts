@@ -28,6 +28,7 @@ export async function recordTable(
     owner_id uuid,
     tags text[] not null,
     custom_fields jsonb not null,
+    alternate_keys jsonb not null default '[]',
     version integer not null,
     created_at timestamptz(3) not null,
     updated_at timestamptz(3) not null,
@@ -56,6 +57,14 @@ export async function recordTable(
     await knex.raw(`
       create index ${index} on ${table} (organization_id, ${column}, created_at desc, id desc)
         where deleted_at is null and ${column} is not null`)
+  await knex.raw(`
+    create trigger ${table}_external_id_insert after insert on ${table} for each row
+      when (new.external_id is not null and new.deleted_at is null)
+      execute function refuse_alternate_external_id();
+    create trigger ${table}_external_id_update after update on ${table} for each row
+      when (new.external_id is not null and new.deleted_at is null and
+            (new.external_id is distinct from old.external_id or old.deleted_at is not null))
+      execute function refuse_alternate_external_id();`)
   await protect(knex, table)
   await searchView(knex, table)
 }

@@ -75,15 +75,19 @@ const NEARLY_MS = 4 * 86_400_000
 /**
  * Records whether the endpoint of `job` fails, and disables it after a 410 or five days without a success. A success of
  * a healthy endpoint, or a further failure of a failing one, writes nothing: concurrent attempts would wait for each
- * other.
+ * other. @returns whether it was disabled.
  */
-export async function noteEndpointHealth(tx: Tenant, job: DeliveryJob, result: AttemptResult): Promise<void> {
+export async function noteEndpointHealth(
+  tx: Tenant,
+  job: DeliveryJob,
+  result: AttemptResult,
+): Promise<boolean> {
   const { webhook_id, failing_since } = job
-  if (job.test || (result.succeeded && !failing_since)) return
+  if (job.test || (result.succeeded && !failing_since)) return false
   const mayDisable =
     result.http_status === 410 || (failing_since && failing_since.getTime() < Date.now() - NEARLY_MS)
   if (mayDisable && !result.succeeded) return disableIfDue(tx, webhook_id, result)
-  if (!result.succeeded && failing_since) return
+  if (!result.succeeded && failing_since) return false
   // Sent together with the next statement, because concurrent attempts of the endpoint wait for its row.
   tx.later({
     sql: `update outgoing_webhooks w set failing_since = case when not r.succeeded then now() end
@@ -95,13 +99,14 @@ export async function noteEndpointHealth(tx: Tenant, job: DeliveryJob, result: A
     ],
     bindings: [],
   })
+  return false
 }
 
 /**
  * Makes the endpoint Inactive after a 410 or five days without a success. This holds its deliveries, notifies the
  * owners by mail, and raises webhook.disabled for other endpoints and for workflows.
  */
-async function disableIfDue(tx: Tenant, webhookId: string, result: AttemptResult): Promise<void> {
+async function disableIfDue(tx: Tenant, webhookId: string, result: AttemptResult): Promise<boolean> {
   const { rows } = await tx.trx.raw<{ rows: DisabledEndpoint[] }>(
     `update outgoing_webhooks set
        failing_since = coalesce(failing_since, now()),
@@ -118,11 +123,12 @@ async function disableIfDue(tx: Tenant, webhookId: string, result: AttemptResult
     },
   )
   const [endpoint] = rows
-  if (endpoint?.status !== 'Inactive') return
+  if (endpoint?.status !== 'Inactive') return false
   await holdDeliveries(tx, webhookId)
   await recorded(tx, 'outgoing_webhook.deactivated', endpoint, { reason: endpoint.status_reason })
   await mailOwners(tx, 'webhook_disabled', { webhook_name: endpoint.name, reason: endpoint.status_reason })
   await insertEvents(tx, [
     { name: 'webhook.disabled', data: { object: 'outgoing_webhook' as const, ...endpoint } },
   ])
+  return true
 }

@@ -25,13 +25,15 @@ export const outgoingPurges = [
   byRange({
     name: 'events',
     tables: ['events'],
-    keeps: 'log_retention_days, and as long as their deliveries',
+    keeps:
+      'log_retention_days, and as long as their deliveries and the runs that they may cancel are not decided',
     index: 'events_pkey',
     rows: 1_000,
     table: 'events',
     retention: retentionOf('log_retention_days'),
     // With a limit: PostgreSQL may plan "not exists" as one scan of all deliveries.
     ended: `t.matched_at < :before and (
-      select d.id from deliveries d where d.organization_id = t.organization_id and d.event_id = t.id limit 1) is null`,
+      select d.id from deliveries d where d.organization_id = t.organization_id and d.event_id = t.id limit 1) is null
+      and not exists (select from event_cancels c where c.organization_id = t.organization_id and c.event_id = t.id)`,
   }),
 ]

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import type { EndStatus } from '../../workflows/shared/statuses.ts'
-import type { Actor } from '../model/actor.ts'
+import { NIL } from 'uuid'
+import { type Actor, SYSTEM } from '../model/actor.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
+import type { WorkEnd } from '../model/work-end.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
@@ -42,8 +43,8 @@ export interface Database {
   poolUse(): { tenant: PoolUse; system: PoolUse }
   /** The bytes that transactions of organizations have sent; see `db/storage/usage.ts`. */
   readonly sent: SentBytes
-  /** Calls `listener` for each run that this process has ended, after the commit. */
-  onRunEnd(listener: (status: EndStatus) => void): void
+  /** Calls `listener` for all work that this process has ended, after the commit. */
+  onEnd(listener: (end: WorkEnd) => void): void
   tenant<T>(
     organizationId: string,
     actor: Actor,
@@ -87,7 +88,7 @@ export function connect(options: ConnectOptions): Database {
   const system = pool(options, 'agx_system', Math.max(2, Math.ceil(size / 2)), watchdog)
   const notifier = new Notifier(system)
   const sent = new SentBytes()
-  const runEndListeners: ((status: EndStatus) => void)[] = []
+  const endListeners: ((end: WorkEnd) => void)[] = []
   const poolUse = () => {
     const tenant = useOf(app)
     return { tenant: { ...tenant, waiting: tenant.waiting + shares.waiting }, system: useOf(system) }
@@ -98,26 +99,26 @@ export function connect(options: ConnectOptions): Database {
     url: options.url,
     poolUse,
     sent,
-    onRunEnd: (listener) => void runEndListeners.push(listener),
+    onEnd: (listener) => void endListeners.push(listener),
     async tenant(organizationId, actor, work, trace, tenantOptions) {
       const onSent = (bytes: number) => sent.add(organizationId, bytes)
-      const { result, wakes, runEnds, spans } = await retryOnDeadlock(async () => {
+      const { result, wakes, ends, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const spans = options.traces && new PendingSpans(trace && parentIn(trace))
         const traced = spans && { spans }
-        const runEnds: EndStatus[] = []
+        const ends: WorkEnd[] = []
         const result = await shares.run(organizationId, () =>
           transaction(
             app,
             organizationId,
-            (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), runEnds, ...traced }),
+            (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), ends, ...traced }),
             { traceId: trace?.traceId, ...tenantOptions, ...(!tenantOptions?.readOnly && { onSent }) },
           ),
         )
-        return { result, wakes, runEnds, spans }
+        return { result, wakes, ends, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
-      for (const status of runEnds) for (const listener of runEndListeners) listener(status)
+      for (const end of ends) for (const listener of endListeners) listener(end)
       for (const [channel, payload] of wakes.all()) notifier.send(channel, payload)
       return result
     },
@@ -133,6 +134,13 @@ export function connect(options: ConnectOptions): Database {
 /** Throws if PostgreSQL does not answer. */
 export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
+}
+
+/** Throws if a transaction of an organization, which no organization has, fails. */
+export async function pingTenant(db: Pick<Database, 'tenant'>): Promise<void> {
+  await db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, {
+    readOnly: true,
+  })
 }
 
 /** Default of `maxWaitMs` for a connection. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import type { Actor } from '../model/actor.ts'
 import type { PendingSpans } from '../model/spans.ts'
+import type { WorkEnd } from '../model/work-end.ts'
 import type { RowsStatement } from './gather.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -9,6 +9,7 @@ import type { Transaction } from './transaction.ts'
 export type Channel =
   | 'agx_runs'
   | 'agx_cancels'
+  | 'agx_event_cancels'
   | 'agx_run_commands'
   | 'agx_run_batches'
   | 'agx_run_changed'
@@ -48,8 +49,8 @@ export interface Tenant {
   later(statement: RowsStatement): void
   /** Sends NOTIFY on this channel once the transaction has committed. */
   wake(channel: Channel, payload?: string): void
-  /** The end statuses of the runs that end in this transaction; counted once it has committed. */
-  readonly runEnds: EndStatus[]
+  /** The work that ends in this transaction; logged and counted once it has committed. */
+  readonly ends: WorkEnd[]
   /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
   readonly spans?: PendingSpans
 }
@@ -64,7 +65,7 @@ export const tenantOf = (
   organizationId,
   actor,
   gathers: false,
-  runEnds: [],
+  ends: [],
   wake: (channel, payload) => wakes.add(channel, payload),
 })
 
@@ -104,8 +105,8 @@ export const gathering = (tx: Tenant): Tenant => ({ ...tx, gathers: true })
 
 /** Runs `work` in a savepoint: if it throws, its writes are rolled back and the transaction continues. */
 export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  const { trx, spans, runEnds } = tx
-  const before = { spans: spans?.length ?? 0, runEnds: runEnds.length }
+  const { trx, spans, ends } = tx
+  const before = { spans: spans?.length ?? 0, ends: ends.length }
   await trx.raw('savepoint agx')
   try {
     const result = await work({ ...tx, last() {}, gathers: false })
@@ -113,7 +114,7 @@ export async function savepoint<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>)
     return result
   } catch (error) {
     spans?.truncate(before.spans)
-    runEnds.length = before.runEnds
+    ends.length = before.ends
     await trx.raw('rollback to savepoint agx; release savepoint agx')
     throw error
   }

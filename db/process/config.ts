@@ -12,6 +12,7 @@ import { ConfigError } from '../model/config-error.ts'
 import type { DatabaseUrls } from '../postgres/roles.ts'
 import { isCidr, isHostPattern } from './egress.ts'
 import type { SecretsKey } from './seal.ts'
+import { secretsOfFiles } from './secret-files.ts'
 import { temporalProfile } from './temporal-profile.ts'
 
 const HIGHEST_PORT = 65_535
@@ -273,6 +274,11 @@ export const sharedVariables = z.object({
   OTEL_BSP_EXPORT_TIMEOUT: whole(1, 3_600_000).optional().meta(about('milliseconds for one batch', '30000')),
   OTEL_BSP_MAX_QUEUE_SIZE: whole(1, 1_000_000).optional().meta(about('spans that wait', '2048')),
   OTEL_BSP_MAX_EXPORT_BATCH_SIZE: whole(1, 1_000_000).optional().meta(about('spans of one batch', '512')),
+  BUILD_COMMIT: z
+    .string()
+    .regex(/^[0-9a-f]{7,64}$/, 'must be 7 to 64 hexadecimal digits')
+    .optional()
+    .meta(about('commit that the image was built from, in `/healthz`, logs and metrics; the image sets it')),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .meta(about('the least level of log lines')),
@@ -343,6 +349,14 @@ export const apiVariables = z.object({
   REQUEST_TIMEOUT: whole(1, 3_600)
     .default(120)
     .meta(about('seconds for receiving a whole request, uploads included; headers have 10, a JSON body 30')),
+  KEEP_ALIVE_TIMEOUT: whole(1, 3_600)
+    .default(65)
+    .meta(
+      about(
+        'seconds after which an idle connection is closed: more than the idle timeout of a balancer or proxy in front of ' +
+          'the api, which otherwise sends a request over a connection that is being closed, and answers with 502',
+      ),
+    ),
   MAX_CONNECTIONS_PER_ADDRESS: whole(1, 100_000)
     .default(500)
     .meta(
@@ -354,11 +368,11 @@ export const apiVariables = z.object({
     .default(2_000)
     .meta(about('open connections of an api process; those above are closed at once')),
   SHUTDOWN_DELAY: whole(0, 300)
-    .default(0)
+    .default(5)
     .meta(
       about(
         'seconds after SIGTERM in which `/readyz` answers 503 and requests are still accepted, for a balancer that ' +
-          'polls it',
+          'polls it; 0 with `npm start`',
       ),
     ),
 })
@@ -466,7 +480,7 @@ function oneOf<const Names extends readonly string[]>(names: Names) {
 /** Parses `env` with `settings`; an empty variable counts as unset. Throws ConfigError with one line for each problem. */
 export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.ProcessEnv): z.output<S> {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = settings.safeParse({ ...fromProfile(set), ...set })
+  const parsed = settings.safeParse({ ...fromProfile(set), ...set, ...secretsOfFiles(set) })
   if (!parsed.success)
     throw new ConfigError(
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`).join('\n'),

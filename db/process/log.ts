@@ -1,6 +1,8 @@
+import { hostname } from 'node:os'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { redactText } from '../../workflows/shared/redact.ts'
 import { maskSecrets } from '../../workflows/shared/secret-names.ts'
+import { type Build, buildOf } from './build.ts'
 import { LogOutput } from './log-output.ts'
 
 /** Number of levels of a logged object in which members with secret names are masked. */
@@ -10,19 +12,20 @@ const masked = (logged: Record<string, unknown>) => maskSecrets(logged, DEPTH) a
 export type { Logger }
 
 /**
- * The structured log of the process (JSON lines, on stdout by default). `name`: the process, `api` or `worker`. Members
- * with secret names are masked, except in the bindings of `child()`, which are for ids.
+ * The structured log of the process (JSON lines, on stdout by default). `name`: the process, `api` or `worker`. Each line
+ * has it with the host, the pid and the build, so that lines of many processes can be told apart. Members with secret names are masked, except in the bindings of `child()`, which are for ids.
  */
 export function createLogger(
   name: string,
   level: string,
   stream: DestinationStream = new LogOutput(1),
+  build: Build = buildOf({}),
 ): Logger {
   const logger = pino(
     {
       name,
       level,
-      base: { name },
+      base: { name, host: hostname(), pid: process.pid, ...build },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { log: masked },
       hooks: {

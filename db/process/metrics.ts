@@ -1,11 +1,19 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../postgres/connect.ts'
-import { countLateRuns, listQueues } from '../queue/depth.ts'
+import { countLateRuns, countStuckRuns, listQueues } from '../queue/depth.ts'
 import { countPoolWorkers } from '../queue/pool-workers.ts'
+import { type Build, buildOf } from './build.ts'
 import type { LogOutput } from './log-output.ts'
 
 /** Lifetime of the cached figures that are read from PostgreSQL, so that frequent scrapes do not query more often. */
 const QUEUES_CACHED_MS = 10_000
+
+/** What is read from PostgreSQL or Temporal is the same on every worker. */
+const GLOBAL = 'Of all processes, on each worker: use max, not sum.'
+
+/** A PostgreSQL that hangs must not hold up the scrape of the other figures. */
+const READ_MS = 3_000
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -21,6 +29,7 @@ export function createMetrics(deps: {
   db: Database
   log: LogOutput
   queues: boolean
+  build?: Build
   poolBacklog?: (pool: string) => Promise<number | undefined>
   callSlots?: () => { held: number; waiting: number; refused: number }
 }) {
@@ -46,13 +55,22 @@ export function createMetrics(deps: {
       this.inc(deps.log.dropped)
     },
   })
+  const { version, commit = '' } = deps.build ?? buildOf({})
+  new Gauge({
+    name: 'agx_build_info',
+    help: 'Always 1; the labels name what runs.',
+    registers,
+    labelNames: ['version', 'commit', 'node'],
+  }).set({ version, commit, node: process.version }, 1)
   const runsEnded = new Counter({
     name: 'agx_runs_ended_total',
     help: 'Runs that ended, by end status.',
     registers,
     labelNames: ['status'] as const,
   })
-  deps.db.onRunEnd((status) => runsEnded.inc({ status }))
+  deps.db.onEnd(({ work, status }) => {
+    if (work === 'run') runsEnded.inc({ status })
+  })
   if (deps.queues) registerQueues(deps.db, registers)
   if (deps.poolBacklog) registerPools(deps.db, deps.poolBacklog, registers)
   if (deps.callSlots) registerSlots(deps.callSlots, registers)
@@ -82,6 +100,34 @@ export function createMetrics(deps: {
       help: 'Losses of Temporal that were noticed: it was restored to an earlier moment, or emptied.',
       registers,
     }),
+    lastSweep: new Gauge({
+      name: 'agx_sweep_last_timestamp_seconds',
+      help: 'When this worker last ended a sweep; 0: never. One worker at a time sweeps: use max.',
+      registers,
+    }),
+    sweepFailures: new Counter({
+      name: 'agx_sweep_failures_total',
+      help: 'Stages of the sweep that failed.',
+      registers,
+      labelNames: ['stage'] as const,
+    }),
+    webhooksDeactivated: new Counter({
+      name: 'agx_webhooks_deactivated_total',
+      help: 'Outgoing webhooks that were made Inactive, because their receivers failed for long or answered 410.',
+      registers,
+    }),
+    mails: new Counter({
+      name: 'agx_mails_total',
+      help: 'Attempts of mails of accounts and approvals, by queue and outcome.',
+      registers,
+      labelNames: ['mails', 'outcome'] as const,
+    }),
+    incomingRequests: new Counter({
+      name: 'agx_incoming_requests_total',
+      help: 'Requests to incoming webhooks: accepted, or the code of the refusal.',
+      registers,
+      labelNames: ['outcome'] as const,
+    }),
     threadTasks: new Counter({
       name: 'agx_thread_tasks_total',
       help: 'Computations of tenants that a thread was given, by task.',
@@ -98,14 +144,28 @@ export function createMetrics(deps: {
     /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
     collectProcess: () => collectDefaultMetrics({ register: registry }),
     text: () => registry.metrics(),
+    /** The names and labels of the metrics that are defined. */
+    definitions: () => registry.getMetricsAsArray().map(definitionOf),
   }
+}
+
+interface Definition {
+  name: string
+  type: string
+  labels: string[]
+}
+
+/** The registry's own types lack the labels. */
+function definitionOf(metric: object): Definition {
+  const { name, type, labelNames } = metric as { name: string; type: string; labelNames?: string[] }
+  return { name, type, labels: [...(labelNames ?? [])] }
 }
 
 function registerQueues(db: Database, registers: Registry[]): void {
   const rows = cached(() => listQueues(db.system))
   new Gauge({
     name: 'agx_queue_rows',
-    help: 'Rows of each queue, by status; counted up to 100,000.',
+    help: `Rows of each queue, by status; counted up to 100,000. ${GLOBAL}`,
     registers,
     labelNames: ['queue', 'status'],
     async collect() {
@@ -113,25 +173,47 @@ function registerQueues(db: Database, registers: Registry[]): void {
       for (const { queue, status, count } of (await rows()) ?? []) this.set({ queue, status }, count)
     },
   })
+  new Gauge({
+    name: 'agx_queues_readable',
+    help: `1 if PostgreSQL told the figures of the queues, 0 if they are missing.`,
+    registers,
+    async collect() {
+      this.set((await rows()) ? 1 : 0)
+    },
+  })
+  const stuck = cached(() => countStuckRuns(db.system))
+  new Gauge({
+    name: 'agx_runs_stuck',
+    help: `Open runs with a stuck_reason; counted up to 100,000. ${GLOBAL}`,
+    registers,
+    async collect() {
+      const count = await stuck()
+      // `reset` would make it 0.
+      if (count === undefined) this.remove()
+      else this.set(count)
+    },
+  })
   const late = cached(() => countLateRuns(db.system))
   new Gauge({
     name: 'agx_runs_late',
-    help: 'Open runs that are late by the expected_within of their workflow; counted up to 100,000.',
+    help: `Open runs that are late by the expected_within of their workflow; counted up to 100,000. ${GLOBAL}`,
     registers,
     async collect() {
       const count = await late()
-      if (count !== undefined) this.set(count)
+      // `reset` would make it 0.
+      if (count === undefined) this.remove()
+      else this.set(count)
     },
   })
   new Gauge({
     name: 'agx_queue_lag_seconds',
     registers,
-    help: 'Age of the oldest queued row that no relay has claimed; it may wait for a free slot.',
+    help: `Age of the oldest queued row that no relay has claimed, 0 without one; it may wait for a free slot. ${GLOBAL}`,
     labelNames: ['queue'],
     async collect() {
       this.reset()
-      for (const { queue, lag_seconds } of (await rows()) ?? [])
-        if (lag_seconds !== null) this.set({ queue }, lag_seconds)
+      for (const { queue, status, lag_seconds } of (await rows()) ?? [])
+        if (status === 'queued') this.set({ queue }, lag_seconds ?? 0)
     },
   })
 }
@@ -176,7 +258,7 @@ function registerPools(
   })
   new Gauge({
     name: 'agx_pool_workers',
-    help: 'Live workers of each pool.',
+    help: `Live workers of each pool. ${GLOBAL}`,
     registers,
     labelNames: ['pool'],
     async collect() {
@@ -186,7 +268,7 @@ function registerPools(
   })
   new Gauge({
     name: 'agx_pool_backlog',
-    help: 'Calls that wait for a worker of the pool, as Temporal estimates them.',
+    help: `Calls that wait for a worker of the pool, as Temporal estimates them. ${GLOBAL}`,
     registers,
     labelNames: ['pool'],
     async collect() {
@@ -202,7 +284,10 @@ function cached<T>(read: () => Promise<T>): () => Promise<T | undefined> {
   let last: { at: number; value: Promise<T | undefined> } | undefined
   return () => {
     if (!last || Date.now() - last.at > QUEUES_CACHED_MS)
-      last = { at: Date.now(), value: read().catch(() => undefined) }
+      last = {
+        at: Date.now(),
+        value: Promise.race([read(), pause(READ_MS, undefined, { ref: false })]).catch(() => undefined),
+      }
     return last.value
   }
 }

@@ -39,6 +39,8 @@ const STATEMENT = [
   ),
   `select 'events', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
      from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
+  `select 'event_cancels', 'queued', count(*), extract(epoch from now() - min(created_at))::float8
+     from (select created_at from event_cancels limit ${LIMIT}) q`,
   `select 'deleted_files', 'queued', count(*), extract(epoch from now() - min(deleted_at))::float8
      from (select deleted_at from deleted_files limit ${LIMIT}) q`,
   // Some wait for the end of a run or of a pause, for however long: their age says nothing.
@@ -59,10 +61,15 @@ export async function listQueues(system: System): Promise<QueueStatus[]> {
 }
 
 /** The number of open runs that are late. */
-export async function countLateRuns(system: System): Promise<number> {
+export const countLateRuns = (system: System): Promise<number> => countOpen(system, 'late_at is not null')
+
+/** The number of open runs that cannot go on without an operator. */
+export const countStuckRuns = (system: System): Promise<number> =>
+  countOpen(system, 'stuck_reason is not null')
+
+async function countOpen(system: System, where: string): Promise<number> {
   const { rows } = await system.raw<{ rows: { count: number }[] }>(
-    `select count(*) as count from (
-       select from runs where late_at is not null and ended_at is null limit ${LIMIT}) r`,
+    `select count(*) as count from (select from runs where ${where} and ended_at is null limit ${LIMIT}) r`,
   )
   return Number(rows[0]!.count)
 }

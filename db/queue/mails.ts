@@ -51,6 +51,9 @@ export type MailOutcome =
   | { status: 'waits'; problem: string; until: Date }
   | { status: 'failed'; problem: string; retryable: boolean }
 
+/** What became of a mail; `retried`: its attempt failed, and another one follows. */
+export type RecordedMail = MailOutcome['status'] | 'retried'
+
 /**
  * Records how an attempt ended. After a failure that may pass, the mail is due again later; otherwise it has ended, and
  * the column `cleared` becomes null.
@@ -61,7 +64,7 @@ export async function recordAttempt(
   mail: { id: string; attempts: number },
   outcome: MailOutcome,
   cleared?: string,
-): Promise<void> {
+): Promise<RecordedMail> {
   const waits = outcome.status === 'waits'
   const problem = 'problem' in outcome ? outcome.problem : null
   const again = waits || (outcome.status === 'failed' && outcome.retryable && mail.attempts < MAX_ATTEMPTS)
@@ -83,6 +86,7 @@ export async function recordAttempt(
       uncounted: waits ? 1 : 0,
     },
   )
+  return outcome.status === 'failed' && again ? 'retried' : outcome.status
 }
 
 const secondsUntil = (time: Date): number => Math.max(0, (time.getTime() - Date.now()) / 1_000)

@@ -2,7 +2,7 @@ import type { System } from '../postgres/tenancy.ts'
 import { defineQueue } from './queue.ts'
 
 /**
- * Jobs that are too long for one transaction: replays and batches of runs. A worker leases a job, makes pages of it until
+ * Jobs that are too long for one transaction: replays, batches of runs, and cancellations by an event. A worker leases a job, makes pages of it until
  * its turn is over, and releases it; the next claim, by any worker, goes on. Other jobs have their turns between, and a
  * worker can stop. A page locks its job, and stores the progress in the same transaction as its effects:
  * it is made once, even if a worker dies or its lease ends too early.
@@ -21,14 +21,25 @@ const TURN_MS = 2_500
 /** Longer than a turn and the page with which it ends. */
 const LEASE_SECONDS = 15
 
-/** The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), the oldest first. */
+/**
+ * The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), the oldest first. With `slots`, organizations
+ * take turns, and each has so many jobs in work at once.
+ */
 export function definePagedJobs<Job extends JobKey>(
   table: string,
   waits: string,
   returning: readonly string[] = [],
+  slots?: number,
 ) {
-  const key = ['organization_id', 'id']
-  const jobs = defineQueue<Job>({ table, key, waits, order: 'created_at', returning, seconds: LEASE_SECONDS })
+  const jobs = defineQueue<Job>({
+    table,
+    key: ['organization_id', 'id'],
+    waits,
+    order: slots === undefined ? 'created_at' : 'created_at, id',
+    returning,
+    seconds: LEASE_SECONDS,
+    ...(slots === undefined ? {} : { turns: { slots } }),
+  })
   return {
     claim: jobs.claim,
     /** Makes pages for a turn, and releases the job, also if a page fails. */

@@ -6,6 +6,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
+import { localTimes } from './local-times.ts'
 import { inSets, type Outcome, recordOf, settleEach } from './sets.ts'
 import { type Draft, writeSet } from './write-set.ts'
 
@@ -45,10 +46,12 @@ export async function createSet(
     Promise.all(separated.map(({ fields }) => withCurrency(fields))),
     lockWithLinked(tx, definition, [], allLinks),
   ])
-  const drafts = await settleEach(separated, ({ links }, place): Draft => {
+  const withZone = localTimes(tx, definition)
+  const drafts = await settleEach(separated, async ({ links }, place): Promise<Draft> => {
     checkLinks(links, locked)
     const filled = filledBy(links, definition, values[place]!)
-    const write = creation(tx.actor, definition, { ...values[place], ...filled }, rules)
+    const given = await withZone({ ...values[place], ...filled }, rules)
+    const write = creation(tx.actor, definition, given, rules)
     return { record: write.record, write, links }
   })
   return writeSet(tx, definition, rules, drafts, isLast)

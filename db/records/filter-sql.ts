@@ -10,6 +10,7 @@ import {
 } from '../model/records/filters.ts'
 import type { FieldType, Kind } from '../model/records/kind.ts'
 import { escapeLike } from '../model/records/like.ts'
+import { inZone, isLocal } from '../model/records/values.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 export interface Fragment {
@@ -17,8 +18,8 @@ export interface Fragment {
   bindings: unknown[]
 }
 
-/** The SQL condition of a filter. */
-export function condition(kind: Kind, filter: Filter): Fragment {
+/** The SQL condition of a filter. `zone`: of dates and of times without an offset. */
+export function condition(kind: Kind, filter: Filter, zone = 'UTC'): Fragment {
   const { field, operator, values } = filter
   if (field === 'tags')
     return operator === 'has'
@@ -36,14 +37,14 @@ export function condition(kind: Kind, filter: Filter): Fragment {
   const column = isExact ? field : comparison
   // PostgreSQL lower-cases both sides: JavaScript lower-cases differently.
   const value = type !== 'text' ? `(?::${type})` : isExact ? '?::text' : 'lower(?)'
-  const bindings = isTime ? boundsOf(operator, values) : values
+  const bindings = isTime ? boundsOf(operator, values, zone) : values
   const range = `${column} between ${value} and ${value}`
   const list = () => `${column} in (${values.map(() => value).join(', ')})`
   if (isTime && WHOLE_VALUE_OPERATORS.includes(operator) && values.some(isBareDate)) {
     const within = `(${values.map(() => range).join(' or ')})`
     // A negated condition also matches null.
     const sql = isNegation(operator) ? `${within} is not true` : within
-    return { sql, bindings: values.flatMap((value) => [startOf(value), endOf(value)]) }
+    return { sql, bindings: values.flatMap((value) => [startOf(value, zone), endOf(value, zone)]) }
   }
   switch (operator) {
     case 'between':
@@ -67,20 +68,30 @@ const EXACT = ['external_id']
 const COMPARISONS = { eq: '=', ne: 'is distinct from', gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
 /**
- * For times, a date without a time means the whole day in UTC, as a range that an index can serve. Times have
+ * For times, a date without a time means the whole day in the time zone, as a range that an index can serve. Times have
  * milliseconds, so a day ends with its last millisecond.
  */
-function boundsOf(operator: Operator, values: string[]): string[] {
-  if (operator === 'between') return [startOf(values[0]!), endOf(values[1]!)]
-  if (operator === 'gt' || operator === 'lte') return values.map(endOf)
-  return operator === 'gte' || operator === 'lt' ? values.map(startOf) : values
+function boundsOf(operator: Operator, values: string[], zone: string): string[] {
+  if (operator === 'between') return [startOf(values[0]!, zone), endOf(values[1]!, zone)]
+  const bound = operator === 'gt' || operator === 'lte' ? endOf : startOf
+  return values.map((value) => bound(value, zone))
 }
 
 /** Whether a value, as returned by `filterValue` of times, is a date without a time. */
 const isBareDate = (value: string): boolean => value.length === 10
 
-const startOf = (value: string) => (isBareDate(value) ? `${value}T00:00:00.000Z` : value)
-const endOf = (value: string) => (isBareDate(value) ? `${value}T23:59:59.999Z` : value)
+/** In the years 1 and 9999 a zone may lead out of the years that PostgreSQL has: then the bound is in UTC. */
+const startOf = (value: string, zone: string): string =>
+  isLocal(value) ? (inZone(value, zone) ?? inZone(value, 'UTC')!) : value
+
+function endOf(value: string, zone: string): string {
+  if (!isBareDate(value)) return startOf(value, zone)
+  const next = new Date(Date.parse(`${value}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10)
+  const after = inZone(next, zone)
+  return after === undefined ? `${value}T23:59:59.999Z` : new Date(Date.parse(after) - 1).toISOString()
+}
+
+const DAY_MS = 86_400_000
 
 export interface SortKey {
   sql: string

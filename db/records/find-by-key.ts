@@ -3,7 +3,7 @@ import { readValue } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
 import { uniqueKey } from '../model/records/unique.ts'
-import { customKey, upsertKey, upsertKeys } from '../model/records/upsert-keys.ts'
+import { customKey, lookupKey, upsertKey, upsertKeys } from '../model/records/upsert-keys.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 
@@ -34,12 +34,21 @@ export async function finderBy(tx: Tenant, kind: KindName, by: string): Promise<
     by,
     keyOf(fields) {
       const value = upsertKey(by, fields)
-      return isLowered ? value?.toLowerCase() : value
+      return value === undefined ? undefined : lookupKey(by, value)
     },
     ...lookUps(tx, kind, by, {
       sql: `select id, created_at from ${kind}
             where ${OF_ORGANIZATION} and ${isLowered ? `${by}_lower` : by} = key and deleted_at is null`,
       bindings: [tx.organizationId],
+      ...(upsertKeys(kind).includes(by) && {
+        alternates: {
+          sql: `select r.id, r.created_at from alternate_keys a
+                join ${kind} r on r.organization_id = a.organization_id and r.id = a.record_id
+                where a.${OF_ORGANIZATION} and a.entity = ? and a.field = ? and a.key = wanted.key
+                  and r.deleted_at is null`,
+          bindings: [tx.organizationId, kind, by],
+        },
+      }),
     }),
   }
 }
@@ -76,23 +85,38 @@ async function finderByCustomField(tx: Tenant, kind: KindName, name: string): Pr
 /** The maximum number of records found for one key. */
 const MAX_FOUND = 100
 
-/** `matches`: selects id and created_at of the records with `key`. */
+interface Matches {
+  sql: string
+  bindings: string[]
+}
+
+/**
+ * `matches`: selects id and created_at of the records with `key`; `alternates`: of those that have it as an alternate
+ * key, which are found where no record has it as its own.
+ */
 function lookUps(
   tx: Tenant,
   kind: KindName,
   by: string,
-  matches: { sql: string; bindings: string[] },
+  matches: Matches & { alternates?: Matches },
 ): Pick<Finder, 'find' | 'peek'> {
   const peek = async (keys: string[]) => {
     const found = new Map<string, string[]>()
     if (keys.length === 0) return found
-    const { rows } = await tx.trx.raw<{ rows: { key: string; id: string }[] }>(
-      `select key, id from unnest(?::text[]) as wanted (key)
-       cross join lateral (${matches.sql} order by created_at, id limit ${MAX_FOUND}) match
-       order by created_at, id`,
-      [[...new Set(keys)], ...matches.bindings],
+    const { alternates } = matches
+    const limited = ({ sql }: Matches, isAlternate: boolean) =>
+      `(select id, created_at, ${isAlternate} as alternate from (${sql}) one order by created_at, id limit ${MAX_FOUND})`
+    const { rows } = await tx.trx.raw<{ rows: { key: string; id: string; alternate: boolean }[] }>(
+      `select key, id, alternate from unnest(?::text[]) as wanted (key)
+       cross join lateral (
+         ${limited(matches, false)}${alternates ? ` union all ${limited(alternates, true)}` : ''}
+       ) match
+       order by alternate, created_at, id`,
+      [[...new Set(keys)], ...matches.bindings, ...(alternates?.bindings ?? [])],
     )
-    for (const { key, id } of rows) found.set(key, [...(found.get(key) ?? []), id])
+    const own = new Set(rows.flatMap(({ key, alternate }) => (alternate ? [] : key)))
+    for (const { key, id, alternate } of rows)
+      if (!alternate || !own.has(key)) found.set(key, [...(found.get(key) ?? []), id])
     return found
   }
   return {

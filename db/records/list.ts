@@ -9,6 +9,7 @@ import { searchPatterns } from '../model/records/search-text.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
 import { condition, type Fragment, sortKey } from './filter-sql.ts'
+import { withToday, zoneOfFilters } from './local-times.ts'
 import { type Row, selectPage } from './pages.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
 import { sortedPage } from './sorted.ts'
@@ -24,6 +25,8 @@ export interface ListQuery {
   match: 'all' | 'any'
   count: 'exact' | 'estimated' | 'none'
   filters: Filter[]
+  /** Of dates, and of times without an offset. Default: that of the organization. */
+  time_zone?: string | undefined
 }
 
 /**
@@ -43,7 +46,17 @@ export async function listRecords(
   const key = sortKey(definition, sort, sortType)!
   // Includes the type of a custom field: a changed definition invalidates its cursors.
   const sorted = sortType ? [sort, sortType] : sort
-  const hash = queryHash([kind, related, sorted, order, query.q, query.match, filters])
+  const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)
+  const hash = queryHash([
+    kind,
+    related,
+    sorted,
+    order,
+    query.q,
+    query.match,
+    filters,
+    ...(zone ? [zone] : []),
+  ])
   const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
   const words = query.q === undefined ? [] : searchPatterns(query.q)
   const listing = {
@@ -57,7 +70,15 @@ export async function listRecords(
       sql: 'organization_id = ? and deleted_at is null',
       bindings: [tx.organizationId],
     },
-    conditions: [...conditions(tx, definition, { ...query, filters }, related), ...wordConditions(words)],
+    conditions: [
+      ...conditions(
+        tx,
+        definition,
+        { ...query, filters: withToday(definition, filters, zone), time_zone: zone },
+        related,
+      ),
+      ...wordConditions(words),
+    ],
   }
   const found: Found =
     words.length > 0
@@ -105,7 +126,7 @@ function conditions(
       bindings: [1, 2].flatMap(() => [tx.organizationId, related.id, related.entity, kind.entity]),
     })
   if (query.filters.length > 0) {
-    const filters = query.filters.map((filter) => condition(kind, filter))
+    const filters = query.filters.map((filter) => condition(kind, filter, query.time_zone))
     found.push({
       sql: `(${filters.map(({ sql }) => sql).join(query.match === 'any' ? ' or ' : ' and ')})`,
       bindings: filters.flatMap(({ bindings }) => bindings),

@@ -1,6 +1,7 @@
 import { insertEvents } from '../events/outbox.ts'
 import { invalid } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
+import { type AlternateKey, mergedKeys } from '../model/records/alternate-keys.ts'
 import { sizeIssues } from '../model/records/custom-fields/shape.ts'
 import { type Kind, type KindName, referencesOf, withArticle } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
@@ -8,6 +9,7 @@ import { change, isEmpty, nextVersion, type Write } from '../model/records/prepa
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { moveFiles } from '../stored-files/files.ts'
+import { keepKeys } from './alternate-keys.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { freeUnique } from './custom-fields/unique.ts'
 import { moveLinks } from './links.ts'
@@ -54,10 +56,12 @@ export async function mergeRecords(
   await writeRecords(tx, definition, [nextVersion('deleted', tx.actor, loser)])
   await freeUnique(tx, loserId)
   await pointTo(tx, definition, loserId, winnerId)
+  const keys = mergedKeys(definition, winner, loser)
+  await keepKeys(tx, kind, { winnerId, loserId, keys })
   await moveLinks(tx, { entity: kind, id: loserId }, { entity: kind, id: winnerId })
   await moveFiles(tx, kind, loserId, winnerId)
 
-  const write = await fold(tx, definition, winner, loser)
+  const write = await fold(tx, definition, winner, loser, keys)
   const { record } = write
   await writeDrafts(tx, definition, rules, [{ record, write, links: [] }])
   await tx
@@ -69,8 +73,14 @@ export async function mergeRecords(
 }
 
 /** The winner's next version. */
-async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord): Promise<Write> {
-  const patch = {
+async function fold(
+  tx: Tenant,
+  kind: Kind,
+  winner: AgxRecord,
+  loser: AgxRecord,
+  keys: AlternateKey[],
+): Promise<Write> {
+  const patch: RecordInput = {
     ...filledFields(kind, winner, loser),
     ...(await filledReferences(tx, kind, winner, loser)),
     tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
@@ -79,7 +89,9 @@ async function fold(tx: Tenant, kind: Kind, winner: AgxRecord, loser: AgxRecord)
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }
   const issues = sizeIssues(custom_fields)
   if (issues.length > 0) throw invalid(issues)
-  const next = { ...winner, ...patch, custom_fields }
+  // What fills an empty field is the record's own key.
+  const alternate_keys = keys.filter(({ field, value }) => patch[field] !== value)
+  const next = { ...winner, ...patch, custom_fields, alternate_keys }
   const changed = change(tx.actor, kind, winner, patch, next)
   return {
     ...(changed ?? nextVersion('merged', tx.actor, winner)),

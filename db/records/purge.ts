@@ -11,7 +11,15 @@ import { RESTORABLE_DAYS } from './restore.ts'
  */
 export const recordPurges: Purge[] = kindNames.map((kind) => ({
   name: `deleted ${kind}`,
-  tables: [kind, 'record_history', 'associations', 'merged_records', 'custom_field_values', 'files'],
+  tables: [
+    kind,
+    'record_history',
+    'associations',
+    'merged_records',
+    'alternate_keys',
+    'custom_field_values',
+    'files',
+  ],
   keeps: `${RESTORABLE_DAYS} days after their deletion`,
   index: `${kind}_deleted`,
   rows: 100,
@@ -74,6 +82,9 @@ const purgeOf = (kind: KindName, which = OLD): string => `
   ), unique_values as (
     delete from custom_field_values v using gone
     where v.organization_id = gone.organization_id and v.record_id = gone.id
+  ), keys as (
+    delete from alternate_keys k using gone
+    where k.organization_id = gone.organization_id and k.record_id = gone.id
   ), attached as (
     delete from files f using gone
     where f.organization_id = gone.organization_id and f.entity = ? and f.record_id = gone.id

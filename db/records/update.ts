@@ -1,4 +1,5 @@
 import { requireVersion } from '../model/lists/version.ts'
+import { withoutAlternateKeys } from '../model/records/alternate-keys.ts'
 import { type Kind, type KindName, referencesOf } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { type Adding, change, patched } from '../model/records/prepare.ts'
@@ -8,6 +9,7 @@ import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
 import type { GivenLink } from './links.ts'
+import { localTimes } from './local-times.ts'
 import { recordNotFound } from './merged.ts'
 import { closesCycle } from './references.ts'
 import { inSets, inWaves, type Outcome, recordOf, settleEach } from './sets.ts'
@@ -22,6 +24,8 @@ export interface Update {
   ifVersion?: readonly number[] | undefined
   /** The parts of the patch that are merged into the record's values instead of replacing them. */
   adding?: Adding | undefined
+  /** Values of the patch that are alternate keys of the record do not replace its own. */
+  keepsKeys?: boolean
 }
 
 export interface UpdateOptions extends Pick<Update, 'ifVersion'> {
@@ -72,14 +76,17 @@ export async function updateSet(
     lockWithLinked(tx, definition, ids, allLinks),
   ])
   const withCurrency = currencyFiller(tx, definition)
+  const withZone = localTimes(tx, definition)
   const drafts = await settleEach(
     separated,
-    async ({ id, fields, links, ifVersion, adding }): Promise<Draft> => {
+    async ({ id, fields: given, links, ifVersion, adding, keepsKeys }): Promise<Draft> => {
       const self = { entity: kind, id }
       const before = locked.record(self)
       if (!before) throw await recordNotFound(tx, definition, id)
       checkLinks(links, locked, self)
       requireVersion(definition.object, before.version, ifVersion)
+      const zoned = await withZone(given, rules)
+      const fields = keepsKeys ? withoutAlternateKeys(zoned, before) : zoned
       const patch = { ...fields, ...(await filledByLinks(tx, definition, before, fields, links)) }
       const next = await withCurrency(patched(definition, before, patch, rules, adding))
       const write = change(tx.actor, definition, before, patch, next)

@@ -121,7 +121,7 @@ function stepOf(finder: Finder, { patch, input }: Upsert, ids: string[], options
   if (ids.length > 1 && !options.takesOldest) return { error: severalMatch(finder, ids) }
   const fields = ids[0] ? patch : input
   if (fields instanceof AppError) return { error: fields }
-  return ids[0] ? { id: ids[0], patch: fields, adding: options.adding } : { input: fields }
+  return ids[0] ? { id: ids[0], patch: fields, adding: options.adding, keepsKeys: true } : { input: fields }
 }
 
 /**

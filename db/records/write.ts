@@ -105,6 +105,7 @@ const build = (kind: Kind, isNew: boolean): string =>
 const insert = (kind: Kind): string => {
   const columns = [
     ...writableColumns(kind),
+    'alternate_keys',
     'id',
     'version',
     'created_at',
@@ -119,7 +120,14 @@ const insert = (kind: Kind): string => {
 
 /** Selects by a list of ids: PostgreSQL plans a join with `input` alone as a full scan of a small table. */
 const update = (kind: Kind): string => {
-  const columns = [...writableColumns(kind), 'version', 'updated_at', 'updated_by']
+  const columns = [
+    ...writableColumns(kind),
+    'alternate_keys',
+    'version',
+    'created_at',
+    'updated_at',
+    'updated_by',
+  ]
   return `update ${kind.entity} t
           set ${columns.map((column) => `${column} = r.${column}`).join(', ')}, search_text = input.search_text,
               deleted_at = case input.action when 'deleted' then input.at end

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type MailOutcome, mailsIn, recordAttempt } from '../queue/mails.ts'
+import { type MailOutcome, mailsIn, type RecordedMail, recordAttempt } from '../queue/mails.ts'
 
 /** Mails that ask for a decision. Their rows are the queue; they are deleted with their run. */
 
@@ -91,7 +91,7 @@ export async function findMailedApproval(
 }
 
 /** Records the result of an attempt. */
-export const recordMail = (tx: Tenant, mail: ClaimedMail, outcome: MailOutcome): Promise<void> =>
+export const recordMail = (tx: Tenant, mail: ClaimedMail, outcome: MailOutcome): Promise<RecordedMail> =>
   recordAttempt(tx, 'approval_mails', mail, outcome)
 
 /** A mail as its approval shows it. */

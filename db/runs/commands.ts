@@ -1,3 +1,4 @@
+import type { RunStatus } from '../../workflows/shared/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { defineQueue } from '../queue/queue.ts'
 
@@ -10,6 +11,7 @@ export interface RunCommand {
   organization_id: string
   id: string
   kind: 'run' | 'node_test'
+  status: RunStatus
   workflow_command: 'refresh' | 'terminate'
   workflow_command_at: Date
 }
@@ -20,7 +22,7 @@ export const runCommands = defineQueue<RunCommand>({
   key: ['organization_id', 'id'],
   waits: 'workflow_command is not null',
   order: 'workflow_command_at',
-  returning: ['kind', 'workflow_command', 'workflow_command_at'],
+  returning: ['kind', 'status', 'workflow_command', 'workflow_command_at'],
   lease: 'workflow_command_lease_until',
   // A newer command of the same run stays pending.
   done: { sets: 'workflow_command = null', same: ['workflow_command_at'] },

@@ -33,11 +33,11 @@ export const isAwaited = (e: string): string => `exists (select from run_waits w
 const MATCHES = `${namesOf('e')} and w.since < e.created_at`
 
 /** SQL: the event `e` as a node reads it. `:recordEvents`: the names of events whose data is a record. */
-const EVENT = `jsonb_build_object('id', e.id, 'name', e.name,
+export const EVENT = `jsonb_build_object('id', e.id, 'name', e.name,
   'created_at', ${EVENT_TIME},
   'record', case when e.name = any(cast(:recordEvents as text[])) then e.data end,
   'data', case when e.name = any(cast(:recordEvents as text[])) then null else e.data end, 'previous', e.previous, 'changed', ${CHANGED_FIELDS})`
-const recordEvents = [...RECORD_EVENTS]
+export const recordEvents = [...RECORD_EVENTS]
 
 interface Pair extends WaitKey {
   event_id: string

@@ -13,22 +13,39 @@ export interface KeyedRun {
   existing: boolean
 }
 
-/** The open run of the workflow with this key. Locked until the transaction ends, so that it cannot end before. */
+/**
+ * The open run of the workflow with this key, whose cancellation was not requested. Locked until the transaction ends,
+ * so that it cannot end before.
+ */
 export async function findOpenByKey(
   tx: Tenant,
   workflowId: string,
   key: string,
 ): Promise<Omit<KeyedRun, 'existing'> | undefined> {
-  return tx
+  return openWithKey(tx, workflowId, key)
+    .whereNull('cancel_requested_at')
+    .first<Omit<KeyedRun, 'existing'> | undefined>('id', 'status')
+}
+
+/** The newest run with this key that is being cancelled, locked as well: its end finds the run that waits for it. */
+async function findCancelled(tx: Tenant, workflowId: string, key: string): Promise<string | undefined> {
+  const run = await openWithKey(tx, workflowId, key)
+    .whereNotNull('cancel_requested_at')
+    .orderBy('id', 'desc')
+    .first<{ id: string } | undefined>('id')
+  return run?.id
+}
+
+const openWithKey = (tx: Tenant, workflowId: string, key: string) =>
+  tx
     .trx('runs')
     .where({ organization_id: tx.organizationId, workflow_id: workflowId, run_key: key })
     .whereNull('ended_at')
     .forNoKeyUpdate()
-    .first<Omit<KeyedRun, 'existing'> | undefined>('id', 'status')
-}
 
 /**
- * Queues a run with a key that no other open run of the workflow has, else returns that run. Concurrent starts of a key
+ * Queues a run with a key that no other open run of the workflow has, else returns that run. One whose cancellation was
+ * requested is no answer to a start: the new run waits for its end. Concurrent starts of a key
  * wait for each other; a unique index is the second line of defence. `takePlace`: throws if no further run
  * may be queued. Throws `conflict` with the policy `fail`.
  */
@@ -55,10 +72,13 @@ export async function createKeyedRun(
   }
   await takePlace?.()
   const id = await createRun(tx, run)
-  await tx.trx.raw('update runs set run_key = ? where organization_id = ? and id = ?', [
-    key,
-    tx.organizationId,
-    id,
-  ])
+  const follows = await findCancelled(tx, run.workflow.id, key)
+  await tx.trx.raw(
+    `update runs set run_key = :key${follows === undefined ? '' : AFTER} where organization_id = :organizationId and id = :id`,
+    { key, organizationId: tx.organizationId, id, ...(follows !== undefined && { follows }) },
+  )
   return { id, status: 'queued', existing: false }
 }
+
+/** SQL: has the admission hold the run back until the end of another one. */
+const AFTER = `, follows = :follows, hold = 'admission', hold_until = now()`

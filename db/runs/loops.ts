@@ -1,4 +1,4 @@
-import type { ItemResult, LoopItem, RunLoop } from '../../workflows/interpret/run-state.ts'
+import type { ItemResult, KeptLoop, LoopItem, RunLoop } from '../../workflows/interpret/run-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /**
@@ -23,14 +23,15 @@ export const LOOPS = `, loops as (
 /** SQL of `recordSegment`: writes iterations. */
 export const ITERATIONS = `, iterations as (
        insert into run_iterations (organization_id, run_id, loop, index, status, item, output, error, segment,
-         settled_segment, started_at, ended_at)
-       select run.organization_id, run.id, i.*
+         settled_segment, started_at, ended_at, met)
+       select run.organization_id, run.id, i.loop, i.index, i.status, i.item, i.output, i.error, i.segment,
+         i.settled_segment, i.started_at, i.ended_at, coalesce(i.met, false)
        from run, jsonb_to_recordset(cast(:iterations as jsonb)) as i(loop text, index integer, status text, item jsonb,
          output jsonb, error jsonb, segment integer, settled_segment integer, started_at timestamptz,
-         ended_at timestamptz)
+         ended_at timestamptz, met boolean)
        on conflict (organization_id, run_id, loop, index) do update set status = excluded.status,
          output = excluded.output, error = excluded.error, settled_segment = excluded.settled_segment,
-         ended_at = excluded.ended_at
+         ended_at = excluded.ended_at, met = excluded.met
      )`
 
 /** Up to `count` unopened items of an open loop, from the index `from`. */
@@ -99,12 +100,12 @@ export async function findTurn(
 /** The segment number of rows that a retry keeps from the original run: before the first segment. */
 export const KEPT = -1
 
-/** The loop of a retry with the results of the original run. */
-export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<RunLoop | undefined> {
+/** The loop of a retry with the results of the original run. `met`: the condition of a repeat held after its last turn. */
+export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<KeptLoop | undefined> {
   return tx
     .trx('run_loops')
     .where({ organization_id: tx.organizationId, run_id: runId, loop, segment: KEPT })
-    .first<RunLoop | undefined>(
+    .first<KeptLoop | undefined>(
       'loop',
       'count',
       'next',
@@ -114,6 +115,10 @@ export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<R
       'concurrency',
       'on_item_error',
       'segment',
+      tx.trx.raw(
+        `exists (select from run_iterations i where i.organization_id = run_loops.organization_id
+           and i.run_id = run_loops.run_id and i.loop = run_loops.loop and i.met) as met`,
+      ),
     )
 }
 
@@ -137,7 +142,14 @@ export async function rewindLoops(tx: Tenant, runId: string, segment: number): P
   await iterations()
     .andWhere('segment', '>', KEPT)
     .andWhere((row) => row.where('settled_segment', '>=', segment).orWhere('status', 'cancelled'))
-    .update({ status: 'running', output: null, error: null, settled_segment: null, ended_at: null })
+    .update({
+      status: 'running',
+      output: null,
+      error: null,
+      settled_segment: null,
+      ended_at: null,
+      met: false,
+    })
   const bindings = { organizationId: tx.organizationId, runId, segment }
   await tx.trx.raw(
     `update run_nodes n set status = 'waiting', output = null, error = null, handle = null, settled_segment = null,

@@ -317,7 +317,7 @@ async function moveTo(
   }
   await tx.trx.raw(
     `update runs set workflow_version = v.version, engine = v.engine, concurrency = v.concurrency,
-       on_limit = v.on_limit,
+       on_limit = v.on_limit, cancel_on = v.cancel_on is not null,
        -- one that is held is decided about again, by the settings of the version
        hold = case when runs.hold is not null then 'admission' end,
        hold_until = case when runs.hold is not null then now() end, expected_by = runs.created_at + make_interval(secs => v.expected_ms / 1000.0), inputs = :inputs, migrations = :migrations, updated_at = now(),

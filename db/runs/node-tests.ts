@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { TestedNode } from '../../workflows/interpret/run-state.ts'
+import type { Stub, TestCase } from '../../workflows/interpret/test-case.ts'
 import type { Program } from '../../workflows/language/definition.ts'
 import { ENGINE } from '../../workflows/nodes/engine.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -14,6 +15,12 @@ export interface TestValues {
   inputs: Record<string, unknown>
   /** A loop of a workflow with its body. */
   program?: Program | undefined
+  /** The tests of a workflow, whose program it is; config and inputs are empty then. */
+  cases?: TestCase[] | undefined
+  /** The stubs of all cases that have no other ones. */
+  stubs?: Record<string, Stub> | undefined
+  /** The saved workflow of the cases. */
+  workflow_id?: string | undefined
 }
 
 /** Queues the test of one node. @returns its id. */

@@ -224,8 +224,9 @@ export async function copyKept(
   await tx.trx.raw(
     `${FRAMES}
      insert into run_iterations (organization_id, run_id, loop, index, status, item, output, error, segment,
-       settled_segment, started_at, ended_at)
-     select n.organization_id, :to, n.loop, n.index, n.status, n.item, n.output, n.error, -1, -1, n.started_at, n.ended_at
+       settled_segment, started_at, ended_at, met)
+     select n.organization_id, :to, n.loop, n.index, n.status, n.item, n.output, n.error, -1, -1, n.started_at, n.ended_at,
+       n.met
      from ${framed('run_iterations', 'loop, index')} where n.path <> n.frame and ${IN_KEPT_LOOP}`,
     bindings,
   )

@@ -3,6 +3,7 @@ import {
   loopsAround,
   prepareRetry,
   type RetriedNode,
+  renewedNodes,
   undoneNodes,
 } from '../../workflows/interpret/retry.ts'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
@@ -13,6 +14,7 @@ import { AppError, invalid, notFound } from '../model/errors.ts'
 import { isOpenRun } from '../model/runs/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { findById, getProgram, getWorkflow, type Runnable } from '../workflows/workflows.ts'
+import { requireNoOtherRetry } from './other-retries.ts'
 import { copyKept, type LoopRetry, prepareLoops, type RetryFrame } from './retry-loops.ts'
 import { createRun } from './runs.ts'
 
@@ -58,6 +60,8 @@ export interface PlannedRetry {
   again: string[]
   /** The nodes that the retried run has undone: they have their effects again. */
   undone: string[]
+  /** The nodes with idempotency keys of their own. */
+  renewed: string[]
   /** The loops that resume where they stopped. */
   loops: LoopRetry[]
   /** The reused nodes per item. Without frames, nothing is reused. */
@@ -66,9 +70,16 @@ export interface PlannedRetry {
 
 /**
  * Previews a retry of a run. Throws `not_found`, `conflict` if the run has not ended or cannot be retried with these
- * options, and `validation_error` if the newest version does not accept the inputs of the run.
+ * options, or another retry stands against it, and `validation_error` if the newest version does not accept the inputs
+ * of the run. No other retry of the run can be made until the transaction ends.
  */
 export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
+  const planned = await planRetry(tx, id, options)
+  await requireNoOtherRetry(tx, planned.run, planned.undone)
+  return planned
+}
+
+async function planRetry(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
   const run = await tx
     .trx('runs')
     .where({ organization_id: tx.organizationId, id, kind: 'run' })
@@ -107,7 +118,15 @@ export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptio
     .select<RetriedNode[]>('path', 'node_id', 'node_type', 'status', 'handle', 'undoes')
   const { program } = workflow
   const from_node = options.from_start ? null : (options.from_node ?? failedNode(run.error, rows))
-  const prepared = { run, workflow, inputs, from_node, items: options.items, undone: undoneNodes(rows) }
+  const prepared = {
+    run,
+    workflow,
+    inputs,
+    from_node,
+    items: options.items,
+    undone: undoneNodes(rows),
+    renewed: renewedNodes(program, rows),
+  }
   if (from_node === null) {
     if (options.items) throw new AppError('conflict', 'items requires from_node', { param: 'items' })
     return { ...prepared, reused: [], again: Object.keys(program.nodes), loops: [], frames: [] }
@@ -158,7 +177,7 @@ const REUSABLE_EFFECTS = `(e.object <> 'run' or exists (
  */
 export async function createRetry(
   tx: Tenant,
-  { run, workflow, inputs, from_node, items, frames, undone }: PlannedRetry,
+  { run, workflow, inputs, from_node, items, frames, undone, renewed }: PlannedRetry,
   priority: 0 | 1,
 ): Promise<string> {
   const { organizationId } = tx
@@ -179,7 +198,7 @@ export async function createRetry(
       id,
       priority,
       first: run.retry_of ?? run.id,
-      key_runs: keysOf(run.key_runs, redone, id),
+      key_runs: keysOf(run.key_runs, renewed, id),
       retry: JSON.stringify({ run_id: run.id, from_node, ...(items && { items }) }),
       startsWith: from_node === null ? null : workflow.program.nodes[from_node]!.title,
     },
@@ -203,8 +222,8 @@ const withBodies = (program: Program, ids: string[]): string[] =>
     [id, ...loopsAround(program, id)].some((one) => ids.includes(one)),
   )
 
-/** The runs whose idempotency keys nodes have: an undone node has the effect again, so it needs a key of its own. */
-function keysOf(earlier: Record<string, string> | null, undone: string[], id: string): string | null {
-  if (undone.length === 0) return earlier && JSON.stringify(earlier)
-  return JSON.stringify({ ...earlier, ...Object.fromEntries(undone.map((node) => [node, id])) })
+/** The runs whose idempotency keys nodes have. */
+function keysOf(earlier: Record<string, string> | null, renewed: string[], id: string): string | null {
+  if (renewed.length === 0) return earlier && JSON.stringify(earlier)
+  return JSON.stringify({ ...earlier, ...Object.fromEntries(renewed.map((node) => [node, id])) })
 }

@@ -138,10 +138,10 @@ const SKIPS = SKIP_CODES.map((code) => `'${code}'`).join(', ')
 export const insertRuns = (source: string): string => `
   with source as materialized (${source})
   insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, trigger_key, inputs,
-                    record_id, depth, cause, root, trace_id, parent_run_id, engine, concurrency, on_limit, hold, hold_until, starts_with, scheduled_at,
+                    record_id, depth, cause, root, trace_id, parent_run_id, engine, concurrency, on_limit, cancel_on, hold, hold_until, starts_with, scheduled_at,
                     expected_by, priority, status, error, ended_at)
   select s.organization_id, s.id, s.workflow_id, s.version, s.name, s.trigger, s.trigger_key, s.inputs,
-    s.record_id, s.depth, s.cause, ${ROOT}, coalesce(s.trace_id, ${traceBelow('s.organization_id', 's.cause')}), s.parent_run_id, v.engine, v.concurrency, v.on_limit,
+    s.record_id, s.depth, s.cause, ${ROOT}, coalesce(s.trace_id, ${traceBelow('s.organization_id', 's.cause')}), s.parent_run_id, v.engine, v.concurrency, v.on_limit, v.cancel_on is not null,
     case when v.admission is not null and s.error is null then 'admission' end,
     case when v.admission is not null and s.error is null then now() end, v.starts_with,
     -- a retry has no trigger_key

@@ -83,6 +83,9 @@ export async function lockRun(
 /** The path of a frame, and those of the frames around it. */
 const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))
 
+/** SQL: whether an attempt had begun whose outcome no longer can be recorded, once its token is replaced. */
+const UNREPORTED = 'may_have_called or attempt_token is not null'
+
 /**
  * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost its
  * connection to Temporal, can then no longer write to it.
@@ -90,7 +93,12 @@ const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.sli
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<KeptProgress | null> {
   const [row] = await runningNode(tx, node).update(
-    { attempt_token: token, next_attempt_at: null, slot_wanted_at: null },
+    {
+      may_have_called: tx.trx.raw(UNREPORTED),
+      attempt_token: token,
+      next_attempt_at: null,
+      slot_wanted_at: null,
+    },
     ['progress'],
   )
   return row?.progress ?? null
@@ -109,17 +117,18 @@ export interface KeptProgress {
  */
 export async function releaseAttempt(tx: Tenant, node: NodeOf): Promise<void> {
   await refreshStopping(tx, node.run_id)
-  await runningNode(tx, node).update({ attempt_token: null })
+  await runningNode(tx, node).update({ attempt_token: null, may_have_called: tx.trx.raw(UNREPORTED) })
 }
 
 /**
- * Shows that a node waits for a slot to make its call. No attempt of it is in progress: one that found its service
- * without a free slot was given up before the call.
+ * Shows that a node waits for a slot to make its call. No attempt of it is in progress. `givenUp`: its last one found
+ * its service without a free slot, and was given up before the call.
  */
-export async function markSlotWanted(tx: Tenant, node: NodeOf): Promise<void> {
+export async function markSlotWanted(tx: Tenant, node: NodeOf, givenUp: boolean): Promise<void> {
   await refreshStopping(tx, node.run_id)
   await runningNode(tx, node).update({
     attempt_token: null,
+    ...(!givenUp && { may_have_called: tx.trx.raw(UNREPORTED) }),
     slot_wanted_at: tx.trx.raw('coalesce(slot_wanted_at, now())'),
   })
 }
@@ -154,7 +163,13 @@ export async function updateNode(
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   const columns = {
     ...values,
-    ...(next === undefined ? {} : { attempt: next.attempt, next_attempt_at: next.at, attempt_token: null }),
+    ...(next !== undefined && {
+      attempt: next.attempt,
+      next_attempt_at: next.at,
+      attempt_token: null,
+      // An attempt that only waited says nothing of the one that was lost before it.
+      may_have_called: tx.trx.raw('may_have_called and attempt = ?', [next.attempt]),
+    }),
     input: json(change.input),
     output: json(change.output),
     progress: change.progress === null ? null : json(change.progress),

@@ -48,6 +48,8 @@ export interface RunDetails extends RunSummary {
   migrations: RunMigration[]
   trace_id: string
   cancel_requested_at: Date | null
+  /** Why it could last not be compared with an event of `cancel_on`. */
+  cancel_problem: { message: string; event: string; event_id: string; at: string } | null
   pause_requested_at: Date | null
   /** Its outcome, while its cleanup nodes run. */
   ending: Pick<Ending, 'status' | 'error' | 'at'> | null
@@ -62,11 +64,12 @@ export interface RunDetails extends RunSummary {
 }
 
 /**
- * A queued run waits for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its
+ * A queued run waits for the end of its `predecessor`, which is being cancelled; then for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its
  * organization, or of the workers; a running one for a `slot` for one of its calls (`activities/slots/`), or for the
  * turn of a mail (`db/mails/turns.ts`).
  */
 export const WAITING_FOR = [
+  'predecessor',
   'debounce',
   'rate',
   'key',
@@ -171,6 +174,7 @@ export async function getRun(tx: Tenant, id: string): Promise<RunDetails> {
       'retry',
       tx.trx.raw(`coalesce(migrations, '[]') as migrations`),
       'cancel_requested_at',
+      'cancel_problem',
       'pause_requested_at',
       'run_key as key',
       tx.trx.raw(ENDING),

@@ -82,7 +82,10 @@ export class FileStore {
       throw this.unavailable(error)
     })
     if (!sealed) {
-      this.log.error({ organization: organizationId, file: id }, 'the storage of files has lost a content')
+      this.log.error(
+        { organization_id: organizationId, file_id: id },
+        'the storage of files has lost a content',
+      )
       throw new AppError('not_found', 'the content of the file is not in the storage', {
         hint: 'the api and all workers need the same FILES_DIR or FILES_S3_BUCKET',
       })
@@ -99,7 +102,7 @@ export class FileStore {
       yield* content
     } catch (error) {
       if (!(error instanceof DamagedContent)) throw this.unavailable(error)
-      this.log.error({ err: error, file: id }, 'the content of a file is damaged')
+      this.log.error({ err: error, file_id: id }, 'the content of a file is damaged')
       throw new AppError('internal_error', 'the content of the file is damaged')
     }
   }

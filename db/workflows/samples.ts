@@ -1,4 +1,5 @@
 import { maskedValue } from '../../workflows/interpret/mask.ts'
+import type { RunError } from '../../workflows/interpret/run-state.ts'
 import { SAMPLE } from '../../workflows/shared/limits.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -73,4 +74,47 @@ export async function outputInRun(
 /** @returns false if the node had none. */
 export async function deleteSample(tx: Tenant, workflowId: string, nodeId: string): Promise<boolean> {
   return (await samplesOf(tx, workflowId).where({ node_id: nodeId }).delete()) > 0
+}
+
+/** How a node of a run has ended. */
+export interface NodeResult {
+  path: string
+  node_id: string
+  output: unknown
+  handle: string | null
+  error: RunError | null
+}
+
+/** Characters of the outputs of a run that are read at once. */
+const MOST_CHARACTERS = 2_000_000
+/** Nodes of a run that are read at once. */
+const MOST_NODES = 500
+
+/**
+ * The results of those of these nodes that have completed or failed in a run of the workflow, the first ones up to a limit.
+ * Throws `not_found` for the run.
+ */
+export async function resultsInRun(
+  tx: Tenant,
+  workflowId: string,
+  runId: string,
+  nodeIds: readonly string[],
+): Promise<NodeResult[]> {
+  const { organizationId } = tx
+  const run = await tx
+    .trx('runs')
+    .where({ organization_id: organizationId, id: runId, workflow_id: workflowId })
+    .first('id')
+  if (!run) throw notFound('run of this workflow')
+  const { rows } = await tx.trx.raw<{ rows: NodeResult[] }>(
+    `select path, node_id, output, handle, error from (
+       select n.*, sum(coalesce(length(cast(n.output as text)), 0)) over (order by n.started_at, n.position, n.path, n.node_id) as so_far
+       from (select path, node_id, output, handle, error, started_at, position from run_nodes
+         where organization_id = :organizationId and run_id = :runId and node_id = any(cast(:nodeIds as text[]))
+           and status in ('completed', 'failed')
+         order by started_at, position, path, node_id limit :limit) n) r
+     where so_far <= :most`,
+    { organizationId, runId, nodeIds: [...nodeIds], limit: MOST_NODES, most: MOST_CHARACTERS },
+  )
+  return rows
 }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { validate as isUuid, v7 as uuidv7 } from 'uuid'
 import { compareDefinitions, summaryOf } from '../../workflows/authoring/compare-definitions.ts'
-import type { Definition, Program, Trigger } from '../../workflows/language/definition.ts'
+import type { CancelRule, Definition, Program, Trigger } from '../../workflows/language/definition.ts'
 import { recordChange } from '../access/audit-log.ts'
 import { AppError, notFound } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
@@ -297,6 +297,28 @@ async function insertVersion(
     created_by: JSON.stringify(tx.actor),
     ...since,
   })
+  await nameCancelEvents(tx, id, content.program.settings.cancel_on ?? [])
+}
+
+/** Names the events that cancel runs of the version; those of earlier versions stay, for their runs. */
+async function nameCancelEvents(tx: Tenant, workflowId: string, rules: CancelRule[]): Promise<void> {
+  const named = new Map<string, boolean>()
+  for (const { events, same_record = false } of rules)
+    for (const event of events) named.set(event, same_record && (named.get(event) ?? true))
+  if (named.size === 0) return
+  await tx.trx.raw(
+    `insert into workflow_cancel_events as c (organization_id, event, workflow_id, same_record)
+     select cast(:organizationId as uuid), n.event, cast(:workflowId as uuid), n.same_record
+     from unnest(cast(:events as text[]), cast(:same as boolean[])) as n(event, same_record)
+     on conflict (organization_id, event, workflow_id)
+       do update set same_record = c.same_record and excluded.same_record`,
+    {
+      organizationId: tx.organizationId,
+      workflowId,
+      events: [...named.keys()],
+      same: [...named.values()],
+    },
+  )
 }
 
 async function setStatus(tx: Tenant, id: string, columns: Record<string, unknown>): Promise<Workflow> {

@@ -34,6 +34,8 @@ const BODIES: Record<string, (ids: Record<string, string>) => object> = {
   retargetDelivery: ({ other_id }) => ({ webhook_id: other_id }),
   createIncomingReplay: ({ log_id }) => ({ log_id, dry_run: true }),
   updateOutgoingWebhook: () => ({ name: 'Renamed' }),
+  // Without a worker, a test would not end.
+  testWorkflow: () => ({ workflow_id: UNKNOWN, cases: [{ name: 'any' }] }),
   rescheduleDelivery: () => ({ at: new Date(Date.now() + 3_600_000).toISOString() }),
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { VERSION } from '../../db/process/build.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/journey.ts'
@@ -34,7 +35,7 @@ describe('/healthz and /readyz', () => {
 
   it('are open to everyone, with a request id', async () => {
     const { status, headers, body } = await api.request('GET', '/healthz', { key: null })
-    assert.deepEqual([status, body], [200, { status: 'alive' }])
+    assert.deepEqual([status, body], [200, { status: 'alive', version: VERSION }])
     assert.ok(headers.get('x-request-id'))
   })
 

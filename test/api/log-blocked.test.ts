@@ -36,7 +36,9 @@ describe('an api process whose log cannot be written', function () {
   }
 
   const start = async (stdout: number) => {
-    api = await startProcess('api', { databaseUrl: db.url, stdio: ['ignore', stdout, 'ignore'] })
+    // Probes are lines of this level.
+    const env = { LOG_LEVEL: 'debug' }
+    api = await startProcess('api', { databaseUrl: db.url, stdio: ['ignore', stdout, 'ignore'], env })
     closeSync(stdout)
     return api
   }

@@ -24,7 +24,15 @@ describe('the API process', function () {
   const secrets = { SECRETS_KEY: Buffer.alloc(32).toString('base64') }
   const start = (env: Record<string, string>): ChildProcess =>
     spawn(process.execPath, ['worker/run.mjs', 'api/main.ts'], {
-      env: { ...process.env, DATABASE_URL: db.url, PORT: '0', DATA_DIR: filesOf(db), ...secrets, ...env },
+      env: {
+        ...process.env,
+        DATABASE_URL: db.url,
+        PORT: '0',
+        SHUTDOWN_DELAY: '0',
+        DATA_DIR: filesOf(db),
+        ...secrets,
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   async function refusal(env: Record<string, string>): Promise<string> {

@@ -60,6 +60,7 @@ export const WORK = {
       'slack_message',
       'ai_prompt',
       'emit_event',
+      'respond',
       'approval',
       'run_workflow',
       'stop',
@@ -67,6 +68,7 @@ export const WORK = {
     routes: [
       'testNode',
       'testNodeOfWorkflow',
+      'testWorkflow',
       'runWorkflow',
       'runWorkflowByName',
       'createOutgoingWebhook',

@@ -26,13 +26,18 @@ export function assertDeclared(method: string, path: string, { status, headers, 
   if (!match?.found) return
   const { operationId, parameters, responses } = match.value
   const what = `${operationId} answers ${status}`
-  const response = resolve(responses[status])
+  // Only a workflow answers what it wants.
+  const isOfWorkflow = operationId === 'receiveWebhook' && headers.has('content-security-policy')
+  const response = resolve(
+    responses[status] ?? (isOfWorkflow ? responses[`${String(status)[0]}XX`] : undefined),
+  )
   assert.ok(response, `${what}, which is not declared: ${JSON.stringify(body)}`)
+  if (status === 204) return
   const type = headers.get('content-type')?.split(';')[0] ?? ''
   const contents = response.content as Record<string, { schema: Json }>
   const content = contents[type] ?? contents['*/*']
   assert.ok(content, `${what} with ${type}, which is not declared`)
-  if (type !== 'application/json') return
+  if (type !== 'application/json' || isOfWorkflow) return
   const takesFields = parameters.some((one) => resolve(one)!.name === 'fields')
   const isWhole = takesFields && !searchParams.has('fields') && status === 200
   const name = `${operationId} ${status} ${isWhole}`
@@ -66,7 +71,10 @@ function withAllFields(schema: Json): Json {
   return { ...list, properties: { ...properties, data: { type: 'array', items: item } } }
 }
 
-const definitions = closed(document.components.schemas) as OpenApi['components']['schemas']
+const definitions = closed({
+  ...document.components.schemas,
+  ReceiverWorkflowAnswer: { not: {} },
+}) as OpenApi['components']['schemas']
 
 function toChecker(schema: Json): z.ZodType {
   return z.fromJSONSchema({ ...(closed(schema) as Json), $defs: definitions } as z.core.JSONSchema.JSONSchema)

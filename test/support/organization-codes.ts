@@ -3,6 +3,7 @@ export const ORGANIZATION_CODES = [
   'unknown_pool',
   'unknown_workflow',
   'draft_workflow',
+  'unlike_sample',
   'workflow_inputs',
   'unknown_secret',
   'unknown_env',

@@ -50,6 +50,8 @@ export async function startProcess(
       SECRETS_KEY: Buffer.alloc(32).toString('base64'),
       TEMPORAL_ADDRESS: process.env.TEST_TEMPORAL_ADDRESS,
       EGRESS_ALLOW: '127.0.0.1/32',
+      // No balancer polls it.
+      SHUTDOWN_DELAY: '0',
       [name === 'api' ? 'PORT' : 'WORKER_PORT']: String(port),
       ...env,
     },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 /** Samples of a scrape: `name{labels}` → value. */
 export type Samples = Map<string, number>
 
-const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (-?[0-9.eE+-]+|[+-]?Inf|NaN)$/
+const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (-?[0-9.eE+-]+|[+-]?Inf|NaN)$/i
 const LABELS = /^([a-zA-Z_][a-zA-Z0-9_]*="([^"\\\n]|\\["\\n])*",?)*$/
 const TYPES = ['counter', 'gauge', 'histogram', 'summary']
 

@@ -25,7 +25,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/exports\//, () => ['contacts:read']],
   [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
-  [/^\/workflows\/(?:.+\/(?:run|test|backfill)|run-by-name)$/, () => ['workflows:run']],
+  [/^\/workflows\/(?:.+\/(?:run|test|backfill)|run-by-name|test)$/, () => ['workflows:run']],
   [/^\/workflows\/validate$|^\/runs$/, () => ['workflows:read']],
   [/^\/(?:runs|run-batches)/, () => ['workflows:run']],
   [/^\/analytics\//, () => ['analytics:read']],

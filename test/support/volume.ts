@@ -39,6 +39,7 @@ export const VOLUME_TABLES = [
   'record_history',
   'associations',
   'merged_records',
+  'alternate_keys',
   'custom_field_values',
   'import_pieces',
 ]
@@ -168,6 +169,7 @@ export async function fillVolume(client: pg.Client, rows: number): Promise<strin
     `'companies', gen_random_uuid(), 'contacts', ${ID}`,
   )
   await fill('merged_records', 'id, entity, merged_into', `gen_random_uuid(), 'contacts', ${ID}`)
+  await fill('alternate_keys', 'entity, field, key, record_id', `'contacts', 'email', i::text, ${ID}`)
   await fill('custom_field_values', 'entity, name, value_key, record_id', `'contacts', 'a', i::text, ${ID}`)
   await fill('import_pieces', 'upload_id, piece, bytes, created_at', `gen_random_uuid(), 0, 'x', ${AGE}`)
   const { rows: found } = await client.query('select organizations::text[] from volume_ids')

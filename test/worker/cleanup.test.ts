@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import type { HttpClient } from '../../activities/http/client.ts'
+import type { AppError } from '../../db/model/errors.ts'
+import { createKeyedRun } from '../../db/runs/keyed-runs.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
+import { CHAIN_START } from '../../db/runs/runs.ts'
 import { getRunNodes } from '../../db/runs/views.ts'
 import type { RunError } from '../../workflows/interpret/run-state.ts'
 import type { CleanupNode, NodeSpec } from '../../workflows/language/definition.ts'
@@ -237,6 +240,23 @@ describe('the cleanup of a run', function () {
     assert.deepEqual(paths(), ['charge', 'undo-charge', 'finally'])
   })
 
+  it('names the undo of a call that was still being made when its time was over', async () => {
+    hold = new Set(['ship'])
+    const id = await start({ ...order, settings: { ...always, cleanup_timeout: '500ms' } })
+    await until(() => held.has('ship'))
+    await move(cancelRun as never, id)
+    const run = await untilRun(suite.db, id)
+    assert.equal(run.status, 'cancelled')
+    assert.deepEqual(paths(), ['charge', 'ship'])
+    const missed = (run.error as RunError).details!.cleanup as { node_id: string; message: string }[]
+    assert.deepEqual(
+      missed.map(({ node_id }) => node_id),
+      ['ship_undo', 'charge_undo', 'on_cancel', 'finally'],
+    )
+    assert.match(missed[0]!.message, /ship may have had its effect/)
+    assert.match(run.error!.message, /time limit of its end: ship_undo, charge_undo, on_cancel, finally\.$/)
+  })
+
   it('has nothing to undo of nodes that were skipped, or failed', async () => {
     broken = new Set(['ship', 'close'])
     const id = await start({
@@ -251,7 +271,7 @@ describe('the cleanup of a run', function () {
     assert.deepEqual(paths(), ['ship', 'close'])
   })
 
-  it('is repeated by a retry: undone nodes run again, with keys of their own', async () => {
+  it('is repeated by a retry: undone nodes and those after them run again, with keys of their own', async () => {
     broken = new Set(['close'])
     const id = await start(order)
     await untilRun(suite.db, id)
@@ -262,7 +282,7 @@ describe('the cleanup of a run', function () {
       [
         ['charge', `${again}:charge`],
         ['ship', `${again}:ship`],
-        ['close', `${id}:close`],
+        ['close', `${again}:close`],
         ['undo-ship', `${again}:ship_undo`],
         ['undo-charge', `${again}:charge_undo`],
       ],
@@ -289,9 +309,50 @@ describe('the cleanup of a run', function () {
       [
         ['charge', again],
         ['charge', again],
-        ['close', id],
+        ['close', again],
       ],
     )
+  })
+
+  it('is followed by one retry at a time: two would both have the effect', async () => {
+    broken = new Set(['close'])
+    const id = await start(order)
+    await untilRun(suite.db, id)
+    hold = new Set(['ship'])
+    calls = []
+    const twice = await Promise.allSettled([retry(id), retry(id)])
+    const [made, ...others] = twice.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    assert.deepEqual(others, [])
+    await until(() => held.has('ship'))
+    const refused = (run: string, why: RegExp) =>
+      assert.rejects(retry(run), (error: AppError) => {
+        assert.equal(error.type, 'conflict')
+        assert.ok(error.message.includes(made!), error.message)
+        assert.match(`${error.message}: ${error.details.hint}`, why)
+        return true
+      })
+    await refused(id, /is running: .*cancel it/)
+    broken = new Set(['close', 'undo-charge'])
+    hold = new Set()
+    held.get('ship')!()
+    assert.equal((await untilRun(suite.db, made!)).status, 'failed')
+    // Its charge stands.
+    await refused(id, /has done charge again.*: retry run .* instead/)
+    broken = new Set()
+    const last = await retry(made!)
+    assert.equal((await untilRun(suite.db, last)).status, 'completed')
+    await assert.rejects(retry(id), new RegExp(`${last}.* has completed`))
+    await assert.rejects(retry(made!), new RegExp(`${last}.* has completed`))
+    assert.equal(paths().filter((path) => path === 'charge').length, 1)
+  })
+
+  it('that undid a retry too leaves the run to another retry', async () => {
+    broken = new Set(['close'])
+    const id = await start(order)
+    await untilRun(suite.db, id)
+    await untilRun(suite.db, await retry(id))
+    broken = new Set()
+    assert.equal((await untilRun(suite.db, await retry(id))).status, 'completed')
   })
 
   it('keeps what could not be undone in a retry', async () => {
@@ -305,11 +366,59 @@ describe('the cleanup of a run', function () {
       calls.map(({ path, key }) => [path, key.slice(0, 36) === id]),
       [
         ['ship', false],
-        ['close', true],
+        ['close', false],
         ['undo-ship', false],
         ['undo-charge', true],
       ],
     )
+  })
+
+  it('of one that could not be undone leaves it its key, also after an undone node', async () => {
+    broken = new Set(['close', 'undo-ship'])
+    const id = await start(order)
+    await untilRun(suite.db, id)
+    calls = []
+    broken = new Set()
+    assert.equal((await untilRun(suite.db, await retry(id))).status, 'completed')
+    assert.deepEqual(
+      calls.map(({ path, key }) => [path, key.slice(0, 36) === id]),
+      [
+        ['charge', false],
+        ['ship', true],
+        ['close', false],
+      ],
+    )
+  })
+
+  it('of a cancelled run comes before the next run of its key', async () => {
+    hold = new Set(['ship', 'undo-charge'])
+    const { id: workflow } = await saveWorkflow(suite.db, suite.organizationId, order)
+    const startKeyed = () =>
+      suite.db.tenant(suite.organizationId, testActor, (tx) =>
+        createKeyedRun(
+          tx,
+          {
+            workflow: { id: workflow, version: 1, name: 'Test' },
+            trigger: { type: 'api' },
+            inputs: {},
+            chain: CHAIN_START,
+          },
+          { key: 'order-1', onConflict: 'use_existing' },
+        ),
+      )
+    const first = await startKeyed()
+    await until(() => held.has('ship'))
+    await move(cancelRun as never, first.id)
+    const next = await startKeyed()
+    assert.deepEqual([next.existing, next.id === first.id], [false, false])
+    held.get('ship')!()
+    await until(() => held.has('undo-charge'))
+    assert.deepEqual(paths(), ['charge', 'ship', 'undo-ship', 'undo-charge'])
+    hold = new Set()
+    held.get('undo-charge')!()
+    assert.equal((await untilRun(suite.db, next.id)).status, 'completed')
+    assert.equal((await row(first.id)).status, 'cancelled')
+    assert.deepEqual(paths().slice(4), ['charge', 'ship', 'close'])
   })
 
   it('cancels a child, which undoes its own nodes', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { NativeConnection, type Worker } from '@temporalio/worker'
+import { buildOf, VERSION } from '../../db/process/build.ts'
 import { freePort } from '../../worker/dev/postgres/server.ts'
 import { type Health, serveHealth } from '../../worker/health.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -36,6 +37,7 @@ describe('health of the worker process', () => {
     health = await serveHealth({
       db,
       log: testLog,
+      build: buildOf({}),
       namespace: 'default',
       host: '127.0.0.1',
       port,
@@ -54,7 +56,7 @@ describe('health of the worker process', () => {
 
   it('is alive but not ready without Temporal', async () => {
     const alive = await fetch(`${url}/healthz`)
-    assert.deepEqual([alive.status, await alive.json()], [200, { status: 'alive' }])
+    assert.deepEqual([alive.status, await alive.json()], [200, { status: 'alive', version: VERSION }])
     const { status, checks } = await ready()
     assert.equal(status, 503)
     assert.deepEqual(checks, { database: 'ok', migrations: 'ok', temporal: 'failed', pollers: 'failed' })

@@ -85,6 +85,16 @@ describe('an operator in Temporal', function () {
     await handle(id).terminate()
   })
 
+  it('reads the table of a failed run, too', async () => {
+    const id = await queueRun(suite.db, suite.organizationId, {
+      nodes: [{ id: 'stop', title: 'Stop', type: 'stop', config: { status: 'failed', message: 'Enough.' } }],
+    })
+    assert.equal((await untilRun(suite.db, id)).status, 'failed')
+    await assert.rejects(handle(id).result())
+    const details = await handle(id).query<{ currentDetails?: string }>('__temporal_workflow_metadata')
+    assert.match(details.currentDetails ?? '', /^\*\*failed\*\*[\s\S]*\| Stop \| stop \| \w+ \|/)
+  })
+
   for (const [verb, status] of [
     ['cancel', 'cancelled'],
     ['terminate', 'terminated'],

@@ -31,12 +31,13 @@ describe('runs with a repeat', function () {
   this.timeout(60_000)
   let calls: { path: string; key: string }[] = []
   let broken = new Set<string>()
+  let filler = ''
   const suite = withWorker({
     http: async (request) => {
       const path = new URL(request.url).pathname.slice(1)
       calls.push({ path, key: request.headers?.['Idempotency-Key'] ?? '' })
       const next = Number(path) < LAST ? String(Number(path) + 1) : null
-      return httpResponse({ status: broken.has(path) ? 400 : 200, body: { path: `${path}!`, next } })
+      return httpResponse({ status: broken.has(path) ? 400 : 200, body: { path: `${path}!`, next, filler } })
     },
   })
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) =>
@@ -95,6 +96,20 @@ describe('runs with a repeat', function () {
       calls.map(({ path }) => path),
       ['1', '2', '3'],
     )
+  })
+
+  it('make no further turn in a retry after the condition held, but the results were too large', async () => {
+    filler = 'x'.repeat(300_000)
+    const failed = await start(pages({ output: '{{ nodes.get.output.body }}' }))
+    assert.deepEqual([failed.error?.code, calls.length], ['output_too_large', 4])
+    calls = []
+    const { id } = await retry(failed.id)
+    const again = await untilRun(suite.db, id)
+    assert.deepEqual([again.error?.code, calls], ['output_too_large', []])
+    // The last turn runs again by name, and is again the last one.
+    filler = ''
+    const named = await untilRun(suite.db, (await retry(id, { from_node: 'get', items: ['pages:3'] })).id)
+    assert.deepEqual([named.status, calls.map(({ path }) => path)], ['completed', ['3']])
   })
 
   it('fail at the limit, and fail at it again where it stays', async () => {

@@ -81,6 +81,23 @@ describe('runs that an operator resets in the Temporal UI', () => {
     }
   }
 
+  it('answer their sender once', async () => {
+    const respond = { id: 'answer', type: 'respond', config: { text: 'done at {{ run.started_at }}' } }
+    const id = await queueRun(db, organizationId, {
+      nodes: [respond, call],
+      edges: [edge('answer', 'call')],
+    })
+    assert.equal((await untilRun(db, id)).status, 'failed')
+    const responses = () => db.system('incoming_responses').where({ run_id: id })
+    const before = await responses()
+    await assert.rejects(worker.client.workflow.getHandle(`run:${id}`).result())
+    broken = false
+    await reset(id, 0)
+    await until(async () => (await run(id)).status === 'completed')
+    assert.deepEqual(await nodes(id), { answer: 'completed', call: 'completed' })
+    assert.deepEqual([before.length, await responses()], [1, before])
+  })
+
   it('repeat a failed call and continue to a new end', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [set('before'), call, set('next')],

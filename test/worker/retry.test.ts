@@ -122,6 +122,19 @@ describe('retries of runs', function () {
     )
   })
 
+  it('are made once at a time, and not of a run of which one has completed', async () => {
+    const id = await failedRun('Finn')
+    const { workflow_id } = await row(id)
+    const twice = await Promise.allSettled([retry(id), retry(id, { from_start: true })])
+    const [made, ...others] = twice.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    assert.deepEqual(others, [])
+    assert.equal((await untilRun(suite.db, made!)).status, 'completed')
+    await assert.rejects(retry(id), new RegExp(`run ${made}, a retry of the same run, has completed`))
+    assert.equal((await untilRun(suite.db, await retry(made!, { from_start: true }))).status, 'completed')
+    assert.equal((await suite.db.system('runs').where({ workflow_id })).length, 3)
+    assert.equal((await contacts('Finn')).length, 1)
+  })
+
   it('on the newest version run what was repaired', async () => {
     const id = await failedRun('Eve')
     broken = new Set(['second'])

@@ -118,6 +118,27 @@ describe('the sweep', () => {
     assert.ok(Date.now() - row.updated_at.getTime() < 20_000)
   })
 
+  it('ends a run of which Temporal had an earlier state more often than it is resumed, and its workflow', async () => {
+    const id = await waiting()
+    const runs = () => suite.db.system('runs').where({ id })
+    // A longer history than Temporal has.
+    await runs().update({ history_length: 10_000, resumes: 10 })
+    await sweep().once('0 seconds')
+    const { status, error, ended_at } = await runs().first()
+    assert.deepEqual([status, error?.code, ended_at !== null], ['lost', 'lost', true])
+    assert.match(error.message, /earlier state .* 10 times/)
+    assert.equal(
+      (await suite.db.system('events').where({ name: 'workflow.failed', subject_id: id })).length,
+      1,
+    )
+    const workflow = suite.worker.client.workflow.getHandle(`run:${id}`)
+    for (const until = Date.now() + 60_000; (await workflow.describe()).status.name === 'RUNNING'; ) {
+      assert.ok(Date.now() < until, 'its workflow is still open')
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    assert.equal((await workflow.describe()).status.name, 'TERMINATED')
+  })
+
   it('never says of a run that recorded its end that it is lost', async () => {
     const id = await queueRun(suite.db, suite.organizationId, {
       nodes: [{ id: 'a', type: 'set_fields', config: { fields: { value: 'a' } } }],

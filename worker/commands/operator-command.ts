@@ -37,6 +37,7 @@ export async function operatorCommand(
 
 function urls() {
   const { DATA_DIR } = sharedVariables.pick({ DATA_DIR: true }).parse(process.env)
-  const embedded = process.env.DATABASE_URL ? undefined : embeddedUrls(DATA_DIR)
+  const { DATABASE_URL, DATABASE_URL_FILE } = process.env
+  const embedded = DATABASE_URL || DATABASE_URL_FILE ? undefined : embeddedUrls(DATA_DIR)
   return embedded ?? databaseUrls(readVariables(sharedVariables, process.env))
 }

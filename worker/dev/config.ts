@@ -18,6 +18,8 @@ export const startVariables = sharedVariables.extend({
   ...bootstrapVariables.shape,
   ...migrationVariables.shape,
   DATABASE_URL: sharedVariables.shape.DATABASE_URL.optional(),
+  // No balancer polls it.
+  SHUTDOWN_DELAY: apiVariables.shape.SHUTDOWN_DELAY.unwrap().default(0),
   PORT: port(1).default(8080),
   WORKER_PORT: port(1).default(8081),
   POSTGRES_PORT: port(1)

@@ -17,7 +17,7 @@ import { announced, say } from './say.ts'
 const stopping = new AbortController()
 // npm forwards a Ctrl-C that the terminal also sent to us: the second signal must not interrupt the shutdown.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort())
-// A SIGTERM to npm ends only npm and the shell between us: under npm, a lost parent means that we must stop.
+// A killed npm cannot tell us: under npm, a lost parent means that we must stop.
 const parent = process.ppid
 const orphaned = () => process.env.npm_lifecycle_event !== undefined && process.ppid !== parent
 setInterval(() => orphaned() && stopping.abort(), 500).unref()
@@ -70,6 +70,7 @@ async function start(stack: Stack): Promise<string> {
     // Both are embedded, hence of one DATA_DIR: if Temporal's database was deleted, its runs resume in the new one.
     ...(!config.DATABASE_URL && !config.TEMPORAL_ADDRESS && { TEMPORAL_ADOPT: 'true' }),
     PUBLIC_URL: apiUrl,
+    SHUTDOWN_DELAY: String(config.SHUTDOWN_DELAY),
     // The box shows the owner of the first organization.
     ...(config.SIGN_UP === 'first' && { SIGN_UP: 'closed' }),
     ...(temporalUiUrl && { TEMPORAL_UI_URL: temporalUiUrl }),
@@ -91,9 +92,10 @@ function external(config: StartConfig & { DATABASE_URL: string }) {
   return { ownerUrl: config.DATABASE_OWNER_URL ?? urls.url, urls }
 }
 
-/** API and worker need neither the initial secrets nor the owner's login. */
+/** API and worker need neither the initial secrets nor the owner's login; they are given the other logins themselves. */
 function withoutInitialSecrets(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const isInitial = (name: string) => name.startsWith('BOOTSTRAP_') || name === 'DATABASE_OWNER_URL'
+  const isInitial = (name: string) =>
+    name.startsWith('BOOTSTRAP_') || /^DATABASE_(?:OWNER_URL|\w*URL_FILE)$/.test(name)
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isInitial(name)))
 }
 

@@ -3,7 +3,7 @@ import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { admitRuns } from '../../db/runs/holds/admit.ts'
 import { listDue, postponeFirst } from '../../db/runs/holds/held.ts'
-import { type KeyPlace, wakeMissed } from '../../db/runs/holds/key-slots.ts'
+import { NOWHERE, wakeMissed } from '../../db/runs/holds/missed-keys.ts'
 import type { Queue } from '../relay.ts'
 
 /** Every new run and every free slot wakes it; few are of workflows that hold runs back. */
@@ -22,7 +22,7 @@ const KEYS_MS = 1_000
  * returns no rows.
  */
 export function heldRunsQueue({ db, log }: { db: Database; log: Logger }): Queue<never> {
-  let place: KeyPlace | undefined
+  let places = NOWHERE
   let looked = 0
 
   /** A run that cannot be decided must keep neither the others of its organization waiting, nor other organizations. */
@@ -51,7 +51,7 @@ export function heldRunsQueue({ db, log }: { db: Database; log: Logger }): Queue
     async claim(system) {
       if (performance.now() - looked > KEYS_MS) {
         looked = performance.now()
-        place = await wakeMissed(system, place, KEYS)
+        places = await wakeMissed(system, places, KEYS)
       }
       for (let round = 0; round < ROUNDS; round++) {
         let more = false

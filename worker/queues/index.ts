@@ -10,6 +10,7 @@ import { deletedFilesQueue } from './deleted-files.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
+import { eventCancelsQueue } from './event-cancels.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { heldRunsQueue } from './held-runs.ts'
@@ -39,6 +40,7 @@ export function allQueues({
   secretsKey,
   storage,
   onSkipped,
+  onMail,
 }: QueueDeps &
   MailDeps & {
     approvalLink: (approval: ApprovalKey) => string
@@ -54,12 +56,13 @@ export function allQueues({
     surplusRunsQueue({ db, log }),
     lateRunsQueue({ db, log }),
     cancelsQueue(db),
+    eventCancelsQueue(db),
     runCommandsQueue(db),
     runBatchesQueue(db),
     waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),
-    approvalMailsQueue({ db, mailer, publicUrl, approvalLink }),
-    accountMailsQueue({ db, mailer, publicUrl, secretsKey }),
+    approvalMailsQueue({ db, mailer, publicUrl, approvalLink, onMail }),
+    accountMailsQueue({ db, mailer, publicUrl, secretsKey, onMail }),
     eventsQueue({ log, onSkipped }),
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,

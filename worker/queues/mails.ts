@@ -3,7 +3,7 @@ import { describeLimit, takeRecipients } from '../../db/mails/allowance.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
-import { type MailOutcome, type MailTable, renewLeases } from '../../db/queue/mails.ts'
+import { type MailOutcome, type MailTable, type RecordedMail, renewLeases } from '../../db/queue/mails.ts'
 import type { Queue as LeasedQueue } from '../../db/queue/queue.ts'
 import type { Queue } from '../relay.ts'
 
@@ -13,6 +13,8 @@ export interface MailDeps {
   mailer: Mailer | undefined
   /** Without it a link is only a path, which no mail can use. */
   publicUrl: string | undefined
+  /** Told what became of a mail, and of which queue it is. */
+  onMail?: ((queue: string, outcome: RecordedMail) => void) | undefined
 }
 
 /** Sends one mail. `signal` ends the attempt. */
@@ -26,7 +28,7 @@ const ATTEMPT_TIMEOUT_MS = 45_000
  * which is renewed while the mail is sent, ends within seconds, and it is sent again, with the same Message-ID.
  */
 export function mailsQueue<Mail extends { organization_id: string; id: string; attempts: number }>(
-  { db, mailer, publicUrl }: MailDeps,
+  { db, mailer, publicUrl, onMail }: MailDeps,
   {
     name,
     table,
@@ -40,7 +42,7 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     queue: LeasedQueue<Mail>
     /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
     prepare(mail: Mail): Promise<Send | MailOutcome>
-    record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<void>
+    record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<RecordedMail>
     /** Whether it counts among the recipients that the plan of its organization allows. Default: it does. */
     isCounted?(mail: Mail): boolean
   },
@@ -65,7 +67,8 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     async start(_client, mail) {
       sending.add(mail)
       const outcome = await attempt(mail).finally(() => sending.delete(mail))
-      await db.tenant(mail.organization_id, SYSTEM, (tx) => record(tx, mail, outcome))
+      const recorded = await db.tenant(mail.organization_id, SYSTEM, (tx) => record(tx, mail, outcome))
+      onMail?.(name, recorded)
     },
     async beat(system) {
       if (sending.size > 0) await renewLeases(system, table, [...sending])

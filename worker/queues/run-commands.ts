@@ -17,7 +17,9 @@ export const runCommandsQueue = (db: Database): Queue<RunCommand> => ({
       db.system,
       row,
       row.workflow_command === 'terminate'
-        ? workflow.terminate('the run was terminated in the API')
+        ? workflow.terminate(
+            row.status === 'terminated' ? 'the run was terminated in the API' : 'the run has ended',
+          )
         : workflow.signal(REFRESH),
     )
   },

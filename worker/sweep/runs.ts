@@ -3,7 +3,7 @@ import { NO_SLOT } from '../../activities/slots/node-turns.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { readLostAt } from '../../db/queue/witness.ts'
 import { endUnrecordedRun } from '../../db/runs/moves/ends.ts'
-import { resumeRuns } from '../../db/runs/moves/starts.ts'
+import { MAX_RESUMES, resumeRuns } from '../../db/runs/moves/starts.ts'
 import {
   type CheckedRun,
   type IdleRun,
@@ -105,7 +105,7 @@ async function endLost(deps: CheckDeps, lost: IdleRun[]): Promise<void> {
 /**
  * Temporal has gone back to an earlier state of these workflows. A worker that went on knows the later one by heart: it
  * skips what is new to Temporal, and answers with results of later segments, which no replay can follow. So the runs
- * continue from their rows in new workflows; the relay ends the old ones.
+ * continue from their rows in new workflows; the relay ends the old ones. One that cannot be resumed ends.
  */
 async function replaceBehind(deps: CheckDeps, behind: IdleRun[]): Promise<void> {
   const resumed = await resumeRuns(deps.db.system, behind)
@@ -114,9 +114,12 @@ async function replaceBehind(deps: CheckDeps, behind: IdleRun[]): Promise<void> 
       { count: resumed.size, run_ids: [...resumed].slice(0, SHOWN) },
       'resumed runs of which Temporal had an earlier state',
     )
+  for (const run of behind)
+    if (!resumed.has(run.id)) await endRun(deps, run, 'lost', BEHIND, { terminates: true })
 }
 
 const LOST = "Temporal no longer has the run's workflow."
+const BEHIND = `Temporal has an earlier state of the run's workflow, and the run was resumed ${MAX_RESUMES} times already.`
 /** The most ids in a line of the log. */
 const SHOWN = 20
 
@@ -197,11 +200,17 @@ async function stuckReason(
 }
 
 /** The move tests the row again under its lock: a run that recorded its end meanwhile, or was reset, stays as it is. */
-async function endRun({ db, log }: CheckDeps, run: IdleRun, status: UnrecordedEnd, reason: string) {
+async function endRun(
+  { db, log }: CheckDeps,
+  run: IdleRun,
+  status: UnrecordedEnd,
+  reason: string,
+  options?: { terminates: boolean },
+) {
   const { organization_id, id, temporal_run_id } = run
   const error = { code: status, message: reason }
   const ended = await db.tenant(organization_id, SYSTEM, (tx) =>
-    endUnrecordedRun(tx, id, temporal_run_id, status, error),
+    endUnrecordedRun(tx, id, temporal_run_id, status, error, options),
   )
   if (ended) log.warn({ organization_id, run_id: id, status }, 'recorded the end of a run')
 }

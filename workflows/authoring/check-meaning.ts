@@ -66,10 +66,10 @@ function literalReferences(lowered: Lowered): Problem[] {
     return MEMBERS[root]?.includes(name) ?? false
   }
   const problems: Problem[] = []
-  for (const { text, path, node, setting } of renderedTexts(lowered)) {
+  for (const { text, path, node, setting, isCancel } of renderedTexts(lowered)) {
     const braced = BRACED.exec(text)
     // `constant_when` reports a `when` without placeholders.
-    const isPlain = !(node && setting === undefined) && resolves(text)
+    const isPlain = !(node && setting === undefined) && !isCancel && resolves(text)
     const found = braced ? braced[0] : isPlain ? text : undefined
     if (found === undefined) continue
     problems.push({
@@ -91,7 +91,7 @@ function readsOf(lowered: Lowered): Problem[] {
   const testedIn = (node: NodeSpec | undefined) => (node ? testedBy(node, lowered.texts) : NOTHING)
   /** The members of `trigger` that are reported, once each. */
   const absent = new Set<string>()
-  for (const { text, path, node, setting } of renderedTexts(lowered)) {
+  for (const { text, path, node, setting, isCancel } of renderedTexts(lowered)) {
     for (const reference of lowered.texts.readable(text)) {
       const [root, name] = reference.path
       // A comparison is defined for null too.
@@ -99,6 +99,7 @@ function readsOf(lowered: Lowered): Problem[] {
         root === 'inputs' &&
         typeof name === 'string' &&
         !reference.optional &&
+        !isCancel &&
         !isCompared(node, setting) &&
         !testedIn(node).has(`inputs.${name}`)
       )

@@ -1,4 +1,4 @@
-import type { NodeSpec } from '../language/definition.ts'
+import type { CancelSpec, NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
 import { nearestName, type Problem, pointer } from '../language/problems.ts'
@@ -7,6 +7,8 @@ import type { PlacedText, Texts } from '../language/texts.ts'
 import { kindsOf } from '../language/value-types.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { EXPRESSION } from '../shared/limits.ts'
+import { cancelSpecs } from './cancel-on.ts'
+import { CANCEL_ROOTS } from './check-cancel-on.ts'
 import type { Graph } from './graph.ts'
 import { KEY_ROOTS, keysOf } from './keys.ts'
 import type { Bodies } from './loops.ts'
@@ -30,6 +32,8 @@ export function checkReferences(
   checks.checkOutputs()
   checks.checkTrigger()
   for (const { text, path } of keysOf(lowered.definition.settings)) checks.checkKey(text, path)
+  for (const { spec, path } of cancelSpecs(lowered.definition.settings))
+    checks.checkCancel(spec, `${path}/when`)
   return checks
 }
 
@@ -56,10 +60,7 @@ class ReferenceChecks {
 
   /** A key is rendered before the run: it reads neither nodes nor the run. */
   checkKey(text: string, path: string): void {
-    const outside = this.lowered.texts
-      .readable(text)
-      .find(({ path: [root] }) => typeof root === 'string' && !KEY_ROOTS.includes(root))
-    if (!outside) {
+    if (!this.readsOthers(text, path, KEY_ROOTS, 'before a run: a placeholder in a key')) {
       this.checkText(text, () => path, {})
       const kinds = kindsOf(this.types.ofText(text, {})) ?? []
       if (kinds.length > 0 && kinds.every((kind) => kind === 'object' || kind === 'array'))
@@ -69,15 +70,33 @@ class ReferenceChecks {
           path,
           hint: 'read one of its members, such as its id',
         })
-      return
     }
+  }
+
+  /** A condition of `cancel_on` is rendered outside of the run, which need not have begun: it reads no nodes. */
+  checkCancel({ event, when }: CancelSpec, path: string): void {
+    if (
+      when === undefined ||
+      this.readsOthers(when, path, CANCEL_ROOTS, 'in cancel_on: a placeholder in its when')
+    )
+      return
+    this.checkText(when, () => path, { own: { event: this.types.ofEvent([event].flat()) } })
+  }
+
+  /** Reports the first root that a text cannot read. @returns whether there is one. */
+  private readsOthers(text: string, path: string, roots: string[], place: string): boolean {
+    const outside = this.lowered.texts
+      .readable(text)
+      .find(({ path: [root] }) => typeof root === 'string' && !roots.includes(root))
+    if (!outside) return false
     const root = String(outside.path[0])
     this.problems.push({
       code: 'unknown_root',
-      message: `${root.slice(0, 100)} is not available before a run: a placeholder in a key starts with one of ${KEY_ROOTS.join(', ')}`,
+      message: `${root.slice(0, 100)} is not available ${place} starts with one of ${roots.join(', ')}`,
       path,
-      ...nearestName(root, KEY_ROOTS),
+      ...nearestName(root, roots),
     })
+    return true
   }
 
   checkNode(node: NodeSpec): void {

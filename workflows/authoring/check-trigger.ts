@@ -4,7 +4,8 @@ import { parseDuration } from '../language/duration.ts'
 import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
-import { cronProblems, neverFires } from '../language/schedule.ts'
+import { flowText } from '../language/repair.ts'
+import { cronProblems, longSteps, neverFires } from '../language/schedule.ts'
 import { shortestGap } from '../language/schedule-times.ts'
 import { isTimezone } from '../shared/timezone.ts'
 
@@ -61,7 +62,7 @@ const scheduleProblems = (trigger: ScheduleTrigger): Problem[] => {
           ...beside('every', every),
           ...beside('offset', offset),
         ]
-  return timing.length > 0 ? timing : jitterProblems(trigger)
+  return timing.length > 0 ? timing : [...stepFindings(cron), ...jitterProblems(trigger)]
 }
 
 /** A member of an interval beside `cron`. */
@@ -97,6 +98,19 @@ function cronFindings(cron: string): Problem[] {
     },
   ]
 }
+
+const stepFindings = (cron: string | undefined): Problem[] =>
+  longSteps(cron ?? EVERY_MINUTE).map(({ field, item, only, every, cron: better }) => ({
+    code: 'cron_step',
+    message: `the step of ${item.slice(0, 40)} is longer than its range: it names the ${field} ${only} only, because steps begin anew with each hour, day, month or year`,
+    path: '/trigger/cron',
+    hint:
+      every === undefined
+        ? write(flowText(better))
+        : `replace cron by \`every: ${every}\`, or write ${only} if that is meant`,
+  }))
+
+const EVERY_MINUTE = '* * * * *'
 
 const timezoneProblems = (timezone: string): Problem[] =>
   isTimezone(timezone)

@@ -17,6 +17,7 @@ import { mayBeOmitted, needsLaterEngine } from '../language/expressions/template
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { RUN_KEY } from '../shared/limits.ts'
+import { cancelRules } from './cancel-on.ts'
 import { keysOf } from './keys.ts'
 import { bodiesOf, readResults, textsOf } from './loops.ts'
 
@@ -78,6 +79,7 @@ export function compile(definition: Definition): Program {
       ...(expected_within === undefined ? {} : { expected_ms: milliseconds(expected_within) }),
       ...(error_workflow === undefined ? {} : { error_workflow }),
       ...(admission && { admission }),
+      ...(definition.settings.cancel_on && { cancel_on: cancelRules(definition.settings) }),
     },
     ...(cleanup.length > 0 && { cleanup: cleanupProgram(cleanup, definition.settings) }),
   }

@@ -68,7 +68,8 @@ export function referenceProblem(
   place: Place,
 ): ReferenceProblem | undefined {
   const [root, name] = reference.path.map(String)
-  if (root === undefined || root === place.late) return undefined
+  if (root === undefined || root === place.late || (place.own && Object.hasOwn(place.own, root)))
+    return undefined
   if (Object.hasOwn(BODY_ROOTS, root)) return bodyRootProblem(names, root, place)
   if (!ROOTS.includes(root)) return rootProblem(names, reference, place)
   if (root === SECRETS_ROOT) return secretProblem(reference, place)

@@ -1,5 +1,6 @@
 import type { NodeSpec } from '../language/definition.ts'
 import { pointer } from '../language/problems.ts'
+import { cancelSpecs } from './cancel-on.ts'
 import { keysOf } from './keys.ts'
 import type { Lowered } from './lower.ts'
 
@@ -12,9 +13,11 @@ export interface RenderedText {
   node?: NodeSpec
   /** The top-level setting of the config that it is in; absent for `when`. */
   setting?: string
+  /** It is the `when` of a rule of `cancel_on`. */
+  isCancel?: true
 }
 
-/** Every text that a run renders: in configs, in `when`, in outputs and in keys. */
+/** Every text that is rendered for a run: in configs, in `when`, in outputs, in keys and in `cancel_on`. */
 export function* renderedTexts({ definition, texts, nodePath }: Lowered): Generator<RenderedText> {
   for (const node of definition.nodes) {
     for (const { text, path } of texts.of(node.config))
@@ -29,4 +32,6 @@ export function* renderedTexts({ definition, texts, nodePath }: Lowered): Genera
   for (const { text, path } of texts.of(definition.outputs))
     yield { text, path: () => `/outputs${pointer(...path)}` }
   for (const { text, path } of keysOf(definition.settings)) yield { text, path: () => path }
+  for (const { spec, path } of cancelSpecs(definition.settings))
+    if (spec.when !== undefined) yield { text: spec.when, path: () => `${path}/when`, isCancel: true }
 }

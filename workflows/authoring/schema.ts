@@ -3,7 +3,8 @@ import { CONCURRENCY_POLICIES, OVERLAP_POLICIES, RATE_POLICIES } from '../langua
 import { parseDuration } from '../language/duration.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { POOL_NAME, POOL_RULE } from '../language/pool.ts'
-import { RUN_KEY, SPEC } from '../shared/limits.ts'
+import { EVENT_NAME_LENGTH } from '../shared/events.ts'
+import { CANCEL_ON, RUN_KEY, SPEC } from '../shared/limits.ts'
 
 /** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
 
@@ -211,6 +212,18 @@ const rate = z
   })
   .describe('At most `limit` starts of a key within any `per`; others wait, or are skipped (`policy: skip`).')
 
+const eventName = z.string().min(1).max(EVENT_NAME_LENGTH)
+const cancelRule = z.strictObject({
+  event: z.union([eventName, z.array(eventName).min(1).max(CANCEL_ON.events)]),
+  when: z.union([z.string().max(CANCEL_ON.when), z.boolean().transform(String)]).optional(),
+})
+
+const cancelOn = z
+  .union([cancelRule, z.array(cancelRule).min(1).max(CANCEL_ON.rules)])
+  .describe(
+    'Events that cancel open runs: `{event: contact.deleted, when: "{{ event.record.id == trigger.record.id }}"}`. `when` also reads `inputs` and `run` of the run.',
+  )
+
 export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letters, digits and underscores')
 
 const common = {
@@ -232,20 +245,17 @@ const common = {
       concurrency: concurrency.optional(),
       debounce: debounce.optional(),
       rate: rate.optional(),
+      cancel_on: cancelOn.optional(),
       timeout: upTo('365d').optional().describe('The time limit of a run.'),
       expected_within: upTo('365d')
         .optional()
         .describe('A run that is open for longer raises `workflow.late`.'),
       on_cancel: cleanupNodes
         .optional()
-        .describe(
-          'A node, or a list of nodes, that runs when a run is cancelled, after the undo of its nodes.',
-        ),
+        .describe('Runs when a run is cancelled, after the undo of its nodes.'),
       finally: cleanupNodes
         .optional()
-        .describe(
-          'A node, or a list of nodes, that runs at the end of each run that has begun, however it ends, but for a termination.',
-        ),
+        .describe('Runs at the end of each run that has begun, however it ends, but for a termination.'),
       cleanup_timeout: upTo('30d')
         .optional()
         .describe('The time limit of all undo, on_cancel and finally nodes of a run together; default: 1h.'),

@@ -20,6 +20,7 @@ import {
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { TypeContext } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { eventType } from '../nodes/wait-for-event.ts'
 import { RECORD_EVENTS } from '../shared/events.ts'
 import { isObject } from '../shared/is-object.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../shared/statuses.ts'
@@ -36,6 +37,8 @@ export interface Site {
   late?: string | undefined
   /** It is rendered for each item of a list. */
   perItem?: boolean
+  /** The roots that only this place has. */
+  own?: Readonly<Record<string, ValueType>>
 }
 
 /** How deep types of nodes are derived from those of other nodes. */
@@ -128,6 +131,11 @@ export class Types {
     return found
   }
 
+  /** The type of the root `event` where one of these events is compared with runs. */
+  ofEvent(names: readonly string[]): ValueType {
+    return eventType(names, this.catalogue)
+  }
+
   /** The type of the root of its late settings. */
   private ofLate(node: NodeSpec): ValueType {
     return findNodeType(node.type)?.lateType(node.config, this.contextOf(node)) ?? UNKNOWN
@@ -153,6 +161,7 @@ export class Types {
     const [root, name, member] = path
     const unknown = { type: UNKNOWN, segments: path.length }
     if (root === undefined) return unknown
+    if (site.own && Object.hasOwn(site.own, root)) return { type: site.own[root]!, segments: 1 }
     if (root === site.late) return { type: site.reader ? this.ofLate(site.reader) : UNKNOWN, segments: 1 }
     if (root === 'item') return { type: this.itemOf(site), segments: 1 }
     if (root === 'previous') return { type: this.previousOf(site), segments: 1 }

@@ -20,6 +20,7 @@ import { Texts, textsIn } from '../language/texts.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
+import { checkCancelOn } from './check-cancel-on.ts'
 import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
 import { checkMeaning } from './check-meaning.ts'
@@ -31,6 +32,7 @@ import {
   correctTypes,
 } from './check-nodes.ts'
 import { checkReferences } from './check-references.ts'
+import { checkResponses } from './check-responses.ts'
 import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTurns } from './check-turns.ts'
@@ -41,6 +43,7 @@ import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
+import { payloadReferences } from './payload-references.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
@@ -116,11 +119,13 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkChain(whole, catalogue),
     ...checkErrorWorkflow(lowered.definition),
     ...checkExpected(lowered.definition),
+    ...checkCancelOn(lowered.definition),
     ...checkNodes(whole, catalogue),
     ...checkCleanup(lowered, bodies),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
     ...checkTurns(lowered, bodies),
+    ...checkResponses(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),
@@ -210,7 +215,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
-  const { workflows, services, pools, timeouts, settings } = outsideReferences(lowered)
+  const { workflows, services, pools, timeouts, settings, payload } = outsideReferences(lowered)
   const references = {
     workflows: workflows.map(({ inputs, ...one }) =>
       placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
@@ -219,6 +224,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
     settings: settings.slice(0, SPEC.findings).map(placed),
+    payload: { ...payload, reads: payload.reads.slice(0, SPEC.findings).map(placed) },
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
@@ -229,12 +235,17 @@ export const referencesIn = (definition: Definition): OutsideReferences =>
 
 const outsideReferences = (authored: Lowered | undefined): OutsideReferences => {
   const lowered = authored && withCleanup(authored)
+  const rendered = lowered && withoutVerbatim(lowered)
   return {
     workflows: lowered ? workflowReferences(lowered) : [],
     services: lowered ? serviceReferences(lowered) : [],
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
-    settings: lowered ? settingReferences(withoutVerbatim(lowered)) : [],
+    settings: rendered ? settingReferences(rendered) : [],
+    payload: {
+      workflow: lowered?.definition.name ?? '',
+      reads: rendered ? payloadReferences(rendered) : [],
+    },
   }
 }
 

@@ -8,6 +8,7 @@ import { type Lookups, lookups } from './lookups.ts'
 import { type Mail, mail } from './mail.ts'
 import { type Rates, rates } from './rates.ts'
 import { type Records, records } from './records.ts'
+import { type Responses, responses } from './responses.ts'
 import { type Runs, runs } from './runs.ts'
 import { type Sandbox, sandbox } from './sandbox.ts'
 
@@ -24,6 +25,7 @@ export interface Effects {
   mail: Mail
   rates: Rates
   runs: Runs
+  responses: Responses
   keyValues: KeyValues
   knowledge: Knowledge
   sandbox: Sandbox
@@ -40,6 +42,7 @@ export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
   mail,
   rates,
   runs,
+  responses,
   sandbox,
   keyValues,
   knowledge,

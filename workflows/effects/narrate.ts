@@ -16,7 +16,7 @@ export function narrated<Api extends object>(port: Port<Api>, api: Api, report: 
       report(`${words.result(result, ...args)} (${elapsed()})`)
       return result
     } catch (error) {
-      report(`failed after ${elapsed()}`)
+      if (!isNotMade(error)) report(`failed after ${elapsed()}`)
       throw error
     }
   })
@@ -45,6 +45,19 @@ export function dry<Api extends object>(port: Port<Api>, report: Report): Api {
   return each(port, (_, words) => (...args) => {
     report(words.call(...args))
     return new Promise(() => {})
+  })
+}
+
+const NOT_MADE = 'not_made_in_test'
+
+/** Whether a node failed because an effect of `notMade` was called. */
+export const isNotMade = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === NOT_MADE
+
+/** An effect whose calls are not made: each fails its node, so that a test can answer in its place. */
+export function notMade<Api extends object>(port: Port<Api>): Api {
+  return each(port, () => async () => {
+    throw new NodeError(NOT_MADE, 'A test makes no calls.')
   })
 }
 

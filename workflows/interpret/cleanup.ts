@@ -31,8 +31,8 @@ export class Cleanup {
   }
 
   /**
-   * Stops all other nodes. A call that is being made and has an undo is awaited: whether it had its effect is not known
-   * before. @returns whether there is anything to clean up.
+   * Stops all other nodes. A call that has an undo and is being made, or may have been made by an attempt that was lost,
+   * is awaited: whether it had its effect is not known before. @returns whether there is anything to clean up.
    */
   begin(status: EndStatus): boolean {
     const { program, rows } = this.deps
@@ -41,7 +41,10 @@ export class Cleanup {
     const undo = status === 'completed' ? [] : program.cleanup.undo
     const undone = new Set(undo.map((id) => program.nodes[id]!.undoes))
     const isAwaited = (row: RunNode) =>
-      row.path === '' && undone.has(row.node_id) && row.status === 'running' && row.attempt_token != null
+      row.path === '' &&
+      undone.has(row.node_id) &&
+      row.status === 'running' &&
+      (row.attempt_token != null || row.may_have_called === true)
     const open = rows.open()
     // One that has ended, but was not reported yet, has ended nevertheless.
     const hasEnded = (row: RunNode) => row.status === 'completed' && undone.has(row.node_id)
@@ -58,6 +61,8 @@ export class Cleanup {
     const { program, rows } = this.deps
     for (const row of rows.open()) {
       if (row.status !== 'running' || program.nodes[row.node_id]?.role || !row.next_attempt_at) continue
+      // It only waits for its turn to repeat an attempt that was lost.
+      if (row.may_have_called) continue
       this.stop(row)
       rows.settle(row, 'cancelled', null)
     }
@@ -96,20 +101,23 @@ export class Cleanup {
     })
   }
 
+  /** The undo nodes of calls that are still awaited, and the due nodes that have not ended. */
   private missed(status: EndStatus): Unsuccessful[] {
-    const { rows } = this.deps
-    const isDone = (row: RunNode | undefined) => row !== undefined && row.settled_segment !== null
-    return this.due(status).flatMap(({ id, role }) => {
-      if (isDone(rows.root.rows.get(id))) return []
-      return [
-        {
-          node_id: id,
-          role: role!,
-          code: 'timeout',
-          message: 'The time limit of the end of the run was over.',
-        },
-      ]
+    const { program, rows } = this.deps
+    const isDone = ({ id }: ProgramNode) => (rows.root.rows.get(id)?.settled_segment ?? null) !== null
+    const isAwaited = ({ undoes = '' }: ProgramNode) => rows.root.rows.get(undoes)?.status === 'running'
+    const awaited = program.cleanup!.undo.map((id) => program.nodes[id]!).filter(isAwaited)
+    const over = 'The time limit of the end of the run was over.'
+    const miss = ({ id, role }: ProgramNode, message: string): Unsuccessful => ({
+      node_id: id,
+      role: role!,
+      code: 'timeout',
+      message,
     })
+    return [
+      ...awaited.map((node) => miss(node, `${over} The call of ${node.undoes} may have had its effect.`)),
+      ...this.due(status).flatMap((node) => (isDone(node) ? [] : [miss(node, over)])),
+    ]
   }
 
   /** The cleanup nodes of an outcome, in the order in which they run. */

@@ -84,8 +84,8 @@ export function contextOf({
 }
 
 /**
- * The run whose id a node's idempotency key has. Retries keep that of the first run, so that a call is not made twice. But
- * a node that was undone must have its effect again, and an undo belongs to the effect that it compensates.
+ * The run whose id a node's idempotency key has. Retries keep that of the first run, so that a call is not made twice,
+ * except for `renewedNodes`; an undo belongs to the effect that it compensates.
  */
 function keyRunOf(
   { id, retry_of, key_runs }: ContextOptions['run'],

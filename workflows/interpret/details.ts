@@ -6,14 +6,21 @@ import type { Ending, RunError, RunNode } from './run-state.ts'
  */
 export function runDetails({ nodes, total, end, ending, url, version, limit }: RunFigures): string {
   const link = url ? ` [Open the run](${url})` : ''
-  if (end)
-    return (
-      `**${end.status}**${end.error ? `: ${end.error.message}` : ''}`.slice(0, limit - link.length) + link
-    )
+  if (end) {
+    const outcome = `**${end.status}**${end.error ? `: ${end.error.message}` : ''}`
+    return withTable(outcome.slice(0, limit - link.length) + link, nodes, limit)
+  }
   const migrated = version === null ? '' : `migrated to version ${version}, `
   const reached = nodes.filter(({ role }) => !role).length
   const outcome = ending ? `**ending as ${ending.status}**, ` : '**running**, '
-  const head = `${outcome}${migrated}${reached} of ${total} nodes reached.${link}\n\n| node | type | status |\n|---|---|---|\n`
+  return withTable(`${outcome}${migrated}${reached} of ${total} nodes reached.${link}`, nodes, limit)
+}
+
+const HEADER = '\n\n| node | type | status |\n|---|---|---|\n'
+
+function withTable(line: string, nodes: RunFigures['nodes'], limit: number): string {
+  if (nodes.length === 0 || line.length + HEADER.length > limit) return line
+  const head = line + HEADER
   const lines = nodes.map(({ title, node_type, status }) => `| ${cell(title)} | ${node_type} | ${status} |\n`)
   let left = limit - head.length
   const shown = new Set<number>()

@@ -13,8 +13,11 @@ import { capped } from './storable.ts'
 
 const MAX_CALLS = 20
 const MAX_MS = 100
-/** Lower than in a run, because an API request waits for the rendering. */
-export const RENDER_LIMITS = { work: 500_000, milliseconds: 50, characters: 1_000_000 }
+/**
+ * Lower than in a run, because an API request waits for the rendering. The work takes some 50 ms; the time is that of a
+ * busy machine.
+ */
+export const RENDER_LIMITS = { work: 500_000, milliseconds: 500, characters: 1_000_000 }
 
 /**
  * Describes the calls that a node would make, up to the first one whose result it needs. `run` gets effects that only

@@ -9,7 +9,7 @@ import { chainOf, type Frame, isRepeat, loopKey, type OpenLoop } from './frames.
 import { at } from './open-nodes.ts'
 import { renderOutputs } from './outputs.ts'
 import type { Rows } from './rows.ts'
-import type { ItemResult, LoopItem, RunError, RunFacts, RunLoop, RunNode } from './run-state.ts'
+import type { ItemResult, KeptLoop, LoopItem, RunError, RunFacts, RunLoop, RunNode } from './run-state.ts'
 import { scopeOf } from './scope.ts'
 import { isOpen } from './step.ts'
 import { capped } from './storable.ts'
@@ -21,7 +21,7 @@ export interface LoopHost {
   /** The next turn of a loop that repeats, from the index `from`; its item is the result of the turn before. */
   turn(loop: Pick<RunLoop, 'loop' | 'segment'>, from: number): Promise<LoopItem>
   /** In a retry: the loop, with the results that it keeps from the retried run. */
-  kept?(loop: string): Promise<RunLoop | undefined>
+  kept?(loop: string): Promise<KeptLoop | undefined>
   /** The results of the items that ended in earlier segments. */
   results(loop: string): Promise<ItemResult[]>
 }
@@ -100,6 +100,7 @@ export class Loops {
       ? rows.resumeLoop(frame, row.node_id, { ...kept, count })
       : rows.addLoop(frame, row.node_id, [initial], { ...ONE_BY_ONE, count })
     if (!kept) this.items.set(loop, [{ index: 0, item: initial }])
+    if (kept?.met) this.met.add(loop)
     this.due.add(loop)
   }
 
@@ -116,16 +117,18 @@ export class Loops {
     const { rows } = this.deps
     let output: unknown
     let setting = 'output'
+    let met = false
     try {
       output = this.outputOf(frame)
       setting = 'until'
-      if (isRepeat(frame.loop!) && this.isMet(frame)) this.met.add(frame.loop!)
+      met = isRepeat(frame.loop!) && this.isMet(frame)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
       this.failItem(frame, { code: error.code, message: `${setting}: ${error.message}` })
       return
     }
-    rows.endIteration(frame, { status: 'completed', output })
+    if (met) this.met.add(frame.loop!)
+    rows.endIteration(frame, { status: 'completed', output, ...(met && { met }) })
     this.ended(frame)
     if (isRepeat(frame.loop!)) this.endTurn(frame.loop!, { index: frame.iteration!.index, item: output })
   }
@@ -153,7 +156,7 @@ export class Loops {
     const { index } = frame.iteration!
     const [code, what] = isRepeat(loop) ? ['turn_failed', 'Turn'] : ['item_failed', 'Item']
     const message = `${what} ${index} of ${loop.id} failed: ${error.message}`.slice(0, 2_000)
-    this.failLoop(loop, { code, message, details: { index, error } })
+    this.failLoop(loop, { code, message, details: { index, path: frame.path, error } })
   }
 
   private async advanceOne(loop: OpenLoop): Promise<void> {
@@ -203,6 +206,7 @@ export class Loops {
     const { rows, limits, fail, wake } = this.deps
     const { row, node } = this.nodeOf(loop)
     const { count, succeeded, failed } = loop.state
+    if (this.isTooLarge(loop)) return this.failTooLarge(loop)
     const items = await this.collect(loop)
     const last = endedBy && (await this.nextTurn(loop)).item
     const results = endedBy && (items?.map((item) => item.output ?? null) ?? null)
@@ -270,8 +274,16 @@ export class Loops {
     loop.state.bytes += characters
     this.deps.rows.characters += characters
     this.due.add(loop)
+    if (this.isTooLarge(loop)) this.failTooLarge(loop)
+  }
+
+  /** Whether the results, which a node reads, are larger than a value may be. */
+  private isTooLarge(loop: OpenLoop): boolean {
+    return loop.state.bytes > this.deps.limits.valueBytes && this.nodeOf(loop).node.collects === true
+  }
+
+  private failTooLarge(loop: OpenLoop): void {
     const { valueBytes } = this.deps.limits
-    if (loop.state.bytes <= valueBytes || !this.nodeOf(loop).node.collects) return
     const what = isRepeat(loop) ? 'turns' : 'items'
     const message = `The results of the ${what} are larger than ${valueBytes / 1024} KiB together: make them smaller by \`output\` in the config of ${loop.id}.`
     this.failLoop(loop, { code: 'output_too_large', message })

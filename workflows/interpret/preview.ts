@@ -1,11 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Program, ProgramNode } from '../language/definition.ts'
-import { explained, render, type Scope } from '../language/expressions/liquid.ts'
+import { explained, type RenderLimits, render, type Scope } from '../language/expressions/liquid.ts'
 import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { NodeError } from '../language/node-error.ts'
+import { textsIn } from '../language/texts.ts'
 import type { NodeResult, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { createTurns } from '../shared/turns.ts'
 import { type ContextOptions, contextOf } from './context.ts'
 import { dryRun, RENDER_LIMITS } from './dry-run.ts'
 import { firstHandle } from './execute.ts'
@@ -13,10 +15,13 @@ import { renderConfig, splitLate } from './late.ts'
 import { masked } from './mask.ts'
 import { evaluateWhen } from './when.ts'
 
-/** What a run would do, before it is started: an API request waits for it. */
-const BUDGET = { nodes: 200, milliseconds: 2_000 }
-/** The texts of one node are rendered without a pause: those that are left after this time stay as written. */
-const NODE_MS = 200
+/**
+ * What a run would do, before it is started: an API request waits for it. Work is bounded in steps; the time is only
+ * reached by a large workflow, or on a machine that is far too busy.
+ */
+const BUDGET = { nodes: 200, milliseconds: 5_000 }
+/** The work of the texts of one node, some 0.4 s: each has an equal part, and stays as written if it takes more. */
+const NODE_WORK = 4_000_000
 
 /** `runs`: with these inputs; `may_run`: that depends on a result that is not known yet; `skipped`: it does not run. */
 export const REACHES = ['runs', 'may_run', 'skipped'] as const
@@ -134,8 +139,10 @@ async function shown(
 ): Promise<Omit<PreviewedNode, 'reach'>> {
   const { now, late } = splitLate(type, config)
   const unknown = new Set<string>()
-  const until = performance.now() + NODE_MS
-  const rendered = { ...(partly(now, { scope, unknown, until }) as object), ...late }
+  const count = textsIn(now).filter(({ text }) => hasPlaceholder(text)).length
+  const work = Math.min(RENDER_LIMITS.work, Math.floor(NODE_WORK / Math.max(1, count)))
+  const rendering = { scope, unknown, limits: { ...RENDER_LIMITS, work }, turn: createTurns() }
+  const rendered = { ...((await partly(now, rendering)) as object), ...late }
   const calls = unknown.size > 0 ? undefined : await dryRun(type, config, scope, facts)
   return {
     config: masked(rendered),
@@ -148,19 +155,27 @@ interface PartlyRendered {
   scope: Scope
   /** Gets the paths without a value. */
   unknown: Set<string>
-  until: number
+  limits: RenderLimits
+  turn: ReturnType<typeof createTurns>
 }
 
-/** Renders each text by itself; one that has no value yet stays as it was written. */
-function partly(value: unknown, rendering: PartlyRendered): unknown {
-  const { scope, unknown, until } = rendering
-  if (Array.isArray(value)) return value.map((item) => partly(item, rendering))
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, partly(inner, rendering)]))
+/** Renders each text by itself; one that has no value yet stays as it was written. Yields to the event loop in between. */
+async function partly(value: unknown, rendering: PartlyRendered): Promise<unknown> {
+  const { scope, unknown, limits, turn } = rendering
+  if (Array.isArray(value)) {
+    const items: unknown[] = []
+    for (const item of value) items.push(await partly(item, rendering))
+    return items
+  }
+  if (typeof value === 'object' && value !== null) {
+    const members: [string, unknown][] = []
+    for (const [name, inner] of Object.entries(value)) members.push([name, await partly(inner, rendering)])
+    return Object.fromEntries(members)
+  }
   if (typeof value !== 'string' || !hasPlaceholder(value)) return value
+  await turn()
   try {
-    if (performance.now() > until) throw new NodeError('placeholder_error', 'the preview took too long')
-    return render(value, scope, RENDER_LIMITS)
+    return render(value, scope, limits)
   } catch (error) {
     if (!(error instanceof NodeError)) throw error
     for (const { path } of explained(value, '', () => references(value)))

@@ -75,6 +75,8 @@ export interface RunControl {
   parent_run_id: string | null
   /** The key of which it holds a slot, or waits for one; null or absent: none. */
   concurrency_key?: string | null
+  /** The key that its start gave. */
+  run_key?: string | null
   cancel_requested_at: string | null
   cancel_reason: string | null
   pause_requested_at: string | null
@@ -163,6 +165,8 @@ export interface RunNode {
   attempt: number
   /** Only for external nodes: the token of the attempt in progress. Segments never write it. */
   attempt_token?: string | null
+  /** Only for external nodes: whether an attempt was lost after it had begun. Segments never write it. */
+  may_have_called?: boolean
   /** Only for external nodes: the time of the attempt `attempt`, if the one before failed. Segments never write it. */
   next_attempt_at?: string | null
   input: unknown
@@ -199,6 +203,11 @@ export interface RunLoop {
   segment: number
 }
 
+/** In a retry: a loop with the results of the retried run. `met`: the condition of a repeat held after its last turn. */
+export interface KeptLoop extends RunLoop {
+  met: boolean
+}
+
 /** A row of `run_iterations`: one item of a loop, since it was opened. */
 export interface RunIteration {
   loop: string
@@ -212,6 +221,8 @@ export interface RunIteration {
   settled_segment: number | null
   started_at: string
   ended_at: string | null
+  /** Only of a turn: whether the condition `until` held after it. */
+  met?: boolean
 }
 
 /** The end of an item, as the output of its loop shows it. */

@@ -2,7 +2,8 @@ import type { Command, Happened } from '../bundle/protocol.ts'
 import type { Program, ProgramNode } from '../language/definition.ts'
 import type { Scope } from '../language/expressions/liquid.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { LIMITS } from '../shared/run-limits.ts'
+import { LIMITS, type Limits } from '../shared/run-limits.ts'
+import type { End } from './cleanup.ts'
 import type { Outcome } from './execute.ts'
 import { framesOf, iterationPath, nodeKey } from './frames.ts'
 import type { LoopChange } from './rows.ts'
@@ -13,13 +14,13 @@ import { runSegment, type SegmentHost, type SegmentResult } from './segment.ts'
 /** The items of a loop that a test runs. */
 export const TRIAL_ITEMS = 20
 
-/** The part of a program that is a loop with its body; it ends when the loop does. */
-export function loopProgram({ nodes, ...program }: Program, loop: string): Program {
+/** The part of a program that is a loop with its body; it ends when the loop does, without the cleanup of the run. */
+export function loopProgram({ nodes, cleanup: _, ...program }: Program, loop: string): Program {
   const entry = findNodeType(nodes[loop]!.type)!.body!
   const isInside = ({ loop: around }: ProgramNode): boolean =>
     around !== undefined && (around === loop || isInside(nodes[around]!))
   const body = Object.values(nodes).filter(isInside)
-  const { loop: _, when: __, ...start } = nodes[loop]!
+  const { loop: __, when: ___, ...start } = nodes[loop]!
   const only = { ...start, incoming: [], next: { [entry]: start.next[entry] ?? [] } }
   return {
     ...program,
@@ -40,6 +41,19 @@ export interface TrialHost {
   childEnd(runId: string): Promise<ChildEnd | undefined>
   report(line: string): void
   signal: AbortSignal
+  /** Default: those of runs. */
+  limits?: Limits
+  /** Ends the trial where only an answer could continue it; by default such a wait fails. */
+  stopsAtWaits?: true
+  /** Rows of nodes, those of items of loops included, after which the trial ends. */
+  mostNodes?: number
+}
+
+/** How a trial ended: as the run, at a wait, at a limit of nodes, or because its time was over. */
+export interface Trialled {
+  /** The last row of each node, by its key. */
+  rows: ReadonlyMap<string, RunNode>
+  outcome: End | 'waiting' | 'too_large' | 'timed_out'
 }
 
 const NOT_ANSWERED: RunError = {
@@ -50,22 +64,23 @@ const NOT_ANSWERED: RunError = {
 /**
  * Runs a program as a run does, but in memory: timers have fired at once, each call has one attempt, and a wait for an
  * answer fails. `nodes`: outputs that placeholders read, by node id.
- * @returns the row of the first node at the end; undefined if the time is over.
  */
 export async function runTrial(
   program: Program,
-  facts: RunFacts,
+  given: RunFacts,
   nodes: Record<string, { output?: unknown; error?: unknown }>,
   host: TrialHost,
-): Promise<RunNode | undefined> {
+): Promise<Trialled> {
   const rows = new Map(Object.entries(nodes).map(([id, given]) => [id, sampleRow(id, given)]))
   const loops = new Map<string, LoopChange>()
   const iterations = new Map<string, RunIteration>()
   let happened: Happened[] = []
   let children = new Map<string, ChildEnd>()
+  let run: RunFacts['run'] & { data_bytes: number } = { ...given.run, data_bytes: 0 }
   for (let segment = 1; !host.signal.aborted; segment++) {
     const open = [...iterations.values()].filter((one) => one.settled_segment === null)
     const paths = new Set(['', ...open.map(iterationPath)])
+    const facts = { ...given, run }
     const state = {
       ...facts,
       nodes: [...rows.values()].filter(({ path }) => paths.has(path)),
@@ -75,7 +90,7 @@ export async function runTrial(
     const input = { organization_id: facts.organization.id, run_id: facts.run.id, segment, happened }
     const result = await host.segment((runNode) =>
       runSegment(program, structuredClone(state), input, {
-        limits: LIMITS,
+        limits: host.limits ?? LIMITS,
         clock: Date.now,
         children,
         runNode: async (node, scope, path) => cut(await runNode(node, scope, path), node, path, host),
@@ -89,16 +104,25 @@ export async function runTrial(
     for (const row of result.nodes) rows.set(nodeKey(row.path, row.node_id), row)
     for (const loop of result.loops) loops.set(loop.loop, { ...loops.get(loop.loop), ...loop })
     for (const one of result.iterations) iterations.set(iterationPath(one), one)
-    if (result.end) return rows.get(program.start)
+    if (result.end) return { rows, outcome: result.end }
+    // Cleanup nodes read the outcome.
+    run = {
+      ...run,
+      data_bytes: run.data_bytes + result.characters,
+      ...(result.ending && { ending: result.ending }),
+    }
+    if (rows.size > (host.mostNodes ?? Infinity)) return { rows, outcome: 'too_large' }
     const ended = await awaited(
       result,
-      { program, facts, rows, iterations, loops: [...loops.values()] },
+      { program, facts: { ...given, run }, rows, iterations, loops: [...loops.values()] },
       host,
     )
-    if (!ended) return undefined
+    if (!ended) break
     ;({ happened, children } = ended)
+    const continues = result.answer.commands.some(({ type }) => type === 'continue')
+    if (happened.length === 0 && children.size === 0 && !continues) return { rows, outcome: 'waiting' }
   }
-  return undefined
+  return { rows, outcome: 'timed_out' }
 }
 
 interface Trial {
@@ -130,6 +154,7 @@ async function awaited(
   for (const wait of waits) {
     const { path, node_id: node } = wait
     if ('for' in wait) {
+      if (host.stopsAtWaits) continue
       happened.push({ type: 'failed', node, path, ...NOT_ANSWERED })
       continue
     }

@@ -139,6 +139,7 @@ export interface Definition {
     concurrency?: number | ConcurrencySpec
     debounce?: DebounceSpec
     rate?: RateSpec
+    cancel_on?: CancelSpec | CancelSpec[]
     timeout?: string
     expected_within?: string
     error_workflow?: string
@@ -180,6 +181,12 @@ export interface RateSpec {
   limit: number
   per: string
   policy: (typeof RATE_POLICIES)[number]
+}
+
+/** An event that cancels the open runs for which `when` holds; without `when` all of them. */
+export interface CancelSpec {
+  event: string | string[]
+  when?: string | undefined
 }
 
 export const EFFECT_CLASSES = ['pure', 'read', 'write', 'external'] as const
@@ -248,6 +255,8 @@ export interface Program {
     error_workflow?: string
     /** What a run passes before it is queued; absent: nothing. */
     admission?: Admission
+    /** The events that cancel its open runs; absent: none. */
+    cancel_on?: CancelRule[]
   }
   /** The cleanup nodes of each role, in the order of the definition; absent if there are none. */
   cleanup?: Record<CleanupRole, string[]> & { timeout_ms: number }
@@ -261,6 +270,14 @@ export interface Admission {
   concurrency?: { key: string; limit: number; policy: 'queue' | 'skip' | 'cancel_running' }
   debounce?: { key?: string; for_ms: number; at_most_ms: number }
   rate?: { key?: string; limit: number; per_ms: number; policy: (typeof RATE_POLICIES)[number] }
+}
+
+/** Events that cancel an open run if `when` holds. */
+export interface CancelRule {
+  events: string[]
+  when?: string
+  /** `when` holds only for an event about the record of the run's trigger: an index finds these runs. */
+  same_record?: true
 }
 
 /** One finding of validation. Only findings in YAML have `line` and `column`, from 1. */
@@ -311,6 +328,12 @@ export interface CallTimeout extends Pick<Finding, 'path' | 'line' | 'column' | 
   timeout_ms: number
 }
 
+/** A place that reads a value of the payload of an incoming webhook. */
+export interface PayloadReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  /** The path within the payload. */
+  keys: (string | number)[]
+}
+
 /** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
@@ -318,6 +341,8 @@ export interface OutsideReferences {
   pools: PoolReference[]
   timeouts: CallTimeout[]
   services: ServiceReference[]
+  /** What it reads of the payloads of incoming webhooks; those that select the workflow of this name have samples. */
+  payload: { workflow: string; reads: PayloadReference[] }
 }
 
 export interface ValidationResult {

@@ -280,6 +280,14 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 28 2 *"}\n${STOP}`,
     ),
   ),
+  cron_step: warning(
+    'A step of the cron expression is longer than its range, such as `*/90` in the minutes. Steps begin anew with each hour, day, month or year, so it names one value only: minute 0 of each hour.',
+    'Write an interval, such as `every: 90m`, in place of `cron`; or the value, if it is meant.',
+    both(
+      `trigger: {type: schedule, cron: "*/90 * * * *"}\n${STOP}`,
+      `trigger: {type: schedule, every: 90m}\n${STOP}`,
+    ),
+  ),
   conflicting_times: error(
     'Two times contradict each other: `cron` beside `every`, a `jitter` longer than the interval, an `expected_within` that the `timeout` does not allow.',
     'Remove one of the two, or write the shorter duration that the message names.',
@@ -294,6 +302,14 @@ export const CODES = {
     both(
       `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, required: true}}\n${STOP}`,
       `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, default: 1}}\n${STOP}`,
+    ),
+  ),
+  search_without_condition: error(
+    'Each condition of a search may be left out by `omit_if_empty`: with empty values it would find all records, and the nodes after it would take the first ones for what was sought.',
+    'Write the placeholder without `omit_if_empty`: with an empty value the search then finds no record, or fails. A search that is to find all without a value needs a condition that stays, such as `created_at[gte]: 2000-01-01`.',
+    both(
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {email: "{{ trigger.payload.email | omit_if_empty }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {email: "{{ trigger.payload.email }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
     ),
   ),
   unknown_pool: error(
@@ -318,6 +334,14 @@ export const CODES = {
     both(
       'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.type }}"}}}}',
       'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.lifecycle_stage }}"}}}}',
+    ),
+  ),
+  condition_left_out: warning(
+    'A condition of what a node reads may be left out by `omit_if_empty`: with an empty value it reads more, such as all owners in place of one.',
+    'Write the placeholder without `omit_if_empty`, unless this is meant.',
+    both(
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {lead_status: open, owner_id: "{{ trigger.payload.owner | omit_if_empty }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
+      'trigger: {type: webhook}\nnodes: {a: {type: crm_manager, config: {operation: search, entity: contacts, filters: {lead_status: open, owner_id: "{{ trigger.payload.owner }}"}}}}\noutputs: {x: "{{ nodes.a.output.data }}"}',
     ),
   ),
   triggers_itself: warning(
@@ -393,8 +417,8 @@ export const CODES = {
     ),
   ),
   constant_when: warning(
-    '`when` has no placeholder: it is always true.',
-    'Put the condition into `{{ }}`.',
+    '`when` has no placeholder: it is always true. Or a rule of `cancel_on` reads neither the event nor the run.',
+    'Put the condition into `{{ }}`; in `cancel_on`, compare the event with the run.',
     both(
       'inputs: {x: number}\nnodes: {a: {type: stop, when: "inputs.x == 1"}}',
       'inputs: {x: number}\nnodes: {a: {type: stop, when: "{{ inputs.x == 1 }}"}}',
@@ -432,9 +456,29 @@ export const CODES = {
       'trigger: webhook\nnodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',
     ),
   ),
+  response_without_webhook: warning(
+    'A node answers the sender of an incoming webhook, but something else starts the workflow.',
+    'Write `trigger: webhook`, or give the result as `outputs`.',
+    both(
+      'nodes: {a: {type: respond, config: {text: Done}}}',
+      'trigger: webhook\nnodes: {a: {type: respond, config: {text: Done}}}',
+    ),
+  ),
+  second_response: warning(
+    'A node answers the sender after another one has, or once for each item of a loop: the first answer counts, and the others fail.',
+    'Lead each path to one `respond`, and answer after a loop.',
+    both(
+      'trigger: webhook\nnodes: {a: {type: respond, config: {text: Done}}, b: {type: respond, config: {text: Again}}}',
+      'trigger: webhook\nnodes: {a: {type: respond, config: {text: Done}}}',
+    ),
+  ),
   unknown_workflow: warning(
     'The organization has no workflow of this name, or several.',
     'Create it, or write the exact name or the id of another workflow.',
+  ),
+  unlike_sample: warning(
+    'A node reads a value of `trigger.payload` that the captured sample of the incoming webhook does not have. Other requests may have it: a sample is no schema.',
+    'Correct the path, or add a default: `{{ trigger.payload.x | default: "" }}`.',
   ),
   draft_workflow: warning(
     'The workflow that it starts is a draft, which was never activated: it may be unfinished.',

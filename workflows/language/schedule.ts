@@ -44,6 +44,47 @@ export function neverFires(cron: string): boolean {
   return valuesOf(months, FIELDS[3]!).every((month) => first > DAYS[month - 1]!)
 }
 
+export interface LongStep {
+  /** The name of the field, and the item of its list. */
+  field: string
+  item: string
+  /** The only value that the item names. */
+  only: number
+  /** What to write instead: the duration of an interval, where the step was meant as one, or the corrected expression. */
+  every?: string
+  cron: string
+}
+
+/**
+ * The steps of a valid cron expression that are longer than their range, such as every 90 minutes of an hour. A step
+ * begins anew with each hour, day, month or year, so these name one value only.
+ */
+export function longSteps(cron: string): LongStep[] {
+  const parts = cron.trim().split(/\s+/)
+  return FIELDS.flatMap((field, index) =>
+    parts[index]!.split(',').flatMap((item, place, items) => {
+      const [range = '', step] = item.split('/')
+      if (step === undefined) return []
+      const whole = range === '*'
+      const [from, to] = whole ? [field.least, field.most] : rangeOf(range, true, field)
+      // A step as long as the whole range fires as it says: `*/24` hours is once a day. 7 is another Sunday.
+      const size = whole ? to - from + (field.most === 7 ? 0 : 1) : to - from
+      if (Number(step) <= size) return []
+      const others = parts.with(index, items.with(place, String(from)).join(','))
+      const every = whole && items.length === 1 ? intervalOf(parts, index, step) : undefined
+      return [{ field: field.name, item, only: from, ...(every && { every }), cron: others.join(' ') }]
+    }),
+  )
+}
+
+/** The interval that a step in minutes, hours or days means, if the smaller fields name one time and the others all. */
+function intervalOf(parts: string[], index: number, step: string): string | undefined {
+  const unit = ['m', 'h', 'd'][index]
+  const isOne = parts.slice(0, index).every((part) => /^\d+$/.test(part))
+  const isAll = parts.slice(index + 1).every((part) => part === '*')
+  return unit !== undefined && isOne && isAll ? `${step}${unit}` : undefined
+}
+
 /** The values that a valid field names, in the order of its list. */
 export function valuesOf(part: string, field: Field): number[] {
   return part.split(',').flatMap((item) => {

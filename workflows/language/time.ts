@@ -3,17 +3,29 @@ const TIME = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?([Z
 
 /**
  * The moment that a text names. A date is its midnight; a text without an offset is local time in `timezone` (IANA). A
- * local time that a change of clocks skips is moved behind the gap. Undefined if the text is not a time.
+ * local time that a change of clocks skips is moved behind the gap; of one that the clocks show twice it is the first.
+ * Undefined if the text is not a time.
  */
 export function parseTime(text: string, timezone = 'UTC'): Date | undefined {
   const [, date, time = '00:00', offset] = TIME.exec(text.trim()) ?? []
   const local = Date.parse(`${date}T${time}Z`)
   // Date.parse reads 30 February as 2 March.
   if (Number.isNaN(local) || new Date(local).toISOString().slice(0, 10) !== date) return undefined
-  if (offset === undefined) return new Date(local - offsetAt(local - offsetAt(local, timezone), timezone))
+  if (offset === undefined) return new Date(fromLocal(local, timezone))
   const minutes = minutesOf(offset)
   return minutes === undefined ? undefined : new Date(local - minutes * 60_000)
 }
+
+function fromLocal(local: number, timezone: string): number {
+  const at = offsetsOf(timezone)
+  const [before, after] = [at(local - DAY_MS), at(local + DAY_MS)]
+  const fits = [before, after]
+    .map((offset) => local - offset)
+    .filter((moment) => moment + at(moment) === local)
+  return fits.length > 0 ? Math.min(...fits) : local - before
+}
+
+const DAY_MS = 86_400_000
 
 function minutesOf(offset: string): number | undefined {
   const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)$/.exec(offset) ?? []

@@ -1,7 +1,8 @@
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { listOf, members, NULL, TEXT, typeOfSchema, unionOf } from '../language/value-types.ts'
 import { analyticsQuery, analyticsResult } from '../shared/analytics.ts'
-import { defineNode } from './define.ts'
+import { type ConfigProblem, defineNode } from './define.ts'
+import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
 
 export const analyticsQueryNode = defineNode({
   type: 'analytics_query',
@@ -26,15 +27,19 @@ export const analyticsQueryNode = defineNode({
   },
   handles: () => [{ name: 'success', description: 'The metric is computed.' }],
   scopes: () => ['analytics:read'],
-  check: (config, catalogue) =>
-    catalogue
+  check: (config, catalogue) => [
+    ...catalogue
       .checkAnalytics(config, (value) => typeof value === 'string' && hasPlaceholder(value))
-      .map(({ path, message, isName, hint }) => ({
-        code: isName ? 'unknown_field' : 'invalid_value',
-        message,
-        path,
-        ...(hint !== undefined && { hint }),
-      })),
+      .map(
+        ({ path, message, isName, hint }): ConfigProblem => ({
+          code: isName ? 'unknown_field' : 'invalid_value',
+          message,
+          path,
+          ...(hint !== undefined && { hint }),
+        }),
+      ),
+    ...leftOutConditions(conditionsIn('filter', config.filter)),
+  ],
   example: {
     config: { metric: 'deals.won_value', group_by: ['owner_id'], last: '{{ inputs.period }}' },
     inputs: { inputs: { period: '7d' } },

@@ -36,6 +36,8 @@ export interface RecordKind {
   readable: readonly string[]
   /** Names of the fields that a client can set. */
   writable: readonly string[]
+  /** Those of them with times of the past, for which a test of the node needs a scope of its own. */
+  backdated: readonly string[]
   /** The fields that point to a record, with the plural name of its kind. */
   references: Readonly<Record<string, string>>
   /** The values of fields that a write accepts. */

@@ -18,6 +18,7 @@ import { type Catalogue, kindNamed } from './catalogue.ts'
 import { DEFAULT_MAX, pagingFields, pagingProblems, readsPages } from './crm-paging.ts'
 import { checkValues, customFieldsOf, kindOf, WRITTEN } from './crm-values.ts'
 import { type Authored, defineNode, type TypeContext } from './define.ts'
+import { leftOutOfSearch } from './left-out-conditions.ts'
 
 const entity = z.string().min(1).describe('The plural name of a record kind: contacts, deals, notes, ….')
 const id = z.uuid().describe("The record's id.")
@@ -119,9 +120,19 @@ export const crmManager = defineNode({
   handles: () => [{ name: 'success', description: 'The operation succeeded.' }],
   scopes(config, catalogue) {
     const level = reads(config) ? 'read' : 'write'
-    return kindsOf(config, catalogue).map((kind) => `${kind}:${level}`)
+    const named = kindsOf(config, catalogue)
+    const times = new Set(named.flatMap((kind) => catalogue.entities[kind]?.backdated ?? []))
+    const written = WRITTEN.flatMap((member) => Object.keys(Object(config[member] ?? {})))
+    return [
+      ...named.map((kind) => `${kind}:${level}`),
+      ...(written.some((name) => times.has(name)) ? ['records:backdate'] : []),
+    ]
   },
-  check: (config, catalogue) => [...checkValues(config, catalogue), ...pagingProblems(config)],
+  check: (config, catalogue) => [
+    ...checkValues(config, catalogue),
+    ...pagingProblems(config),
+    ...(config.operation === 'search' ? leftOutOfSearch(config) : []),
+  ],
   customFields: customFieldsOf,
   outputType,
   settingSchemas,

@@ -106,6 +106,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   answered?: (answer: Answer) => { output: Output; handle: string }
   /** The settings of the service without which the node does less. */
   optionalSettings?: OptionalSettings
+  /** Whether it answers the sender of the incoming webhook that started the run, which counts once. */
+  responds?: true
   /** Whether it waits for a person: the search attribute `AgxState` in Temporal shows it. */
   asksPerson?: true
   example: NodeExample
@@ -126,6 +128,7 @@ export interface NodeType
     | 'run'
     | 'answered'
     | 'asksPerson'
+    | 'responds'
     | 'deprecated'
     | 'optionalSettings'
     | 'repeats'

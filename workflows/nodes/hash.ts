@@ -14,7 +14,7 @@ export const hash = defineNode({
   title: 'Hash',
   alsoCalled: ['crypto', 'digest', 'checksum', 'sha256', 'md5', 'fingerprint', 'hash_text'],
   description:
-    'Computes a hash of a value, such as a key to find duplicates, or an email in the form for advertising services. Equal values have equal hashes. A hash does not hide a value that can be guessed.',
+    'Computes a hash of a value. Use it for a key to find duplicates, or for an email in the form for advertising services. Equal values have equal hashes. A hash does not hide a value that can be guessed.',
   effect: 'pure',
   config: z.strictObject({
     value: z

@@ -23,6 +23,7 @@ import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
 import { renderText } from './render-text.ts'
 import { repeat } from './repeat.ts'
+import { respond } from './respond.ts'
 import { runWorkflow } from './run-workflow.ts'
 import { sendEmail } from './send-email.ts'
 import { sendWebhook } from './send-webhook.ts'
@@ -72,6 +73,7 @@ export const nodeTypes: Record<string, NodeType> = byType([
   aiPrompt,
   sendEmail,
   emitEvent,
+  respond,
   stop,
 ])
 

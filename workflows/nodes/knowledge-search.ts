@@ -3,6 +3,7 @@ import type { KnowledgePassage } from '../effects/knowledge.ts'
 import { collectionName, match, QUERY_SYNTAX, query, tags } from '../shared/knowledge.ts'
 import { KNOWLEDGE } from '../shared/limits.ts'
 import { defineNode } from './define.ts'
+import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
 
 export const knowledgeSearch = defineNode({
   type: 'knowledge_search',
@@ -39,6 +40,8 @@ export const knowledgeSearch = defineNode({
     match,
     limit: z.int().min(1).max(KNOWLEDGE.page).default(5).describe('The most passages.'),
   }),
+  check: ({ collection, tags }) =>
+    leftOutConditions([...conditionsIn('collection', collection), ...conditionsIn('tags', tags)]),
   output: z.strictObject({
     passages: z.array(
       z.strictObject({

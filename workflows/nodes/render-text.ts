@@ -20,7 +20,7 @@ export const renderText = defineNode({
     'join_items',
   ],
   description:
-    'Writes a text once, or once for each item of a list, and joins the results: a message that lists deals, a table in HTML. With `items`, `text` reads `item` and `index`.',
+    'Writes a text once, or once for each item of a list, and joins the results. Use it for a message that lists deals, or a table in HTML. With `items`, `text` reads `item` and `index`.',
   effect: 'pure',
   perItem: ({ items }) => (items === undefined ? [] : ['text']),
   config: z.strictObject({

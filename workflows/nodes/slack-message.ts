@@ -24,7 +24,7 @@ export const slackMessage = defineNode({
     'chat',
   ],
   description:
-    "Posts a message to a Slack channel through an incoming webhook, whose URL belongs to one channel. Slack cannot recognize a repetition: after an answer that was lost, a retry posts the message again. Slack's errors are explained; see `error.details.slack_error`.",
+    "Posts a message to a Slack channel through an incoming webhook. Its URL belongs to one channel. Slack cannot recognize a repetition: after an answer that was lost, a retry posts the message again. Slack's errors are explained; see `error.details.slack_error`.",
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({

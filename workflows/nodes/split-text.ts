@@ -14,7 +14,7 @@ export const splitText = defineNode({
   title: 'Split text',
   alsoCalled: ['split', 'split_string', 'text_split', 'explode', 'tokenize', 'split_lines'],
   description:
-    'Splits a text at one or more separators into a list of texts, such as a list of addresses or of lines.',
+    'Splits a text at one or more separators into a list of texts. Use it for addresses, or for lines.',
   effect: 'pure',
   config: z.strictObject({
     text: z.string().max(TEXT.characters).describe('The text to split.'),

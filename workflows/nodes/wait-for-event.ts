@@ -2,16 +2,26 @@ import { z } from 'zod'
 import { checkEventNames, checkEventWhen } from '../language/check-events.ts'
 import { parseDuration } from '../language/duration.ts'
 import { NodeError } from '../language/node-error.ts'
-import { NULL, typeOfSchema, UNKNOWN, unionOf } from '../language/value-types.ts'
-import { EVENT_NAME, RECORD_EVENTS } from '../shared/events.ts'
+import { NULL, typeOfSchema, UNKNOWN, unionOf, type ValueType } from '../language/value-types.ts'
+import { EVENT_NAME, EVENT_NAME_LENGTH, RECORD_EVENTS } from '../shared/events.ts'
+import type { Catalogue } from './catalogue.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
+import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
 import type { EventAnswer } from './wait-for.ts'
 
 /** The members of the root `event` of `when`, which are those of the output. */
-const MEMBERS = ['id', 'name', 'created_at', 'record', 'data', 'previous', 'changed'] as const
+export const EVENT_ROOT_MEMBERS = [
+  'id',
+  'name',
+  'created_at',
+  'record',
+  'data',
+  'previous',
+  'changed',
+] as const
 const MAX_EVENTS = 20
-const name = z.string().min(1).max(129)
+const name = z.string().min(1).max(EVENT_NAME_LENGTH)
 
 const result = z.strictObject({
   id: z.uuid().nullable().describe('The id of the event; null after a timeout, like all other fields.'),
@@ -25,6 +35,16 @@ const result = z.strictObject({
     .nullable()
     .describe('The names of changed fields; empty unless the event is an update.'),
 })
+
+/** The type of an event with one of these names, as conditions read it. */
+export function eventType(names: readonly unknown[], catalogue: Catalogue): ValueType {
+  const isKnown = names.every((name) => typeof name === 'string' && RECORD_EVENTS.includes(name))
+  const { properties, ...output } = typeOfSchema(result)
+  const record = isKnown
+    ? unionOf([...names.map((name) => catalogue.eventData(String(name)) ?? UNKNOWN), NULL])
+    : properties!.record!
+  return { ...output, properties: { ...properties, record } }
+}
 
 const EXAMPLE: EventAnswer = {
   id: '019a0000-0000-7000-8000-000000000002',
@@ -61,7 +81,7 @@ export const waitForEvent = defineNode({
       .string()
       .optional()
       .describe(
-        `A placeholder that must hold, such as \`{{ event.record.amount > inputs.least }}\`. \`event\` has ${MEMBERS.join(', ')}; other values are those of the moment at which the wait began.`,
+        `A placeholder that must hold, such as \`{{ event.record.amount > inputs.least }}\`. \`event\` has ${EVENT_ROOT_MEMBERS.join(', ')}; other values are those of the moment at which the wait began.`,
       ),
     since: z
       .enum(['now', 'run_start'])
@@ -72,22 +92,15 @@ export const waitForEvent = defineNode({
     timeout: duration('1s', '365d').optional().describe('How long to wait at most. Default: without limit.'),
   }),
   output: result,
-  outputType({ event }, { catalogue }) {
-    const names = [event].flat()
-    const isKnown = names.every((name) => typeof name === 'string' && RECORD_EVENTS.includes(name))
-    const { properties, ...output } = typeOfSchema(result)
-    const record = isKnown
-      ? unionOf([...names.map((name) => catalogue.eventData(String(name)) ?? UNKNOWN), NULL])
-      : properties!.record!
-    return { ...output, properties: { ...properties, record } }
-  },
+  outputType: ({ event }, { catalogue }) => eventType([event].flat(), catalogue),
   handles: ({ timeout }) => [
     { name: 'received', description: 'The event has occurred.' },
     ...(timeout === undefined ? [] : [{ name: 'timeout', description: 'No event came in time.' }]),
   ],
-  check: ({ event, when }) => [
+  check: ({ event, record_id, when }) => [
+    ...leftOutConditions(conditionsIn('record_id', record_id)),
     ...checkEventNames(event).map((problem) => ({ ...problem, path: ['event', ...problem.path] })),
-    ...(typeof when === 'string' ? checkEventWhen(when, MEMBERS) : []).map((problem) => ({
+    ...(typeof when === 'string' ? checkEventWhen(when, EVENT_ROOT_MEMBERS) : []).map((problem) => ({
       ...problem,
       path: ['when'],
     })),

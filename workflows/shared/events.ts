@@ -61,6 +61,9 @@ export const RECORD_EVENTS: readonly string[] = SERVICE_EVENTS.filter(({ subject
 /** `<entity>.<action>`, such as `invoice.paid`. */
 export const EVENT_NAME = /^[a-z][a-z0-9_]{0,63}\.[a-z][a-z0-9_]{0,63}$/
 
+/** Characters of the longest name. */
+export const EVENT_NAME_LENGTH = 129
+
 const ENTITY_EVENTS = /^[a-z][a-z0-9_]{0,63}\.\*$/
 
 /** Whether an endpoint's pattern selects all events of an entity, `contact.*`, or all events, `*`. */

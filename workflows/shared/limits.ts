@@ -95,6 +95,15 @@ export const RUN_KEY = {
   starts: 10_000,
 } as const
 
+/** The events that cancel the open runs of a workflow. */
+export const CANCEL_ON = {
+  rules: 10,
+  /** Names of one rule. */
+  events: 20,
+  /** Characters of a condition, which is rendered for each open run and event. */
+  when: 2_000,
+} as const
+
 /** The longest chain of runs that start each other, also through events: the next run is not started. */
 export const CHAIN_DEPTH = 10
 
@@ -107,6 +116,25 @@ export const SIGNAL = {
   /** Signals that no node has taken yet. */
   pending: 100,
 }
+
+/** The test of a workflow, all whose cases run within the time of a node test. */
+export const WORKFLOW_TEST = {
+  cases: 20,
+  /** Bytes of the cases as YAML. */
+  bytesOfCases: 262_144,
+  stubs: 200,
+  /** Rows of nodes of one case, those of items of loops included. */
+  nodes: 2_000,
+  /** Bytes of the data of one case. */
+  bytes: 16 * 1024 * 1024,
+  /** Characters of all results; the values of the cases beyond are left out. */
+  resultCharacters: 800_000,
+  /** Nodes and effects of a case without values. */
+  shortNodes: 100,
+  /** Calls of one node, and lines of the log of one case. */
+  calls: 20,
+  logLines: 100,
+} as const
 
 /** The sample outputs of a workflow's nodes. */
 export const SAMPLE = {

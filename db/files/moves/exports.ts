@@ -1,4 +1,5 @@
 import { EXPORT_COLUMNS, type ExportRow } from '../../exports/exports.ts'
+import { since } from '../../model/work-end.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 
 /** Status changes of an export by its workflow and the sweep; the table is in `db/model/files/statuses.ts`. */
@@ -29,6 +30,14 @@ export async function recordExportProgress(
     })
     .returning<ExportRow[]>(EXPORT_COLUMNS)
   if (!row) throw new Error(`export ${id} has ended`)
+  if (end)
+    tx.ends.push({
+      work: 'export',
+      status: row.status,
+      organization_id: tx.organizationId,
+      ms: since(row.started_at ?? row.created_at),
+      of: { export_id: id, rows: row.rows, bytes: row.bytes },
+    })
   return row
 }
 

@@ -1,5 +1,6 @@
 import { IMPORT_COLUMNS, type ImportRow } from '../../imports/imports.ts'
 import type { ImportStatus } from '../../model/files/statuses.ts'
+import { since } from '../../model/work-end.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /**
@@ -64,5 +65,20 @@ async function move(
     .update({ ...values, updated_at: tx.trx.fn.now() })
     .returning<ImportRow[]>(IMPORT_COLUMNS)
   if (!row) throw new Error(`import ${id} is not ${from.join(' or ')}: it cannot become ${values.status}`)
+  if (values.ended_at)
+    tx.ends.push({
+      work: 'import',
+      status: row.status,
+      organization_id: tx.organizationId,
+      ms: since(row.started_at ?? row.created_at),
+      of: {
+        import_id: id,
+        rows_read: row.rows_read,
+        rows_created: row.rows_created,
+        rows_updated: row.rows_updated,
+        rows_skipped: row.rows_skipped,
+        rows_failed: row.rows_failed,
+      },
+    })
   return row
 }

@@ -1,3 +1,4 @@
+import { since } from '../../model/work-end.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
 
 /** Status changes of imports and exports by the relay and the sweep; the tables are in `db/model/files/statuses.ts`. */
@@ -29,7 +30,7 @@ export async function failFileStart(
   { id, starts }: FileStart,
   reason: string,
 ): Promise<boolean> {
-  const count = await tx
+  const failed: { created_at: Date }[] = await tx
     .trx(table)
     .where({ organization_id: tx.organizationId, id, starts, status: 'queued' })
     .update({
@@ -38,7 +39,18 @@ export async function failFileStart(
       ended_at: tx.trx.fn.now(),
       lease_until: null,
     })
-  return count > 0
+    .returning('created_at')
+  const work = table === 'imports' ? 'import' : 'export'
+  const { organizationId: organization_id } = tx
+  for (const { created_at } of failed)
+    tx.ends.push({
+      work,
+      status: 'failed',
+      organization_id,
+      ms: since(created_at),
+      of: { [`${work}_id`]: id },
+    })
+  return failed.length > 0
 }
 
 /** An import can be resumed; an export is created again. */

@@ -164,7 +164,7 @@ const YEAR_FIRST = new RegExp(`^(\\d{4})[-/.](\\d{1,2})[-/.](\\d{1,2})${TIME}$`,
 const YEAR_LAST = new RegExp(`^(\\d{1,2})([-/.])(\\d{1,2})\\2(\\d{4})${TIME}$`, 'i')
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
-/** RFC 3339. Times without a zone are UTC. */
+/** RFC 3339, without an offset where the text has no zone. */
 function toDateTime(text: string, order?: ColumnFormat['date']): string {
   if (ISO.test(text) && /(Z|[+-]\d\d:?\d\d)$/i.test(text)) return text
   const first = YEAR_FIRST.exec(text)
@@ -202,7 +202,7 @@ function joined(date: (string | undefined)[], time: (string | undefined)[]): str
   const [hour, minute, second, fraction, half] = time
   if (hour === undefined) return day
   const shift = half ? (Number(hour) % 12) + (/p/i.test(half) ? 12 : 0) : Number(hour)
-  return `${day}T${two(String(shift))}:${minute}:${second ?? '00'}${fraction ?? ''}Z`
+  return `${day}T${two(String(shift))}:${minute}:${second ?? '00'}${fraction ?? ''}`
 }
 
 const plain = (text: string) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, '')

@@ -39,6 +39,9 @@ function guess(
   const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
   if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
+  // Pipedrive: `Deal - Deal created`.
+  const time = TIMES.get(bare.startsWith(object) ? bare.slice(object.length) : bare)
+  if (time && targets.byName.has(time)) return { target: time, rank: 4 }
   for (const name of [whole, bare]) {
     const own = named.get(name)
     if (own) return { target: own, rank: name === whole ? 1 : 2 }
@@ -72,14 +75,23 @@ const IDS = new Set(['recordid', 'id', 'externalid', 'hsobjectid'])
 /** Fields that only the service or another system writes. */
 const SERVICE = new Set(
   [
-    ...READ_ONLY,
-    'create date',
-    'created date',
-    'created',
+    ...READ_ONLY.filter((name) => name !== 'created_at'),
     'last modified date',
     'last modified',
     'updated',
   ].map(normalise),
+)
+
+/** Names of times that only an import sets: a webhook receives what happens now. */
+const TIMES = new Map(
+  Object.entries({
+    created_at:
+      'createdat created createdate createddate createdon createdtime createtime creationdate datecreated addtime dateadded erstelltam erstellt erstelldatum angelegtam',
+    close_date: 'closedate abschlussdatum',
+    closed_at: 'closedat closedon closeddate dateclosed closedtime geschlossenam',
+    won_at: 'wontime wonat wondate datewon gewonnenam',
+    lost_at: 'losttime lostat lostdate datelost verlorenam',
+  }).flatMap(([target, names]) => names.split(' ').map((name): [string, string] => [name, target])),
 )
 
 /** Columns that `GET …/errors` adds to a file. */

@@ -6,6 +6,8 @@ import { firstOfEachLoc, type Issue } from '../errors.ts'
 import { readConsent } from '../records/opt-out.ts'
 import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
+import { inZone } from '../records/values.ts'
+import { closeTimes, fieldsOfCloseTime, type GivenCloseTime } from './close-time.ts'
 import { type Consent, type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
 /** An issue of a row, or of one of its cells. */
@@ -30,6 +32,7 @@ export interface RowFields {
   named?: { column: string; currency: string }
   /** A column says that the person must not be contacted. */
   optedOut?: true
+  closeTimes?: GivenCloseTime[]
   issues: RowIssue[]
 }
 
@@ -56,6 +59,8 @@ export interface Reading {
   currencies: Currencies
   /** The organization's. */
   currency: string
+  /** Of times without an offset. */
+  timezone: string
 }
 
 export function readRow(reading: Reading, cells: string[]): RowFields {
@@ -80,6 +85,8 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
     }
   }
   agree(row, columns)
+  closeTimes(row)
+  withZone(row, columns, reading.timezone)
   // Also where `do_not_contact` says no: an opt-out that is ignored cannot be taken back.
   if (row.optedOut) row.fields.do_not_contact = true
   return row
@@ -98,6 +105,22 @@ function agree(row: RowFields, columns: Column[]): void {
     })
 }
 
+/** Local times are in the time zone of the import. What is no time is refused later. */
+function withZone({ fields }: RowFields, columns: Column[], timezone: string): void {
+  const native = columns.flatMap(({ target: { name, type } }) =>
+    type === 'datetime' && !name.includes('.') ? name : [],
+  )
+  const custom = columns.flatMap(({ target: { name, type } }) =>
+    type === 'datetime' && name.includes('.') ? name.split('.')[1]! : [],
+  )
+  const put = (values: Record<string, unknown>, names: string[]) => {
+    for (const name of names)
+      if (typeof values[name] === 'string') values[name] = inZone(values[name], timezone) ?? values[name]
+  }
+  put(fields, [...native, 'closed_at'])
+  if (fields.custom_fields) put(fields.custom_fields as Record<string, unknown>, custom)
+}
+
 /** Whether a row has cells beyond the header: its cells are probably in the wrong columns. */
 export const isTooWide = (cells: string[], width: number): boolean => cells.slice(width).some(isFilled)
 
@@ -110,6 +133,9 @@ function put(row: RowFields, { name: column, target, format }: Column, cell: str
   else if (type === 'company_name') row.companyName = unescapeFormula(cell).trim()
   else if (type === 'opted_out' || type === 'opted_in') {
     if (saysOptOut(unescapeFormula(cell), type)) row.optedOut = true
+  } else if (type === 'close_date' || type === 'won_at' || type === 'lost_at') {
+    const time = String(readCell(cell, 'datetime', [], reading.delimiter, format))
+    row.closeTimes = [...(row.closeTimes ?? []), { column, type, time }]
   } else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
   else {
     let text = cell
@@ -143,7 +169,8 @@ function saysOptOut(text: string, type: Consent): boolean {
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
   const byTarget = new Map<string, Column>()
   for (const column of columns)
-    if (!byTarget.has(column.target.name)) byTarget.set(column.target.name, column)
+    for (const name of [column.target.name, ...fieldsOfCloseTime(column.target)])
+      if (!byTarget.has(name)) byTarget.set(name, column)
   return firstOfEachLoc(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)
     const column = byTarget.get(path.slice(0, 2).join('.')) ?? byTarget.get(path[0] ?? '')

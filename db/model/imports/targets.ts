@@ -1,4 +1,5 @@
 import type { CellType } from '../csv/read-cell.ts'
+import { commonFields } from '../records/common-fields.ts'
 import type { CustomFieldType, Definition, Rules } from '../records/custom-fields/types.ts'
 import { ADDRESS_PARTS } from '../records/field-types.ts'
 import { customName } from '../records/filters.ts'
@@ -11,14 +12,18 @@ export type Mapping = Record<string, string | null>
 /** What a yes of a column says. */
 export type Consent = 'opted_out' | 'opted_in'
 
+/** A time at which a deal is, or will be, won or lost: see close-time.ts. */
+export type CloseTime = 'close_date' | 'won_at' | 'lost_at'
+
 /** A possible target of a column. */
 export interface Target {
   name: string
   /**
    * `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link; `opted_out` and
-   * `opted_in`: set `do_not_contact`, and never clear it.
+   * `opted_in`: set `do_not_contact`, and never clear it; `close_date`, `won_at`, `lost_at`: set `closed_at`, if the
+   * stage is such.
    */
-  type: CellType | 'tags' | 'full_name' | 'company_name' | Consent
+  type: CellType | 'tags' | 'full_name' | 'company_name' | Consent | CloseTime
   /** Several columns may have it. */
   isShared?: true
   choices?: readonly string[]
@@ -45,7 +50,9 @@ export interface Targets {
 /** The targets of a kind whose custom fields have these rules. */
 export function targetsOf(kind: KindName, { definitions, strict }: Rules): Targets {
   const { fields } = kinds[kind]
-  const native = Object.entries(fields).filter(([, field]) => !field.readOnly)
+  const native = Object.entries({ ...fields, created_at: commonFields.created_at as Field }).filter(
+    ([, field]) => !field.readOnly || field.backdated,
+  )
   const all: Target[] = [
     ...native.flatMap(([name, field]) => nativeTargets(name, field)),
     { name: 'external_id', type: 'text' },
@@ -53,6 +60,7 @@ export function targetsOf(kind: KindName, { definitions, strict }: Rules): Targe
     { name: 'tags', type: 'tags' },
     ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN] : []),
     ...('company_id' in fields ? [COMPANY_NAME] : []),
+    ...('closed_at' in fields ? CLOSE_TIMES : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
   return { byName: new Map(all.map((target) => [target.name, target])), open: !strict }
@@ -61,6 +69,10 @@ export function targetsOf(kind: KindName, { definitions, strict }: Rules): Targe
 const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
 const OPTED_OUT: Target = { name: 'opted_out', type: 'opted_out', isShared: true }
 const OPTED_IN: Target = { name: 'opted_in', type: 'opted_in', isShared: true }
+const CLOSE_TIMES: Target[] = (['close_date', 'won_at', 'lost_at'] as const).map((name) => ({
+  name,
+  type: name,
+}))
 const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
 
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {

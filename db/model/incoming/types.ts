@@ -155,6 +155,8 @@ export interface IncomingWebhook {
   /** The headers and parameters of the query that workflows read in `trigger`, by name. */
   trigger_headers: string[]
   trigger_query: string[]
+  /** Seconds in which a request waits for the answer of a workflow; 0: it is answered at once. */
+  response_wait: number
   /** Until then the next request is captured as a sample. */
   capturing_until: Date | null
   /** The log entry of the captured sample. */

@@ -1,3 +1,4 @@
+import type { AlternateKey } from './alternate-keys.ts'
 import { commonFields } from './common-fields.ts'
 import { fieldTypes } from './field-types.ts'
 import type { Field, Kind } from './kind.ts'
@@ -13,6 +14,7 @@ export const writableColumns = (kind: Kind): string[] => [...Object.keys(kind.fi
 export const shownColumns = (kind: Kind): string[] => [
   'id',
   ...writableColumns(kind),
+  'alternate_keys',
   'version',
   'created_at',
   'updated_at',
@@ -46,5 +48,6 @@ export function searchTextOf(kind: Kind, record: Record<string, unknown>): strin
   const own = Object.entries(kind.fields).map(
     ([name, { type }]) => record[name] != null && fieldTypes[type].searched?.(record[name]),
   )
-  return searchText([...own, ...COMMON_SEARCHABLE.map((name) => record[name])])
+  const alternates = (record.alternate_keys as AlternateKey[]).map(({ value }) => value)
+  return searchText([...own, ...COMMON_SEARCHABLE.map((name) => record[name]), alternates])
 }

@@ -1,7 +1,8 @@
+import { MAY_BE_GIVEN } from './backdated.ts'
 import type { Field, FieldType } from './kind.ts'
 
 /** The types of the common fields, in addition to those of a kind's own fields. */
-export type CommonType = FieldType | 'tags' | 'custom_fields' | 'actor'
+export type CommonType = FieldType | 'tags' | 'custom_fields' | 'alternate_keys' | 'actor'
 
 export interface CommonField extends Omit<Field, 'type'> {
   type: CommonType
@@ -26,12 +27,22 @@ export const commonFields = {
     description: 'The custom fields by name. Filters and sorts use `custom_fields.<name>`.',
     searchable: true,
   },
+  alternate_keys: {
+    type: 'alternate_keys',
+    readOnly: true,
+    description: 'Keys of records that were merged into it, which find it too.',
+  },
   version: {
     type: 'integer',
     readOnly: true,
     description: 'The version, from 1; each change increments it.',
   },
-  created_at: { type: 'datetime', readOnly: true, description: 'The time of creation.' },
+  created_at: {
+    type: 'datetime',
+    readOnly: true,
+    backdated: true,
+    description: `The time of creation. ${MAY_BE_GIVEN}`,
+  },
   updated_at: { type: 'datetime', readOnly: true, description: 'The time of the last change.' },
   created_by: { type: 'actor', readOnly: true, description: 'The creator.' },
   updated_by: { type: 'actor', readOnly: true, description: 'The author of the last change.' },

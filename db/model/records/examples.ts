@@ -22,6 +22,7 @@ export function recordExample(kind: Kind, changed: Readonly<Record<string, unkno
     owner_id: null,
     tags: [],
     custom_fields: {},
+    alternate_keys: [],
     version: 1,
     created_at: TIME,
     updated_at: TIME,

@@ -3,11 +3,13 @@ import type { FilterOperator } from '../../../workflows/shared/operators.ts'
 import { isStorable } from '../../../workflows/shared/storable-text.ts'
 import { isTimezone, NO_TIMEZONE } from '../../../workflows/shared/timezone.ts'
 import type { Field, FieldType } from './kind.ts'
+import { isRelativeDay } from './relative-days.ts'
 import {
   DECIMAL,
   isCurrency,
   isDay,
   isDomain,
+  isLocal,
   MONEY,
   toDomain,
   toE164,
@@ -63,9 +65,14 @@ const text: TypeOf = {
 const day = z.iso
   .date('must be a valid date such as 2026-01-31')
   .refine(isDay, 'must be in the years 0001 to 9999')
+/** Its own pattern is 300 characters long, in each field of the OpenAPI document. */
+const localTime = z
+  .string()
+  .regex(/^[\d-]{10}T[\d:.]{5,18}$/)
+  .refine((time) => z.iso.datetime({ local: true }).safeParse(time).success)
 const instant = z.union(
-  [z.iso.datetime({ offset: true }), z.iso.date()],
-  'must be a valid date, or a time with an offset, such as 2026-01-31 or 2026-01-31T09:00:00Z',
+  [z.iso.datetime({ offset: true }), localTime, z.iso.date()],
+  'must be a valid date or time, such as 2026-01-31 or 2026-01-31T09:00:00Z; without an offset it is in the time zone of the organization',
 )
 
 const reference: TypeOf = {
@@ -167,18 +174,22 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   date: {
     input: () => day,
     operators: ORDERED,
-    filterValue: (value) => (day.safeParse(value).success ? value : undefined),
-    expects: 'a date such as 2026-01-31',
+    filterValue: (value) => (isRelativeDay(value) || day.safeParse(value).success ? value : undefined),
+    expects: 'a date such as 2026-01-31, or days such as today, last_7_days or this_month',
     sortable: true,
     searched: identity,
   },
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
     operators: ORDERED,
-    // A date without a time stays a date, which means the whole day.
-    filterValue: (value) =>
-      day.safeParse(value).data ?? (instant.safeParse(value).success ? toTimestamp(value) : undefined),
-    expects: 'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B)',
+    // A date without a time stays a date, which means the whole day; a time without an offset gets its zone later.
+    filterValue(value) {
+      if (isRelativeDay(value)) return value
+      if (!instant.safeParse(value).success || toTimestamp(value) === undefined) return undefined
+      return isLocal(value) ? value : toTimestamp(value)
+    },
+    expects:
+      'a date or time such as 2026-01-31 or 2026-01-31T09:00:00Z (in a URL, + is written %2B), or days such as today, last_7_days or this_month',
     sortable: true,
     // Only the date is searchable.
     searched: (value) => String(value).slice(0, 10),

@@ -6,6 +6,7 @@ import type { CustomFieldType } from './custom-fields/types.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
 import { meantField } from './meant-field.ts'
+import { isMisused, RELATIVE_OPERATORS } from './relative-days.ts'
 import { normalise } from './synonyms.ts'
 
 /**
@@ -25,7 +26,7 @@ export interface Filter {
 /** The common fields whose type is one of a kind's own fields. */
 const COMMON: Record<string, FieldType> = Object.fromEntries(
   Object.entries(commonFields).flatMap(([name, { type }]) =>
-    type === 'tags' || type === 'custom_fields' || type === 'actor' ? [] : [[name, type]],
+    Object.hasOwn(fieldTypes, type) ? [[name, type as FieldType]] : [],
   ),
 )
 
@@ -109,6 +110,8 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   const values = parts.map(filterValue)
   const wrong = values.indexOf(undefined)
   if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
+  if ((type === 'date' || type === 'datetime') && isMisused(operator, parts))
+    return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: value, hint: RELATIVE_OPERATORS }
   const accepted = Object.hasOwn(kind.fields, field) ? kind.fields[field]!.values : undefined
   const unknown = accepted && parts.find((part) => !accepted.includes(part.toLowerCase()))
   if (unknown !== undefined)

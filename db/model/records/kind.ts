@@ -1,5 +1,6 @@
 import type { KindName, KindObject } from '../../../workflows/shared/record-kinds.ts'
 import type { Actor } from '../actor.ts'
+import type { Issue } from '../errors.ts'
 
 /**
  * The definition of a record kind: a file in `kinds/` declares its fields. The create and update schemas, the columns,
@@ -38,8 +39,10 @@ export interface Field {
   values?: readonly string[]
   /** For `reference`: the target kind. The field is also the primary link between the two records. */
   to?: KindName
-  /** Set by the service, never by a client. */
+  /** Set by the service, never by a client, unless it is `backdated`. */
   readOnly?: true
+  /** A read-only time that a create, an upsert or an import can set: see backdated.ts. */
+  backdated?: true
   default?: unknown
   /**
    * An index supports `sort` by this field, so that a page reads only its rows: see db/migrations/sort-index.ts. A text
@@ -91,6 +94,8 @@ export interface KindDefinition {
   upsertKeys: readonly string[]
   /** Computes the derived fields of a created or changed record. */
   derive?: (draft: Draft) => Record<string, unknown>
+  /** The issues that depend on several fields. */
+  check?: (draft: Pick<Draft, 'next' | 'given'>) => Issue[]
   /** The events besides `created` and `updated`, by action: `won` is `deal.won` in the catalogue. */
   events?: Record<string, KindEvent>
   example: Record<string, unknown>

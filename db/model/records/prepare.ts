@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import type { Actor } from '../actor.ts'
-import { invalid } from '../errors.ts'
+import { type Issue, invalid } from '../errors.ts'
 import type { TraceContext } from '../trace-context.ts'
+import { draftIssues } from './backdated.ts'
 import { writableColumns } from './columns.ts'
 import type { Rules } from './custom-fields/types.ts'
 import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
@@ -29,6 +30,7 @@ export interface Write {
  */
 export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Rules): Write {
   const now = new Date().toISOString()
+  requireValid(draftIssues(kind, { next: given, given, now }))
   const values = { ...given, ...kind.derive?.({ next: given, before: undefined, given, now, actor }) }
   const record = {
     object: kind.object,
@@ -36,8 +38,9 @@ export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Ru
     ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
     custom_fields: newCustomFields(rules, values.custom_fields),
     tags: values.tags ?? [],
+    alternate_keys: [],
     version: 1,
-    created_at: now,
+    created_at: given.created_at ?? now,
     updated_at: now,
     created_by: actor,
     updated_by: actor,
@@ -95,8 +98,10 @@ export function change(
   merged: RecordInput,
 ): Change | undefined {
   const now = new Date().toISOString()
-  const next = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
-  const changed = writableColumns(kind).filter(
+  requireValid(draftIssues(kind, { next: merged, given, now }))
+  const next: RecordInput = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
+  next.created_at ??= before.created_at
+  const changed = [...writableColumns(kind), 'alternate_keys', 'created_at'].filter(
     (column) => !isDeepStrictEqual(before[column], next[column] ?? null),
   )
   if (changed.length === 0) return undefined
@@ -111,6 +116,10 @@ export function change(
   const values = Object.fromEntries(changed.map((column) => [column, next[column] ?? null]))
   const previous = Object.fromEntries(changed.map((column) => [column, before[column]]))
   return { ...nextVersion('updated', actor, before, values, now), previous, trace: given[REQUEST_TRACE] }
+}
+
+function requireValid(issues: Issue[]): void {
+  if (issues.length > 0) throw invalid(issues)
 }
 
 /** The next version of a record, with `values` replacing its own. */

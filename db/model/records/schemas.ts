@@ -4,6 +4,7 @@ import { capitalized } from '../../../workflows/shared/record-kinds.ts'
 import { isStorable } from '../../../workflows/shared/storable-text.ts'
 import { ACTOR_TYPES } from '../actor.ts'
 import type { TraceContext } from '../trace-context.ts'
+import { backdatedFields, isLate, LATE } from './backdated.ts'
 import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
@@ -61,6 +62,7 @@ function buildCreate(kind: Kind) {
     owner_id: common.owner_id.nullable().optional(),
     tags: common.tags.default([]),
     custom_fields: common.custom_fields.transform((fields) => fields ?? {}).default({}),
+    ...backdated(kind),
     associations: associations.describe('Records to associate with the new record.'),
   })
     .superRefine((input, ctx) => {
@@ -86,8 +88,20 @@ const buildUpdate = (kind: Kind) => refined(kind, changes(kind))
 const buildUpsert = (kind: Kind) =>
   refined(kind, {
     ...changes(kind),
+    ...backdated(kind),
     associations: associations.describe('Records to associate. Existing associations remain.'),
   })
+
+const backdated = (kind: Kind): Record<string, z.ZodType> =>
+  Object.fromEntries(
+    backdatedFields(kind).map((name) => [
+      name,
+      inputOf(kind.fields[name] ?? commonFields.created_at)
+        .refine((time) => !isLate(time), { error: LATE, params: { type: 'invalid_value' } })
+        .nullable()
+        .optional(),
+    ]),
+  )
 
 function changes(kind: Kind): Record<string, z.ZodType> {
   const shape: Record<string, z.ZodType> = {}
@@ -121,6 +135,7 @@ function refined(kind: Kind, shape: Record<string, z.ZodType>) {
     ...Object.keys(kind.fields).filter((name) => !kind.fields[name]!.required),
     'external_id',
     'owner_id',
+    'created_at',
   ])
   const object = z
     .object(shape)
@@ -214,6 +229,8 @@ export const actor = z
   })
   .meta({ id: 'Actor' })
 
+const alternateKeys = z.array(z.object({ field: z.string(), value: z.string() }).meta({ id: 'AlternateKey' }))
+
 /** A record in the API. */
 function buildRecord(kind: Kind) {
   const shape: Record<string, z.ZodType> = {}
@@ -229,6 +246,7 @@ function buildRecord(kind: Kind) {
       owner_id: z.uuid().nullable().describe(descriptionOf('owner_id')),
       tags: z.array(z.string()).describe(descriptionOf('tags')),
       custom_fields: z.record(z.string(), z.unknown()).describe(descriptionOf('custom_fields')),
+      alternate_keys: alternateKeys.describe(descriptionOf('alternate_keys')),
       version: z.int().min(1).describe(descriptionOf('version')),
       created_at: z.iso.datetime().describe(descriptionOf('created_at')),
       updated_at: z.iso.datetime().describe(descriptionOf('updated_at')),

@@ -17,6 +17,10 @@ export const customKey = (by: string): string | undefined =>
 export const isUpsertKey = (kind: KindName, by: string): boolean =>
   upsertKeys(kind).includes(by) || by.startsWith(CUSTOM)
 
+/** The form in which values of a native field are compared. */
+export const lookupKey = (field: string, value: string): string =>
+  field === 'email' || field === 'name' ? value.toLowerCase() : value
+
 /** The value of the upsert key in a record, as text; undefined if it has none. */
 export function upsertKey(by: string, fields: RecordInput): string | undefined {
   const custom = customKey(by)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseTime } from '../../../workflows/language/time.ts'
 import { parsePhone } from '../../../workflows/shared/phone.ts'
 
 /** Parsers of single values: the accepted input and the stored form. */
@@ -36,6 +37,15 @@ export function toTimestamp(value: string): string | undefined {
   return /^(?!0000)\d{4}-/.test(text) ? text : undefined
 }
 
+/** Whether a time has no offset, or is a date: it is in the time zone of the organization or of the request. */
+export const isLocal = (time: string): boolean => /^\d{4}-\d\d-\d\d(T[\d:.]+)?$/.test(time)
+
+/** The stored form of a time in a time zone; a date is its first moment. Undefined outside the years 1 to 9999. */
+export function inZone(time: string, timezone: string): string | undefined {
+  const moment = isLocal(time) ? parseTime(time, timezone) : undefined
+  return moment && toTimestamp(moment.toISOString())
+}
+
 /** Whether a date is in the years 1 to 9999: PostgreSQL has no year 0. */
 export const isDay = (date: string): boolean => toTimestamp(date) !== undefined
 
@@ -63,12 +73,15 @@ export function toDomain(value: string): string {
   return new URL(address).hostname.replace(/^www\./, '').replace(/\.$/, '')
 }
 
+/** A local time stays as it is until it is written: db/records/local-times.ts. */
 export function toStoredTimestamp(value: string, ctx: z.RefinementCtx): string {
   const timestamp = toTimestamp(value)
-  if (timestamp !== undefined) return timestamp
-  ctx.addIssue({ code: 'custom', message: 'must be in the years 0001 to 9999', params: { type: 'datetime' } })
+  if (timestamp !== undefined) return isLocal(value) ? value : timestamp
+  ctx.addIssue({ code: 'custom', message: YEARS, params: { type: 'datetime' } })
   return z.NEVER
 }
+
+export const YEARS = 'must be in the years 0001 to 9999'
 
 /** A decimal with at least two places, as text: money is never a float. */
 export function toMoney(value: string | number, ctx: z.RefinementCtx): string {

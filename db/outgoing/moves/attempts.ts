@@ -3,6 +3,7 @@ import {
   type DeliveryStatus,
   OPEN_DELIVERY_STATUSES,
 } from '../../model/outgoing/statuses.ts'
+import { since } from '../../model/work-end.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { lockClaimsNext } from '../../queue/queue-lock.ts'
 import { SLOT_END } from '../slot-lease.ts'
@@ -71,8 +72,30 @@ export async function beginAttempt(
 
 const OF_ENDPOINT = 'd.organization_id = :organizationId and d.webhook_id = :webhookId'
 
+/** What is logged of the end of a delivery. */
+interface Ended {
+  delivery_id: string
+  webhook_id: string
+  event_id: string
+  attempts: number
+  trace_id: string | null
+  created_at: string
+}
+
+/** SQL: `Ended`, for RETURNING. */
+const ENDED = `jsonb_build_object('delivery_id', id, 'webhook_id', webhook_id, 'event_id', event_id,
+  'attempts', attempts, 'created_at', created_at, 'trace_id', (
+    select e.trace_id from events e where e.organization_id = deliveries.organization_id
+      and e.id = deliveries.event_id)) as ended`
+
+function reportEnd(tx: Tenant, status: DeliveryEnd, { trace_id, created_at, ...of }: Ended): void {
+  const { organizationId: organization_id } = tx
+  tx.ends.push({ work: 'delivery', status, organization_id, trace_id, ms: since(created_at), of })
+}
+
 interface EndedAttempt {
   status: DeliveryStatus | null
+  ended: Ended | null
   others_wait: boolean
 }
 
@@ -103,9 +126,10 @@ export async function endAttempt(
          held_for = case when cast(:ended as text) is null then held_for end,
          ended_at = case when cast(:ended as text) is not null then now() end
        where organization_id = :organizationId and id = :id and (attempts <= :attempt or cast(:succeeded as boolean))
-         and (status = any(:from) or (status = 'held' and held_for = 'paused')) returning status)
+         and (status = any(:from) or (status = 'held' and held_for = 'paused')) returning status, ${ENDED})
      select coalesce((select status from delivery), (
          select status from deliveries where organization_id = :organizationId and id = :id)) as status,
+       (select ended from delivery) as ended,
        ${anyQueued(OF_ENDPOINT)} or ${anyWaits(OF_ENDPOINT)} as others_wait`,
     {
       organizationId: tx.organizationId,
@@ -125,7 +149,8 @@ export async function endAttempt(
       from: ended ? endsFrom(ended) : ['delivering'],
     } as never,
   )
-  const { status, others_wait } = rows[0]!
+  const { status, others_wait, ended: end } = rows[0]!
+  if (end && ended) reportEnd(tx, ended, end)
   if (others_wait) tx.wake('agx_deliveries')
   return status ?? undefined
 }
@@ -190,11 +215,13 @@ async function giveUp(
   status: DeliveryEnd,
   error: string | null,
 ): Promise<boolean> {
-  const count = await tx
+  const given: { ended: Ended }[] = await tx
     .trx('deliveries')
     .where({ organization_id: tx.organizationId, ...key })
     .whereIn('status', from)
     .update({ status, error, held_for: null, next_attempt_at: null, ended_at: tx.trx.fn.now() })
-  if (count > 0) tx.wake('agx_deliveries')
-  return count > 0
+    .returning(tx.trx.raw(ENDED) as never)
+  for (const { ended } of given) reportEnd(tx, status, ended)
+  if (given.length > 0) tx.wake('agx_deliveries')
+  return given.length > 0
 }

@@ -2,6 +2,7 @@ import type { RunFacts, RunNode } from '../../../workflows/interpret/run-state.t
 import type { EndStatus } from '../../../workflows/shared/statuses.ts'
 import { nodeSpanId, queuedSpanId, spanIdOf, spanParent } from '../../model/spans.ts'
 import type { TraceContext } from '../../model/trace-context.ts'
+import { since } from '../../model/work-end.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /** The spans of a run: one for the run, from its start to its end, and one for each attempt of a node. */
@@ -28,9 +29,17 @@ export const belowNode = (
 const below = (tx: Tenant, { id, trace_id }: Pick<Run, 'id' | 'trace_id'>, parent: string): Tenant =>
   tx.spans && trace_id ? { ...tx, spans: tx.spans.below(id, { traceId: trace_id, parent }) } : tx
 
-/** Reports a run that ends in this transaction: for the metric `agx_runs_ended_total`, and its span. */
+/** Reports a run that ends in this transaction: for the log, the metric `agx_runs_ended_total`, and its span. */
 export function reportRunEnd(tx: Tenant, run: Run, status: EndStatus): void {
-  if (run.trigger.type !== 'node_test') tx.runEnds.push(status)
+  if (run.trigger.type !== 'node_test')
+    tx.ends.push({
+      work: 'run',
+      status,
+      organization_id: tx.organizationId,
+      trace_id: run.trace_id,
+      ms: since(run.started_at ?? run.created_at),
+      of: { run_id: run.id, workflow_id: run.workflow_id, trigger: run.trigger.type },
+    })
   if (!tx.spans || !run.trace_id || run.trigger.type === 'node_test') return
   tx.spans.add(
     {

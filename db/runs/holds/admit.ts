@@ -5,19 +5,21 @@ import { cancelRun, failHeldRun, skipRun } from '../moves/ends.ts'
 import { debounce } from './debounce.ts'
 import { type HeldRun, lockDue, type Outcome } from './held.ts'
 import { takeSlots } from './key-slots.ts'
+import { awaitPredecessors } from './predecessors.ts'
 import { limitRate } from './rate.ts'
 
 /**
  * Decides about up to `limit` due held runs of the organization, in one transaction: renders the keys of new ones, then
- * each passes debounce, rate and concurrency, or waits in its row. Every start passes here, whatever made it (a request,
- * an event, a schedule, a node, a retry), so that each is decided once. @returns whether there may be more.
+ * each passes its predecessor, debounce, rate and concurrency, or waits in its row. Every start passes here, whatever
+ * made it (a request, an event, a schedule, a node, a retry), so that each is decided once. @returns whether there may be more.
  */
 export async function admitRuns(tx: Tenant, limit: number): Promise<boolean> {
   const due = await lockDue(tx, limit)
   if (!due || due.runs.length === 0) return false
   const outcomes = new Map<string, Outcome>()
   const runs = prepared(due.runs, outcomes)
-  const quiet = await debounce(tx, runs, outcomes)
+  const first = awaitPredecessors(runs, due.now, outcomes)
+  const quiet = await debounce(tx, first, outcomes)
   const rated = await limitRate(tx, quiet, due.now, outcomes)
   await takeSlots(tx, rated, outcomes)
   await save(tx, runs, outcomes)

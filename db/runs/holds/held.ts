@@ -5,11 +5,11 @@ import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { ORGANIZATION_FACTS } from '../state.ts'
 
 /**
- * Runs that are held back by a key of their workflow's settings (`debounce`, `rate`, `concurrency`): queued rows with a
- * `hold`, which claims do not read. So they survive whatever starts them, and a backlog of 20,000 costs others nothing. A
+ * Runs that are held back by a key of their workflow's settings (`debounce`, `rate`, `concurrency`), or by the run that
+ * has the key of their start: queued rows with a `hold`, which claims do not read. So they survive whatever starts them, and a backlog of 20,000 costs others nothing. A
  * relay looks at a row when its `hold_until` has passed, for one organization in one transaction: see admit.ts.
  */
-export const HOLDS = ['admission', 'debounce', 'rate', 'key'] as const
+export const HOLDS = ['admission', 'predecessor', 'debounce', 'rate', 'key'] as const
 export type Hold = (typeof HOLDS)[number]
 
 /** A held run that is due. Times are milliseconds since 1970. */
@@ -21,6 +21,8 @@ export interface HeldRun {
   priority: number
   created: number
   retry_of: string | null
+  /** Whether the run is open whose end it waits for. */
+  follows_open: boolean
   trigger: Record<string, unknown>
   inputs: Record<string, unknown>
   /** Null after a migration to a version without such settings. */
@@ -82,7 +84,9 @@ export async function lockDue(
   )
   if (!locks[0]!.locked) return undefined
   const { rows: runs } = await tx.trx.raw<{ rows: HeldRun[] }>(
-    `select r.id, r.workflow_id, r.workflow_name, r.hold, r.priority, ${milliseconds('r.created_at')} as created,
+    `select r.id, r.workflow_id, r.workflow_name, case r.hold when 'predecessor' then 'admission' else r.hold end as hold,
+       r.follows is not null and exists (select from runs p where p.organization_id = r.organization_id
+         and p.id = r.follows and p.ended_at is null) as follows_open, r.priority, ${milliseconds('r.created_at')} as created,
        r.retry_of, r.trigger, r.inputs, v.admission, r.keys, r.concurrency_key, r.debounce_key, r.rate_key,
        ${milliseconds('r.debounced_from')} as debounced_from, ${ORGANIZATION_FACTS} as org, o.env
      from runs r join organizations o on o.id = r.organization_id

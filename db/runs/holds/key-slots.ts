@@ -1,5 +1,5 @@
 import type { Admission } from '../../../workflows/language/definition.ts'
-import type { System, Tenant } from '../../postgres/tenancy.ts'
+import type { Tenant } from '../../postgres/tenancy.ts'
 import type { HeldRun, Outcome } from './held.ts'
 
 type Limit = NonNullable<Admission['concurrency']>
@@ -102,7 +102,7 @@ async function listOthers(
 }
 
 /** SQL: wakes the first run that waits for a slot of its key; a locked one is being decided about. */
-const WAKE = (key: string) => `
+export const WAKE = (key: string) => `
   update runs r set hold_until = now() from (
     select w.organization_id, w.id from ${key} cross join lateral (
       select w.organization_id, w.id from runs w
@@ -120,53 +120,4 @@ export async function wakeNext(tx: Tenant, concurrencyKey: string): Promise<void
     { organizationId: tx.organizationId, key: concurrencyKey },
   )
   if (rowCount > 0) tx.wake('agx_runs')
-}
-
-/** A key of an organization. */
-export interface KeyPlace {
-  organization_id: string
-  concurrency_key: string
-}
-
-/**
- * Wakes the first runs of keys that have a free slot: the end of a run may have missed a run that began to wait at the
- * same time. Looks at the next `limit` keys after `place`. @returns the last of them; undefined after all.
- */
-export async function wakeMissed(
-  system: System,
-  place: KeyPlace | undefined,
-  limit: number,
-): Promise<KeyPlace | undefined> {
-  const zero = '00000000-0000-0000-0000-000000000000'
-  const waits = `r.status = 'queued' and r.hold = 'key'`
-  const { rows } = await system.raw<{ rows: KeyPlace[] }>(
-    `with recursive keys as (
-       (select r.organization_id, r.concurrency_key, 1 as n from runs r where ${waits}
-          and (r.organization_id, r.concurrency_key) > (cast(:organization as uuid), cast(:key as uuid))
-        order by r.organization_id, r.concurrency_key limit 1)
-       union all
-       select next.*, k.n + 1 from keys k cross join lateral (
-         select r.organization_id, r.concurrency_key from runs r
-         where ${waits} and (r.organization_id, r.concurrency_key) > (k.organization_id, k.concurrency_key)
-         order by r.organization_id, r.concurrency_key limit 1) next
-       where k.n < :limit
-     ), free as materialized (
-       select k.organization_id, k.concurrency_key from keys k cross join lateral (
-         select cast(v.admission #>> '{concurrency,limit}' as integer) as most from runs r
-           join workflow_versions v on v.organization_id = r.organization_id and v.workflow_id = r.workflow_id
-             and v.version = r.workflow_version
-         where r.organization_id = k.organization_id and r.concurrency_key = k.concurrency_key and ${waits}
-         order by r.priority, r.id limit 1) first
-       where (select count(*) from (select from runs r where r.organization_id = k.organization_id
-           and r.concurrency_key = k.concurrency_key and r.hold is null and r.ended_at is null
-           limit first.most) open) < first.most
-     ), woken as (${WAKE('free k')})
-     select organization_id, concurrency_key from keys order by n desc limit 1`,
-    {
-      organization: place?.organization_id ?? zero,
-      key: place?.concurrency_key ?? zero,
-      limit,
-    },
-  )
-  return rows[0]
 }

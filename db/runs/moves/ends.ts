@@ -8,6 +8,7 @@ import { belowRun, reportRunEnd } from '../../process/traces/runs.ts'
 import { answerParent, listAwaited } from '../children.ts'
 import { startErrorWorkflow } from '../error-workflow.ts'
 import { wakeNext } from '../holds/key-slots.ts'
+import { wakeFollowers } from '../holds/predecessors.ts'
 import { closeWaits, expireWaits } from '../waits.ts'
 import { AT_REST, HELD, lockStatus, NEVER_CLAIMED } from './lock-status.ts'
 import { unpauseRun } from './pauses.ts'
@@ -64,16 +65,13 @@ async function cleansUp(tx: Tenant, id: string): Promise<boolean> {
  */
 export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
   await lockStatus(tx, id)
-  const ended = await endRun(tx, id, {
+  return endRun(tx, id, {
     where: `kind = 'run' and status in ('queued', 'running', 'paused')`,
     bindings: {},
     status: 'terminated',
     error: { code: 'terminated', message: 'The run was terminated.' },
-    set: `, workflow_command = case when not (${NEVER_CLAIMED}) then 'terminate' end, workflow_command_at = now(),
-      workflow_command_lease_until = null`,
+    terminates: true,
   })
-  if (ended) tx.wake('agx_run_commands')
-  return ended
 }
 
 /** Ends a queued run that the settings of its workflow exclude, by default its concurrency limit. @returns whether it was queued and unclaimed. */
@@ -110,6 +108,7 @@ export const failHeldRun = (tx: Tenant, id: string, error: RunError): Promise<bo
 
 /**
  * Ends a run whose workflow has ended without recording it. `temporalRunId` is the Temporal run that was looked up.
+ * `terminates`: its workflow is still open, and the relay terminates it.
  * @returns false if the run has ended, or if another Temporal run owns it after a reset.
  */
 export const endUnrecordedRun = (
@@ -118,18 +117,24 @@ export const endUnrecordedRun = (
   temporalRunId: string | null,
   status: Exclude<EndStatus, 'completed'>,
   error: RunError,
+  { terminates = false }: { terminates?: boolean } = {},
 ): Promise<boolean> =>
   endRun(tx, id, {
     where: `status = 'running' and temporal_run_id is not distinct from :temporalRunId`,
     bindings: { temporalRunId },
     status,
     error,
+    terminates,
   })
 
 type Ended = Pick<RunState, 'run'>
 
 /** SQL: the ended run, for RETURNING. */
 const ENDED = `to_jsonb(runs) - 'outputs' - 'error' as run`
+
+/** SQL: has the relay terminate the workflow of the run. */
+const TERMINATES = `, workflow_command = case when not (${NEVER_CLAIMED}) then 'terminate' end, workflow_command_at = now(),
+      workflow_command_lease_until = null`
 
 async function endRun(
   tx: Tenant,
@@ -139,14 +144,15 @@ async function endRun(
     bindings: Record<string, string | null>
     status: EndStatus
     error: RunError
-    set?: string
+    /** Whether the relay terminates its workflow, if it may have one. */
+    terminates?: boolean
   },
 ): Promise<boolean> {
   const { status } = move
   const organization_id = tx.organizationId
   const { rows } = await tx.trx.raw<{ rows: Ended[] }>(
     `update runs set status = :status, error = :error, ended_at = now(), updated_at = now(),
-       node = node - 'sealed'${move.set ?? ''}
+       node = node - 'sealed'${move.terminates ? TERMINATES : ''}
      where organization_id = :organizationId and id = :id and ${move.where}
      returning ${ENDED}`,
     { ...move.bindings, organizationId: organization_id, id, status, error: JSON.stringify(move.error) },
@@ -162,6 +168,7 @@ async function endRun(
   if (run.kind === 'run' && !isWanted(status))
     await insertEvents(belowRun(tx, run), [runEvent(run, status, { error })])
   await afterEnd(tx, run, status)
+  if (move.terminates) tx.wake('agx_run_commands')
   // A slot is free.
   tx.wake('agx_runs')
   return true
@@ -193,17 +200,23 @@ async function afterEnd(tx: Tenant, run: Ended['run'], status: EndStatus): Promi
 
 /**
  * After the end of a run: cancels the children for which its nodes waited, closes its other waits, and answers its
- * parent and the next run of its key. Locks are taken from parent to child; a child writes only the wait of its parent.
+ * parent, the next run of its key, and the run that follows it. Locks are taken from parent to child; a child writes
+ * only the wait of its parent.
  */
 export async function endFamily(
   tx: Tenant,
-  run: Pick<RunState['run'], 'id' | 'parent_run_id' | 'concurrency_key'>,
+  run: Pick<RunState['run'], 'id' | 'parent_run_id' | 'concurrency_key' | 'run_key' | 'cancel_requested_at'>,
 ): Promise<void> {
   for (const child of await listAwaited(tx, run.id)) await cancelRun(tx, child)
   await closeWaits(tx, run.id)
   if (run.parent_run_id !== null) await answerParent(tx, run.id)
   if (run.concurrency_key) await wakeNext(tx, run.concurrency_key)
+  if (mayBeFollowed(run)) await wakeFollowers(tx, run.id)
 }
+
+/** Whether a run with its key may wait for its end. */
+export const mayBeFollowed = (run: Pick<RunState['run'], 'run_key' | 'cancel_requested_at'>): boolean =>
+  Boolean(run.run_key) && run.cancel_requested_at !== null
 
 /**
  * After nodes of a continuing run were cancelled: cancels the children for which they waited, and closes their other

@@ -40,7 +40,7 @@ export async function markRunsStarted(
 }
 
 /** A run that Temporal loses more often than this ends as `lost`. */
-const MAX_RESUMES = 10
+export const MAX_RESUMES = 10
 
 /** SQL: what the resume of a run that Temporal has lost sets, and which runs can be resumed. */
 const RESUMED = `status = 'queued', resumes = r.resumes + 1, cancel_lease_until = null, cancel_sent_at = null,
@@ -138,7 +138,7 @@ async function transfer(
          and r.temporal_run_id <> :temporalRunId and ${condition}
        returning r.organization_id, r.id
      ), attempts as (
-       update run_nodes n set attempt_token = null from run
+       update run_nodes n set attempt_token = null, may_have_called = true from run
        where n.organization_id = run.organization_id and n.run_id = run.id and n.status = 'running'
          and n.attempt_token is not null
      )

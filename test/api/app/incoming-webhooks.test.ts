@@ -22,7 +22,7 @@ describe('/app/webhooks/incoming', function () {
       ['Active', 60, 'Contact', { action: 'Update', by: 'email' }],
     )
     const { body } = await test.app('GET', pathOf(webhook))
-    assert.deepEqual(body, webhook)
+    assert.deepEqual(body, { ...webhook, problem: null })
     const stored = await test.db.system('incoming_webhooks').where({ id: webhook.id }).first()
     assert.ok(!JSON.stringify(stored).includes(secret))
   })

@@ -7,24 +7,29 @@ import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema } from '../../../db/model/records/schemas.ts'
 import { withApi } from '../../support/with-api.ts'
 
-/** In bytes, without the transfer encoding. */
-const MAX_DOCUMENT = 1_000_000
+/** In bytes, without the transfer encoding: the mean of all operations, with the components that they share. */
+const MAX_PER_OPERATION = 3_800
 
 describe('/openapi.json', () => {
   const suite = withApi()
 
   it('stays small, and gives every operation an id, a summary, a tag and an example', async () => {
     const { body } = await suite.api.request('GET', '/openapi.json', { key: null })
+    const operations = Object.values<Record<string, Json>>(body.paths).flatMap((methods) =>
+      Object.values(methods),
+    )
     const bytes = Buffer.byteLength(JSON.stringify(body))
-    assert.ok(bytes < MAX_DOCUMENT, `${bytes} bytes`)
-    for (const methods of Object.values<Record<string, Json>>(body.paths))
-      for (const { operationId, summary, tags, responses } of Object.values(methods)) {
-        assert.ok(operationId && summary && tags.length === 1, operationId)
-        assert.ok(summary.length <= 60 && !summary.endsWith('.'), summary)
-        const [success] = Object.entries<Json>(responses).filter(([status]) => status.startsWith('2'))
-        for (const media of Object.values<Json>(success![1].content))
-          assert.ok(media.example ?? media.examples, `${operationId} has no example`)
-      }
+    assert.ok(
+      bytes < operations.length * MAX_PER_OPERATION,
+      `${bytes} bytes, ${operations.length} operations`,
+    )
+    for (const { operationId, summary, tags, responses } of operations) {
+      assert.ok(operationId && summary && tags.length === 1, operationId)
+      assert.ok(summary.length <= 60 && !summary.endsWith('.'), summary)
+      const [success] = Object.entries<Json>(responses).filter(([status]) => status.startsWith('2'))
+      for (const media of Object.values<Json>(success![1].content))
+        assert.ok(media.example ?? media.examples, `${operationId} has no example`)
+    }
   })
 
   it('gives components short names that do not differ only by a number', async () => {

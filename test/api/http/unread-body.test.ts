@@ -38,6 +38,22 @@ describe('slow and refused requests', function () {
     return performance.now() - started
   }
 
+  it('do not end an idle connection: a proxy that keeps it open for a minute sends the next request over it', async () => {
+    const socket = await open()
+    const state = received(socket)
+    const request = head('GET', '/healthz')
+    socket.write(request)
+    await until(() => state.text.includes('alive'))
+    assert.match(state.text, /^keep-alive: timeout=65$/im)
+    // Longer than Node's own limit, and than the limits of the headers and of the request.
+    await pause(8_000)
+    assert.equal(state.closed, false)
+    state.text = ''
+    socket.write(request)
+    await until(() => state.text.includes('alive'))
+    socket.destroy()
+  })
+
   const bodies: [name: string, header: string, chunk: Buffer][] = [
     ['with a length', `Content-Length: ${200 * MEGABYTE}`, Buffer.alloc(MEGABYTE, 32)],
     ['in chunks', 'Transfer-Encoding: chunked', Buffer.from(`100000\r\n${' '.repeat(MEGABYTE)}\r\n`)],

@@ -146,6 +146,47 @@ describe('limits of incoming webhooks', function () {
     assert.deepEqual([entry.status, entry.error], ['Blocked', 'quota_exceeded'])
   })
 
+  it('a month: the replay of a refused request and its repetition by the sender are one, both ways', async () => {
+    const form = (boundary: string): [string, Record<string, string>] => [
+      `--${boundary}\r\nContent-Disposition: form-data; name="email"\r\n\r\nform@example.com\r\n--${boundary}--\r\n`,
+      { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
+    ]
+    const known = (attempt: string): [string, Record<string, string>] => [
+      'formID=1&submissionID=2&rawRequest=%7B%22email%22%3A%22jot%40example.com%22%7D',
+      { 'Content-Type': 'application/x-www-form-urlencoded', 'X-Attempt': attempt },
+    ]
+    const cases: [typeof form, object][] = [
+      [form, { dedupe_window: 3_600 }],
+      [known, {}],
+    ]
+    for (const [request, settings] of cases)
+      for (const first of ['replay', 'retry']) {
+        const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' }, ...settings })
+        const { used } = (await test.app('GET', '/usage')).body.limits.incoming_per_month
+        await setPlan('enterprise', { incoming_per_month: used })
+        assert.equal((await test.send(webhook, ...request('one'))).body.error, 'quota_exceeded')
+        await setPlan('enterprise')
+        const [entry] = await test.logs(webhook)
+        const replay = async () =>
+          (await test.app('POST', `/webhooks/incoming/${webhook.id}/replays`, { log_id: entry.id })).body
+            .result
+        const retry = async () => (await test.send(webhook, ...request('two'))).body
+        if (first === 'replay') {
+          const done = await replay()
+          const again = await retry()
+          assert.deepEqual(
+            [again.message, again.record_id],
+            ['already received', done.record_id],
+            request.name,
+          )
+        } else {
+          const { record_id } = await retry()
+          const done = await replay()
+          assert.deepEqual([done.outcome, done.record_id], ['skipped', record_id], request.name)
+        }
+      }
+  })
+
   it('a month is exact under concurrency, and shown as usage; refused requests are not in it', async () => {
     const other = await startIncoming()
     const webhook = await other.createWebhook({ rate_limit: 1_000 })

@@ -63,6 +63,41 @@ describe('requests that a sender repeats', function () {
     await test.app('POST', '/webhooks/incoming', { name: 'x', dedupe_window: 86_401 }, 422)
   })
 
+  it('of Cal.com, Calendly, LinkedIn and Mailchimp, which send no id, are found by their body for a day', async () => {
+    const at = '2026-03-02T09:14:07.120Z'
+    const signed = (body: string): [string, Record<string, string>] => [
+      body,
+      { 'X-Cal-Signature-256': mac(body) },
+    ]
+    const body = JSON.stringify({ triggerEvent: 'BOOKING_CREATED', createdAt: at, payload: { uid: 'a' } })
+    const calcom = await test.createWebhook({ target_entity: 'none', sender: 'cal.com', secret })
+    assert.equal((await test.send(calcom, body, { 'X-Cal-Signature-256': 'forged' })).status, 401)
+    assert.equal(await isRepeated(calcom, signed(body)), false)
+    assert.equal(await isRepeated(calcom, signed(body)), true)
+    assert.equal(await isRepeated(calcom, signed(body.replace('"a"', '"b"'))), false)
+    for (const sender of ['calendly', 'linkedin', 'mailchimp']) {
+      const made = (await test.createWebhook({ sender })) as object as { dedupe_window: number }
+      assert.equal(made.dedupe_window, 86_400, sender)
+    }
+  })
+
+  it('of Paddle have the id of the event, whatever their time is', async () => {
+    const webhook = await test.createWebhook({ target_entity: 'none', sender: 'paddle', secret })
+    const event = (notification_id: string) =>
+      JSON.stringify({
+        event_id: 'evt_1',
+        event_type: 'customer.created',
+        notification_id,
+        data: { id: 'ctm_1' },
+      })
+    const sent = (body: string, secondsAgo: number): [string, Record<string, string>] => {
+      const t = Math.floor(Date.now() / 1000) - secondsAgo
+      return [body, { 'Paddle-Signature': `ts=${t};h1=${mac(`${t}:${body}`)}` }]
+    }
+    assert.equal(await isRepeated(webhook, sent(event('ntf_1'), 60)), false)
+    assert.equal(await isRepeated(webhook, sent(event('ntf_1'), 0)), true)
+  })
+
   it('of Slack have the id of the event or command', async () => {
     const webhook = await test.createWebhook({ target_entity: 'none', sender: 'slack', secret })
     const signed = (body: string, type: string): [string, Record<string, string>] => {

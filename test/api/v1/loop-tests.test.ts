@@ -120,6 +120,23 @@ nodes:
     deepEqual([done.status, done.error.details.error.code], ['failed', 'test_does_not_wait'])
   })
 
+  it('runs no cleanup nodes of the workflow, whether its items complete or fail', async () => {
+    for (const [text, status] of [
+      ['[]', 'completed'],
+      ['[', 'failed'],
+    ]) {
+      const spec = `name: Cleaned
+settings: {finally: {type: set_fields, config: {fields: {x: 1}}}}
+nodes:
+  each: {type: for_each, config: {items: "{{ 'a' | split: ',' }}"}, next: {item: say}}
+  say: {type: parse_json, config: {text: "${text}"}}
+`
+      const { workflow_id } = await call('POST', '/v1/workflows', { spec })
+      const done = await call('POST', `/v1/workflows/${workflow_id}/nodes/each/test`, { confirm: true })
+      equal(done.status, status, JSON.stringify(done))
+    }
+  })
+
   it('needs the scopes of the nodes in the body', async () => {
     const keyWith = async (scopes: string[]) =>
       (await createKey(suite.db, suite.api.organizationId, { scopes: scopes as never })).key

@@ -28,6 +28,15 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
     ],
   },
   'inputs-that-a-workflow-lacks.yaml': { validation: ['draft_workflow 3:50', 'workflow_inputs 3:66'] },
+  'payload-unlike-the-sample.yaml': {
+    validation: [
+      'unlike_sample 10:15',
+      'unlike_sample 11:15',
+      'unlike_sample 12:15',
+      'unlike_sample 13:16',
+      'unlike_sample 14:11',
+    ],
+  },
   'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
 }
 
@@ -36,7 +45,25 @@ describe('findings about the organization', () => {
   const post = (path: string, body?: object) =>
     suite.api.request('POST', `/v1/workflows${path}`, body ? { body } : {})
 
-  before(() => post('', { spec: 'name: Draft\nnodes: {a: {type: stop}}' }))
+  before(async () => {
+    await post('', { spec: 'name: Draft\nnodes: {a: {type: stop}}' })
+    const saved = await post('', { spec: 'name: Sampled\ntrigger: webhook\nnodes: {a: {type: stop}}' })
+    const hooks = '/v1/webhooks/incoming'
+    const { body: webhook } = await suite.api.request('POST', hooks, {
+      body: { name: 'Orders', target_entity: 'none', workflow_id: saved.body.workflow_id },
+    })
+    await suite.api.request('POST', `${hooks}/${webhook.id}/capture`)
+    const order = {
+      customer: { email: 'ada@example.com', phone: null },
+      lines: [{ sku: 'A', price: 1 }],
+      note: 'x',
+    }
+    await suite.api.request('POST', `/webhooks/incoming/${webhook.id}`, {
+      key: null,
+      headers: { 'X-Webhook-Secret': webhook.secret },
+      body: order,
+    })
+  })
 
   const found = new Set<string>()
   for (const name of readdirSync(FOLDER))

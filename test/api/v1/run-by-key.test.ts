@@ -1,6 +1,8 @@
-import { deepEqual, equal, match, notEqual } from 'node:assert/strict'
+import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
+import { admitRuns } from '../../../db/runs/holds/admit.ts'
+import { endUnrecordedRun } from '../../../db/runs/moves/ends.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 import { saveWorkflow } from '../../support/worker.ts'
 
 describe('running a workflow with a key', function () {
@@ -66,6 +68,36 @@ describe('running a workflow with a key', function () {
     const refused = await run({ key: 'once', on_conflict: 'fail' })
     deepEqual([refused.status, refused.body.error.type], [409, 'conflict'])
     match(refused.body.error.message, new RegExp(body.run_id))
+  })
+
+  it('starts one that waits for the end of a run whose cancellation was requested', async () => {
+    const first = await run({ key: 'cancelled' })
+    const row = (runId: string) => db.system('runs').where({ id: runId })
+    await row(first.body.run_id).update({ status: 'running', temporal_run_id: 'its workflow' })
+    equal((await cancel(first.body.run_id)).status, 200)
+    equal((await row(first.body.run_id).first()).status, 'running')
+    const preview = await run({ key: 'cancelled', confirm: false })
+    match(preview.body.preview.warnings.join(), /^(?!.*has this key)/)
+    const next = await run({ key: 'cancelled', on_conflict: 'fail' })
+    deepEqual([next.status, next.body.existing], [200, undefined])
+    notEqual(next.body.run_id, first.body.run_id)
+    const again = await run({ key: 'cancelled' })
+    deepEqual([again.body.existing, again.body.run_id], [true, next.body.run_id])
+
+    const admit = () => db.tenant(api.organizationId, testActor, (tx) => admitRuns(tx, 100))
+    const waits = async () => (await api.request('GET', `/v1/runs/${next.body.run_id}`)).body.waiting_for
+    await admit()
+    equal(await waits(), 'predecessor')
+    equal((await row(next.body.run_id).first()).status, 'queued')
+    // Were its end not told of, a look a minute later would find it.
+    ok((await row(next.body.run_id).first()).hold_until > new Date())
+    const error = { code: 'cancelled', message: 'The run was cancelled.' }
+    await db.tenant(api.organizationId, testActor, (tx) =>
+      endUnrecordedRun(tx, first.body.run_id, 'its workflow', 'cancelled', error),
+    )
+    await admit()
+    equal((await row(next.body.run_id).first()).hold, null)
+    notEqual(await waits(), 'predecessor')
   })
 
   it('signals the open run or the new one', async () => {

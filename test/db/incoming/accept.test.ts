@@ -56,6 +56,7 @@ describe('accepting requests of an incoming webhook', function () {
     trigger_headers: [],
     trigger_query: [],
     dedupe_window: 0,
+    response_wait: 0,
   } satisfies Parameters<typeof createIncomingWebhook>[1]
 
   /** A request as it is before its transaction: only data. */
@@ -166,6 +167,8 @@ describe('accepting requests of an incoming webhook', function () {
     const { record_id, entity, action } = first.answer
     assert.deepEqual(again, {
       answer: { success: true, message: 'already received', record_id, entity, action },
+      isRepeated: true,
+      runIds: [],
     })
     assert.equal(errorOf(invalid!)?.type, 'validation_error')
     assert.ok('answer' in other!)

@@ -12,6 +12,8 @@ const DO_NOT_GROW: Record<string, string> = {
   custom_field_definitions: BY_HAND,
   database_ids: 'one row for each time that the database was moved',
   deleted_files: 'one row per content that is to be deleted; deleted with it',
+  event_cancels:
+    'one row per event and workflow whose open runs it may cancel; deleted when it was compared with all',
   incoming_webhooks: BY_HAND,
   knowledge_collections: BY_HAND,
   knowledge_documents: 'at most KNOWLEDGE.documents of an organization; deleted by their authors',
@@ -29,6 +31,7 @@ const DO_NOT_GROW: Record<string, string> = {
   temporal_server: 'one row',
   users: BY_HAND,
   witnesses: 'one row per task queue',
+  workflow_cancel_events: 'one row for each event that a version of a workflow names',
   workflow_samples: 'at most 50 of a workflow; deleted with it',
   workflow_schedules: 'one row per workflow with a schedule; deleted with its Schedule in Temporal',
   workflow_triggers: 'the triggers of active workflows; replaced by each activation',

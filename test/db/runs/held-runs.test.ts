@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { claimRuns } from '../../../db/runs/claims.ts'
 import { admitRuns } from '../../../db/runs/holds/admit.ts'
 import { listDue } from '../../../db/runs/holds/held.ts'
-import { type KeyPlace, wakeMissed } from '../../../db/runs/holds/key-slots.ts'
+import { NOWHERE, wakeMissed } from '../../../db/runs/holds/missed-keys.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -23,21 +23,24 @@ describe('a backlog of held runs', function () {
   let other: string
   before(async () => {
     db = await createTestDatabase()
-    busy = await createOrganization(db)
-    other = await createOrganization(db)
+    // The one with the lower id is looked at first.
+    const both = [await createOrganization(db), await createOrganization(db)].sort()
+    busy = both[0]!
+    other = both[1]!
   })
   after(() => db?.drop())
 
   const settings = { concurrency: { policy: 'queue' as const, limit: 1, key: '{{ inputs.key }}' } }
   const inputs = { key: { type: 'string' as const } }
-  const start = () => queueRun(db, busy, { nodes: node, inputs, settings }, { key: 'a' })
-  const copies = (of: string, sets: string) =>
+  const start = (organization = busy) =>
+    queueRun(db, organization, { nodes: node, inputs, settings }, { key: 'a' })
+  const copies = (of: string, sets: string, count = MANY) =>
     db.asOwner(async (client) => {
       await client.query(
         `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, trigger, inputs, priority,
            hold, hold_until, concurrency_key, keys)
          select r.organization_id, gen_random_uuid(), r.workflow_id, 1, 'Test', r.trigger, r.inputs, 1, ${sets}
-         from runs r, generate_series(1, ${MANY}) i where r.id = $1`,
+         from runs r, generate_series(1, ${count}) i where r.id = $1`,
         [of],
       )
       await client.query('analyze runs')
@@ -76,28 +79,35 @@ describe('a backlog of held runs', function () {
     equal((await db.system('runs').where({ id: again }).first()).hold, null, 'another workflow, another key')
   })
 
-  it('of 20,000 keys is looked through in pages, and an end that was missed is found', async () => {
+  it('of 20,000 keys is looked through in pages, and ends that were missed are found, in each organization at once', async () => {
     const [{ id }] = await db.system('runs').where({ organization_id: busy, hold: 'key' }).limit(1)
     await copies(id, `'key', 'infinity', gen_random_uuid(), '{}'`)
-    ok((await read((one) => wakeMissed(one.system, undefined, 200))) < 12_000)
-    await db
-      .system('runs')
-      .where({ hold: 'key' })
-      .whereNot({ hold_until: 'infinity' })
-      .update({ hold_until: 'infinity' })
-    let place: KeyPlace | undefined
-    let pages = 0
-    do {
-      place = await wakeMissed(db.system, place, 5_000)
-      pages++
-    } while (place)
-    equal(pages, 6)
-    const [counted] = await db
-      .system('runs')
-      .where({ hold: 'key' })
-      .where('hold_until', '<=', db.system.fn.now())
-      .count()
-    equal(Number(counted!.count), MANY, 'each key without an open run wakes one, and the busy key none')
+    // Another hold of others costs it nothing.
+    await copies(id, `'rate', 'infinity', null, '{}'`)
+    const theirs = await start(other)
+    await admit(other)
+    await copies(theirs, `'key', 'infinity', gen_random_uuid(), '{}'`, 1)
+    ok((await read((one) => wakeMissed(one.system, NOWHERE, 200))) < 12_000)
+    const woken = async (organization_id: string) =>
+      Number(
+        (await db
+          .system('runs')
+          .where({ organization_id, hold: 'key' })
+          .where('hold_until', '<=', db.system.fn.now())
+          .count('* as n')
+          .first())!.n,
+      )
+    await db.system('runs').where({ hold: 'key' }).update({ hold_until: 'infinity' })
+    let places = await wakeMissed(db.system, NOWHERE, 200)
+    deepEqual([await woken(busy), await woken(other)], [100, 1])
+    let looks = 0
+    for (; (await woken(busy)) < MANY; looks++) {
+      ok(looks < 10, 'each look goes on where the one before ended')
+      places = await wakeMissed(db.system, places, 5_000)
+    }
+    equal(looks, 8, 'half of a look is for each organization')
+    // Each key without an open run wakes one, and the busy key none.
+    deepEqual([await woken(busy), await woken(other)], [MANY, 1])
     ok(await admit(busy))
     const [freed] = await db
       .system('runs')

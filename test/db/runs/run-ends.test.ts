@@ -24,7 +24,7 @@ describe('the ends of runs outside of a segment', () => {
   before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
-    db.onRunEnd((status) => counted.push(status))
+    db.onEnd(({ status }) => counted.push(status))
   })
   beforeEach(() => {
     counted = []

@@ -20,7 +20,7 @@ describe('the work of validation', function () {
     const ratio = (await stepsOf(() => validateSpec(text, catalogue))) / floor
     const checks = (await stepsOf(() => validateDefinition(raw, catalogue))) / floor
     ok(ratio < 2, `${ratio.toFixed(2)} times the steps of parsing`)
-    ok(checks < 0.5, `the checks take ${checks.toFixed(2)} times as many steps as parsing`)
+    ok(checks < 0.55, `the checks take ${checks.toFixed(2)} times as many steps as parsing`)
   })
 
   it('grows with the number of nodes, and not with its square', async function () {

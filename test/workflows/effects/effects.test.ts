@@ -191,6 +191,13 @@ const calls: [
     ['taking the exchange rates that the service ships', 'took the rates of 2026-01-05'],
   ],
   [
+    'responses',
+    'respond',
+    [{ status: 200, headers: { 'X-Token': 'hunter2' }, content_type: 'text/plain', body: 'hunter2' }],
+    'hunter2',
+    ['answering the sender with 200, text/plain', 'answered the sender with 200'],
+  ],
+  [
     'sandbox',
     'run',
     [{ code: 'return "hunter2"\n', inputs: { a: 'hunter2' }, seed: 'x', now: new Date() }],

@@ -71,6 +71,31 @@ describe('the cleanup of a run, in the interpreter', () => {
     assert.deepEqual(run.statuses(), { start: 'completed', a: 'running', b: 'cancelled', c: 'cancelled' })
   })
 
+  it('awaits a call whose attempt was lost with its worker, which may have been made, and undoes it', async () => {
+    const nodes = [undoable(call('a')), undoable(call('b'))]
+    const run = runOf({
+      nodes: [set('start'), ...nodes],
+      edges: nodes.map(({ id }) => edge('start', id)),
+    })
+    await run.next()
+    run.rows.get('a')!.may_have_called = true
+    const { ending, answer } = await run.next({ type: 'cancelled' })
+    assert.deepEqual(answer.commands, [{ type: 'cancel', node: 'b' }])
+    assert.equal(ending?.status, 'cancelled')
+    // It is made again, once its turn comes: such a wait is no failed attempt.
+    run.rows.get('a')!.next_attempt_at = '2026-01-01T00:01:00.000Z'
+    assert.equal((await run.next({ type: 'refresh' })).end, undefined)
+    run.leave('a', { status: 'completed', handle: 'success', output: {} })
+    const { end } = await run.next({ type: 'settled', node: 'a' })
+    assert.equal(end?.status, 'cancelled')
+    assert.deepEqual(run.statuses(), {
+      start: 'completed',
+      a: 'completed',
+      b: 'cancelled',
+      a_undo: 'completed',
+    })
+  })
+
   it('needs the engine that introduced it, and is absent from other programs', () => {
     const program = (definition: PartialDefinition) => compile(completeDefinition(definition))
     const plain = program({ nodes: [set('a')] })

@@ -84,6 +84,7 @@ describe('a dry run', () => {
       ai_prompt,
       code,
       convert_currency,
+      respond,
       ...others
     } = more
     const called = (type?: NodeType) => dryRun(type!, type!.example.config, scopeOf(type!), facts)
@@ -119,6 +120,7 @@ describe('a dry run', () => {
     assert.match(prompt ?? '', /^POST https:\/\/api\.openai\.com\/v1\/chat\/completions, headers/)
     assert.deepEqual(await called(code), ['running 1 lines of code, inputs prices'])
     assert.deepEqual(await called(convert_currency), ['reading the exchange rates'])
+    assert.deepEqual(await called(respond), ['answering the sender with 200, text/plain; charset=utf-8'])
     for (const type of Object.values(others)) assert.deepEqual(await called(type), [], type.type)
   })
 

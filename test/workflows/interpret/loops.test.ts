@@ -214,6 +214,8 @@ describe('a loop', () => {
       const { end } = await run.next()
       assert.equal(end?.status, 'failed')
       assert.deepEqual([end.error?.code, end.error?.node_id], ['item_failed', 'each'])
+      // The nodes of the item: GET /v1/runs/{run_id}?path=each:1
+      assert.equal(end.error?.details?.path, 'each:1')
       assert.deepEqual(run.statuses(), {
         each: 'failed',
         'each:0/body': 'completed',

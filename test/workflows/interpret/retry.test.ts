@@ -5,9 +5,11 @@ import {
   prepareFrame,
   prepareRetry,
   type RetriedNode,
+  renewedNodes,
 } from '../../../workflows/interpret/retry.ts'
 import type { Edge } from '../../../workflows/language/definition.ts'
-import { edge } from '../../support/nodes.ts'
+import { completeDefinition } from '../../support/definition.ts'
+import { edge, set } from '../../support/nodes.ts'
 
 const program = (ids: string[], edges: Edge[]) =>
   compile({
@@ -117,6 +119,22 @@ describe('the prepared of a retry', () => {
       assert.deepEqual(prepareFrame(looped, rows, { loop: 'each', from: [] }), { reused: ['x'], resumed: [] })
       assert.deepEqual(prepareFrame(looped, rows, { loop: 'each', from: ['x'] }), { reused: [], resumed: [] })
     })
+  })
+
+  it('gives new keys to undone nodes and those after them, but not to those whose undo failed', () => {
+    const undo = { type: 'set_fields', config: {} }
+    const undoable = compile(
+      completeDefinition({
+        nodes: ['a', 'b', 'c', 'd'].map((id) => ({ ...set(id, id), ...(id !== 'd' && { undo }) })),
+        edges: [edge('a', 'b'), edge('a', 'c'), edge('b', 'd'), edge('c', 'd')],
+      }),
+    )
+    const rows = [row('a'), row('b'), row('c'), row('d', { status: 'failed', handle: null })]
+    const undone = row('b_undo', { undoes: 'b' })
+    const failed = row('c_undo', { undoes: 'c', status: 'failed', handle: null })
+    assert.deepEqual(renewedNodes(undoable, [...rows, undone, failed]), ['b', 'd'])
+    assert.deepEqual(renewedNodes(undoable, [...rows, row('a_undo', { undoes: 'a' })]), ['a', 'd'])
+    assert.deepEqual(renewedNodes(undoable, rows), [])
   })
 
   it('starts with the node that failed the run', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { Client, Connection } from '@temporalio/client'
-import { cronProblems, neverFires } from '../../../workflows/language/schedule.ts'
+import { cronProblems, longSteps, neverFires } from '../../../workflows/language/schedule.ts'
 
 describe('cron expressions', () => {
   let client: Client
@@ -87,4 +87,32 @@ describe('cron expressions that name no day', () => {
     it(`such as "${cron}" never fire`, () => assert.ok(neverFires(cron)))
   for (const cron of ['0 8 29 2 *', '0 8 31 4,5 *', '* * 1,31 2 *', '* * */30 2 *', '0 0 31 */2 *'])
     it(`unlike "${cron}"`, () => assert.ok(!neverFires(cron)))
+})
+
+describe('cron expressions with a step that is longer than its range', () => {
+  const cases: [cron: string, field: string, only: number, instead: string][] = [
+    ['*/90 * * * *', 'minute', 0, '90m'],
+    ['5 */36 * * *', 'hour', 0, '36h'],
+    ['0 8 */45 * *', 'day of the month', 1, '45d'],
+    ['0 8 1 */18 *', 'month', 1, '0 8 1 1 *'],
+    ['0 8 * * */14', 'day of the week', 0, '0 8 * * 0'],
+    ['*/90 8 * * *', 'minute', 0, '0 8 * * *'],
+    ['10-20/30,40 * * * *', 'minute', 10, '10,40 * * * *'],
+    ['50/15 * * * *', 'minute', 50, '50 * * * *'],
+  ]
+  for (const [cron, field, only, instead] of cases)
+    it(`such as "${cron}" name one value of it`, () => {
+      assert.deepEqual(cronProblems(cron), [])
+      const [found, ...others] = longSteps(cron)
+      assert.deepEqual(others, [])
+      assert.deepEqual([found!.field, found!.only, found!.every ?? found!.cron], [field, only, instead])
+    })
+  for (const cron of [
+    '*/59 * * * *',
+    '*/60 */24 * * *',
+    '0 8 */31 */12 */7',
+    '10-20/10 * * * *',
+    '0-30/7 * * * *',
+  ])
+    it(`unlike "${cron}"`, () => assert.deepEqual(longSteps(cron), []))
 })

@@ -78,6 +78,7 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
         }),
       } satisfies Knowledge,
       events: { emit: async () => ID },
+      responses: { respond: async () => ID },
       mail: {
         send: async ({ to }) => ({
           message_id: '<2f8b6c0e4d1a79355c3e9b7f60d2a481@example.com>',
@@ -354,6 +355,30 @@ describe('node types', () => {
       )
     for (const rate of ['0', '-1'])
       throws(() => nodeTypes.convert_currency!.config.parse({ amount: 1, from: 'USD', to: 'EUR', rate }))
+  })
+
+  it('respond refuses a status that has no effect, other headers than its own, and two bodies', () => {
+    const { config } = nodeTypes.respond!
+    for (const refused of [
+      { status: 503 },
+      { status: 302, headers: { 'retry-after': '1' } },
+      { headers: { 'Set-Cookie': 'a=b' } },
+      { headers: { Connection: 'close' } },
+      { headers: { 'X-Accel-Redirect': '/etc/passwd' } },
+      { headers: { 'retry-after': '1\r\nSet-Cookie: a=b' } },
+      { text: 'a', json: 'b' },
+      { status: 204, text: 'a' },
+      { text: 'x'.repeat(256 * 1024 + 1) },
+      { json: ['ü'.repeat(128 * 1024)] },
+    ])
+      ok(!config.safeParse(refused).success, JSON.stringify(refused).slice(0, 100))
+    for (const allowed of [
+      {},
+      { status: 204 },
+      { json: null },
+      { headers: { 'Retry-After': '1' }, xml: '<a/>' },
+    ])
+      ok(config.safeParse(allowed).success, JSON.stringify(allowed))
   })
 
   it('emit_event refuses the names that the service raises', () => {

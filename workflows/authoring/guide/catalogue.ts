@@ -51,7 +51,7 @@ function briefText(type: NodeType, fields: string[] | undefined): string {
   const { description, example } = type
   const effect = type.effectClass(example.config)
   const handles = type.handles(example.config).map(({ name }) => name)
-  const shown = handles.join(', ') || 'none, it ends the run'
+  const shown = handles.join(', ') || 'none'
   const settings = briefSettings(shapeOf(type.config))
   // What has one value for each setting is told by its settings.
   const plain = !('operation' in example.config) && !Object.values(example.config).some(isObject)
@@ -109,7 +109,9 @@ export function allMetrics({ metrics }: Catalogue, level: Level): string {
 export function kindText({ entities }: Catalogue, entity: string, full: boolean): string {
   const kind = entities[entity]!
   const { properties = {}, required = [] } = shapeOf(kind.schemas.create)
-  const shown = Object.entries(properties).filter(([name]) => full || !commonFields(entities).includes(name))
+  // Times of the past are for migrations: only the topic of the kind has them.
+  const left = [...commonFields(entities), ...kind.backdated]
+  const shown = Object.entries(properties).filter(([name]) => full || !left.includes(name))
   const fields = shown.map(([name, one]) => {
     const values = (one.anyOf ?? [one]).flatMap((option) => option.enum ?? [])
     const mark = required.includes(name) ? '*' : ''
@@ -124,7 +126,9 @@ export function kindText({ entities }: Catalogue, entity: string, full: boolean)
 
 /** The fields that every kind has; the guide names them once. */
 export function commonFields(entities: Catalogue['entities']): string[] {
-  const [first = [], ...others] = Object.values(entities).map(({ writable }) => writable)
+  const [first = [], ...others] = Object.values(entities).map(({ writable, backdated }) =>
+    writable.filter((name) => !backdated.includes(name)),
+  )
   return first.filter((name) => others.every((names) => names.includes(name)))
 }
 

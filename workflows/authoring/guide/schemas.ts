@@ -110,7 +110,14 @@ export function typeText(shape: Shape): string {
   if (shape.const !== undefined) return String(shape.const)
   if (shape.enum) return shape.enum.map(String).join('|')
   const options = shape.anyOf ?? shape.oneOf
-  if (options) return [...new Set(options.map(typeText))].filter((text) => text !== 'null').join(' or ')
+  if (options) {
+    const texts = [...new Set(options.map(typeText))].filter((text) => text !== 'null')
+    return texts
+      .map((text) =>
+        texts.includes(text.replace(/^list of /, '')) && text.startsWith('list of ') ? 'a list' : text,
+      )
+      .join(' or ')
+  }
   if (Array.isArray(shape.type))
     return shape.type.map((type) => WORDS[String(type)] ?? String(type)).join(' or ')
   if (shape.type === 'array') return `list of ${shape.items ? typeText(shape.items) : 'any'}`

@@ -11,6 +11,8 @@ const money = { unit: 'money', currency: 'currency' } as const
 const OPEN = 't.closed_at is null'
 const WON = "t.stage = 'won' and t.closed_at is not null"
 const LOST = "t.stage = 'lost' and t.closed_at is not null"
+/** An imported deal may have a close date without a time, or only that of its end. */
+const CREATED_BEFORE = "t.closed_at > t.created_at - interval '1 day'"
 const AMOUNT = { type: 'sum', of: 't.amount' } as const
 
 /** Deals: the state of the pipeline, and how deals end. */
@@ -99,8 +101,9 @@ export const PIPELINE_METRICS: Metric[] = [
     ...closed,
     name: 'deals.days_to_close',
     unit: 'days',
-    description: 'The average time from the creation of a deal until it was won.',
-    where: WON,
-    measure: { type: 'average', of: `${secondsBetween('created_at', 'closed_at')} / 86400` },
+    description:
+      'The average time from the creation of a deal until it was won. A deal that was closed a day or more before it was created here does not count.',
+    where: `${WON} and ${CREATED_BEFORE}`,
+    measure: { type: 'average', of: `greatest(0, ${secondsBetween('created_at', 'closed_at')}) / 86400` },
   },
 ]

@@ -1,5 +1,6 @@
 import type { Issue } from '../../errors.ts'
 import { asStored, customName, type Filter } from '../filters.ts'
+import { isMisused, RELATIVE_OPERATORS } from '../relative-days.ts'
 import { type CustomFieldType, customTypes, type Definition, type Rules, readValue } from './types.ts'
 
 /** The part of a list query that may name custom fields. */
@@ -62,6 +63,8 @@ function typedFilter(filter: Filter, definition: Definition): Filter | Issue {
   const read = values.map(filterValue)
   const wrong = read.indexOf(undefined)
   if (wrong >= 0) return refused(values[wrong]!, `must be ${expects}`, hint)
+  if ((type === 'date' || type === 'datetime') && isMisused(operator, values))
+    return refused(values.join(','), `must be ${expects}`, RELATIVE_OPERATORS)
   const accepted = options?.map((option) => option.toLowerCase())
   const unknown = accepted && values.find((value) => !accepted.includes(value.toLowerCase()))
   if (unknown !== undefined)

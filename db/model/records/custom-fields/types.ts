@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fieldTypes, type Operator } from '../field-types.ts'
 import type { FieldType } from '../kind.ts'
+import { inZone, isLocal } from '../values.ts'
 import { isInRange, MAX_JSON_DEPTH, MAX_TEXT, NUMBER_RANGE, nestingOf } from './shape.ts'
 
 export const CUSTOM_FIELD_TYPES = [
@@ -137,14 +138,20 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
       return parsed?.success ? { value: parsed.data } : { msg: 'must be a valid date such as 2026-01-31' }
     },
     operators: fieldTypes.datetime.operators,
-    filterValue: (value) => date.safeParse(value).data,
-    expects: 'a date such as 2026-01-31',
+    filterValue: fieldTypes.date.filterValue,
+    expects: fieldTypes.date.expects,
     sortable: true,
     searchable: true,
     canBeUnique: true,
   },
   datetime: {
-    read: readAsNative('datetime', 'must be a valid time such as 2026-01-31T09:00:00Z'),
+    // Local times have been given their zone, except those of defaults.
+    read(value) {
+      const reading = readTime(value, [])
+      return 'value' in reading && isLocal(String(reading.value))
+        ? { value: inZone(String(reading.value), 'UTC') }
+        : reading
+    },
     operators: fieldTypes.datetime.operators,
     filterValue: fieldTypes.datetime.filterValue,
     expects: fieldTypes.datetime.expects,
@@ -200,6 +207,8 @@ export const UNIQUE_TYPES = CUSTOM_FIELD_TYPES.filter((type) => customTypes[type
 
 export const readValue = (definition: Pick<Definition, 'type' | 'options'>, value: unknown): Reading =>
   customTypes[definition.type].read(value, definition.options ?? [])
+
+const readTime = readAsNative('datetime', 'must be a valid time such as 2026-01-31T09:00:00Z')
 
 /** Parses a value as a native field of this type does. */
 function readAsNative(type: FieldType, msg: string): TypeOf['read'] {

@@ -1,3 +1,4 @@
+import { MAY_BE_GIVEN } from '../backdated.ts'
 import type { KindDefinition } from '../kind.ts'
 
 /** The default probability of winning for each stage, in percent. */
@@ -43,7 +44,8 @@ export const deal: KindDefinition = {
     closed_at: {
       type: 'datetime',
       readOnly: true,
-      description: 'The time at which the deal was won or lost.',
+      backdated: true,
+      description: `The time at which the deal was won or lost. ${MAY_BE_GIVEN}`,
     },
     lost_reason: { type: 'text', max: 2_000, description: 'The reason for losing the deal.' },
     company_id: { type: 'reference', to: 'companies', description: 'The buying company.' },
@@ -61,9 +63,19 @@ export const deal: KindDefinition = {
     const probability = given.probability ?? (moved ? null : next.probability)
     return {
       probability: probability ?? PROBABILITY[stage],
-      ...(moved ? { closed_at: isClosed(stage) ? now : null } : {}),
+      closed_at: isClosed(stage) ? (given.closed_at ?? (moved ? now : before?.closed_at)) : null,
     }
   },
+  check: ({ next, given }) =>
+    given.closed_at != null && !isClosed(next.stage)
+      ? [
+          {
+            loc: ['body', 'closed_at'],
+            msg: 'the deal is open: only a deal with the stage won or lost has this time',
+            type: 'invalid_value',
+          },
+        ]
+      : [],
   events: {
     stage_changed: {
       when: (record, before) => before !== undefined && record.stage !== before.stage,

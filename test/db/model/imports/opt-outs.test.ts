@@ -9,7 +9,14 @@ const targets = targetsOf('contacts', { definitions: {}, strict: false } as neve
 function read(cells: Record<string, string>) {
   const header = Object.keys(cells)
   const columns = columnsOf(header, proposeMapping('contacts', header, targets), targets)
-  const reading = { columns, width: header.length, delimiter: ',', currencies: {}, currency: 'EUR' }
+  const reading = {
+    columns,
+    width: header.length,
+    delimiter: ',',
+    currencies: {},
+    currency: 'EUR',
+    timezone: 'UTC',
+  }
   const { fields, issues } = readRow(reading, Object.values(cells))
   return issues.length > 0 ? issues.map(({ column }) => column) : fields.do_not_contact
 }

@@ -10,6 +10,7 @@ const reading = {
   delimiter: ',',
   currencies: {},
   currency: 'EUR',
+  timezone: 'UTC',
 }
 
 describe('cells with bytes that are not UTF-8', () => {

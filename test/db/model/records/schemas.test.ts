@@ -37,7 +37,7 @@ describe('record schemas', () => {
       { owner_id: '01900000-AAAA-7000-8000-00000000000F' },
       { owner_id: '01900000-aaaa-7000-8000-00000000000f' },
     ],
-    ['a day', { last_contacted_at: '2026-01-31' }, { last_contacted_at: '2026-01-31T00:00:00.000Z' }],
+    ['a day', { last_contacted_at: '2026-01-31' }, { last_contacted_at: '2026-01-31' }],
     [
       'a time elsewhere',
       { last_contacted_at: '2026-01-31T01:00:00+02:00' },
@@ -152,7 +152,8 @@ describe('record schemas', () => {
     ['a time as a date', deal({ expected_close_date: '2026-02-28T00:00:00Z' })],
     ['more than 100 percent', deal({ probability: 101 })],
     ['an unknown stage', deal({ stage: 'maybe' })],
-    ['the closing time of a deal', deal({ closed_at: '2026-01-01' })],
+    ['the closing time in a change of a deal', updateSchema('deals').safeParse({ closed_at: '2020-01-01' })],
+    ['a time of creation in the future', deal({ created_at: '2999-01-01T00:00:00Z' })],
     ['the completion time of a task', updateSchema('tasks').safeParse({ completed_at: null })],
     ['a note without a body', createSchema('notes').safeParse({ title: 'X' })],
     ['a note of 65,537 characters', createSchema('notes').safeParse({ body: 'x'.repeat(65_537) })],

@@ -7,6 +7,8 @@ export const calendly: Sender = {
   name: 'Calendly',
   documentation: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
   verification: { type: 'calendly' },
+  // Each body has the time of its event: an equal one is a retry.
+  dedupeWindow: 86_400,
   matches: ({ headers, payload }) =>
     headers['calendly-webhook-signature'] !== undefined ||
     (typeof payload.event === 'string' && /^invitee\./.test(payload.event)),

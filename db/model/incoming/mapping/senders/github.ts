@@ -10,6 +10,7 @@ export const github: Sender = {
   name: 'GitHub',
   documentation: 'https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries',
   verification: { type: 'github' },
+  deliveryHeader: 'x-github-delivery',
   matches: ({ headers, payload }) =>
     headers['x-github-event'] !== undefined ||
     (typeof payload.zen === 'string' && payload.hook_id !== undefined) ||

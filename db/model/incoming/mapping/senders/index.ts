@@ -1,3 +1,4 @@
+import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
 import { github } from './github.ts'
 import { hubspot } from './hubspot.ts'
@@ -22,7 +23,7 @@ import { woocommerce } from './woocommerce.ts'
 import { zendesk } from './zendesk.ts'
 
 /** The common senders; the first that matches is the sender. */
-const senders: Sender[] = [
+export const ALL_SENDERS: readonly Sender[] = [
   github,
   shopifyCustomer,
   shopify,
@@ -44,6 +45,7 @@ const senders: Sender[] = [
   paddle,
   slack,
   svix,
+  calcom,
   webflow,
   zendesk,
 ]
@@ -53,9 +55,10 @@ export const idOfSender = ({ name }: Sender): string => name.toLowerCase()
 
 /** The known senders by their id, in the order of their names. */
 export const SENDERS: ReadonlyMap<string, Sender> = new Map(
-  senders
-    .toSorted((one, other) => one.name.localeCompare(other.name))
-    .map((sender) => [idOfSender(sender), sender]),
+  ALL_SENDERS.toSorted((one, other) => one.name.localeCompare(other.name)).map((sender) => [
+    idOfSender(sender),
+    sender,
+  ]),
 )
 
 /** The headers by which senders are recognised. None is a secret, except signatures, of which only the name counts. */
@@ -83,10 +86,10 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
 export function deliveryIdOf(request: SenderRequest): string | undefined {
   // Requests of some senders are mapped as those of unknown ones, but have an id.
   const sender =
-    senderOf(request) ?? senders.find((one) => !one.matches && one.deliveryId?.(request) !== undefined)
+    senderOf(request) ?? ALL_SENDERS.find((one) => !one.matches && one.deliveryId?.(request) !== undefined)
   const id = sender?.deliveryId?.(request)
   return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
 }
 
 export const senderOf = (request: SenderRequest): Sender | undefined =>
-  senders.find((sender) => sender.matches?.(request))
+  ALL_SENDERS.find((sender) => sender.matches?.(request))

@@ -5,4 +5,5 @@ export const linear: Sender = {
   name: 'Linear',
   documentation: 'https://linear.app/developers/webhooks',
   verification: { type: 'linear' },
+  deliveryHeader: 'linear-delivery',
 }

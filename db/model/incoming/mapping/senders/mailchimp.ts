@@ -6,6 +6,8 @@ export const mailchimp: Sender = {
   name: 'Mailchimp',
   documentation: 'https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/',
   verification: { type: 'token' },
+  // Each body has the time of its event: an equal one is a retry.
+  dedupeWindow: 86_400,
   matches: ({ payload }) =>
     typeof payload.type === 'string' &&
     payload.fired_at !== undefined &&

@@ -5,4 +5,6 @@ export const paddle: Sender = {
   name: 'Paddle',
   documentation: 'https://developer.paddle.com/webhooks/signature-verification',
   verification: { type: 'paddle' },
+  deliveryId: ({ payload: { event_id, notification_id } }) =>
+    /^ntf_/.test(String(notification_id ?? '')) ? event_id : undefined,
 }

@@ -5,4 +5,5 @@ export const svix: Sender = {
   name: 'Svix',
   documentation: 'https://docs.svix.com/receiving/verifying-payloads/how-manual',
   verification: { type: 'svix' },
+  deliveryHeader: 'svix-id',
 }

@@ -21,6 +21,8 @@ export interface Sender {
   matches?(request: SenderRequest): boolean
   /** The request that the sender makes when the webhook is set up. */
   isPing?(request: SenderRequest): boolean
+  /** The header with the id of the delivery, in lower case, which a retry repeats. */
+  deliveryHeader?: string
   /** The id of the delivery, or of the item of a batch, which a retry repeats. */
   deliveryId?(request: SenderRequest): unknown
   /** The default of `dedupe_window`, in seconds, for a sender that repeats requests without an id. */

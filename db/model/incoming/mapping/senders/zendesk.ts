@@ -5,4 +5,5 @@ export const zendesk: Sender = {
   name: 'Zendesk',
   documentation: 'https://developer.zendesk.com/documentation/webhooks/verifying/',
   verification: { type: 'zendesk' },
+  deliveryHeader: 'x-zendesk-webhook-invocation-id',
 }

@@ -1,0 +1,60 @@
+import type { Accepted } from '../../db/incoming/accept.ts'
+import type { SenderResponse } from '../../workflows/effects/responses.ts'
+import { forLog } from '../http/errors.ts'
+import type { Call } from './call.ts'
+
+/** No browser may run scripts of a workflow in the origin of the API. */
+const POLICY = "sandbox; default-src 'none'"
+
+/**
+ * The body of the answer to an accepted request: that of a node `respond` of one of its runs, if the webhook waits for it
+ * and one answers in time, else the usual one. The runs are stored with the delivery, so that a repetition waits for the
+ * same answer: what this process was waiting for when it died, its sender gets from another one.
+ */
+export async function answerOfWorkflow(call: Call, accepted: Accepted): Promise<object | string> {
+  const response = await responseOf(call, accepted)
+  if (!response) return accepted.answer
+  const { ctx } = call
+  ctx.set(response.headers)
+  ctx.set('Content-Security-Policy', POLICY)
+  ctx.status = response.status
+  ctx.set('Content-Type', response.content_type)
+  return response.body
+}
+
+async function responseOf(call: Call, { runIds, isRepeated }: Accepted): Promise<SenderResponse | undefined> {
+  const { deps, webhook, ctx } = call
+  if (runIds.length === 0) return undefined
+  const read = () => readResponse(call, runIds)
+  const earlier = isRepeated ? await read() : undefined
+  if (earlier) return earlier.response
+  // Its answer could come as well from a repetition, when fewer wait.
+  const release = deps.responses.tryToTake(webhook.organization_id)
+  if (typeof release !== 'function') return undefined
+  const gone = new AbortController()
+  const onClose = () => gone.abort()
+  ctx.res.once('close', onClose)
+  try {
+    return (await deps.runEnds.wait(runIds, webhook.response_wait * 1_000, gone.signal, read))?.response
+  } catch (error) {
+    // The request is written, so its sender must not hear of a failure.
+    deps.log.warn({ err: forLog(error), webhook: webhook.id }, 'cannot read the answer of a workflow')
+    return undefined
+  } finally {
+    ctx.res.off('close', onClose)
+    release()
+  }
+}
+
+/** The first answer, or none if all runs have ended without one. Undefined while one can still answer. */
+async function readResponse(
+  { deps, webhook }: Call,
+  runIds: readonly string[],
+): Promise<{ response?: SenderResponse } | undefined> {
+  const found = await Promise.all(
+    runIds.map((id) => deps.together.findResponse({ organizationId: webhook.organization_id, id })),
+  )
+  const response = found.find((one) => one?.response)?.response
+  if (response) return { response }
+  return found.every((one) => one === undefined || one.ended) ? {} : undefined
+}

@@ -1,0 +1,41 @@
+import type { RecordInput } from '../records/schemas.ts'
+import type { CloseTime, Target } from './targets.ts'
+
+/** The time of a cell, as it is written. */
+export interface GivenCloseTime {
+  column: string
+  type: CloseTime
+  time: string
+}
+
+interface Row {
+  fields: RecordInput
+  issues: { column: string | null; message: string }[]
+  closeTimes?: GivenCloseTime[]
+}
+
+/**
+ * Puts the times at which a deal was won or lost into the fields of its row. Other systems have one close date, which is
+ * expected while the deal is open, or a time for each outcome, of which the one of the other outcome is out of date.
+ */
+export function closeTimes({ fields, issues, closeTimes = [] }: Row): void {
+  const isClosed = fields.stage === 'won' || fields.stage === 'lost'
+  for (const { column, type, time } of closeTimes) {
+    const outcome = OUTCOMES[type]
+    if (outcome === undefined) {
+      fields.expected_close_date ??= dayOf(time)
+      if (isClosed) fields.closed_at ??= time
+    } else if (fields.stage === outcome) fields.closed_at = time
+    else if (!isClosed)
+      issues.push({ column, message: `the deal is open: a deal with this time has the stage ${outcome}` })
+  }
+}
+
+const OUTCOMES = { close_date: undefined, won_at: 'won', lost_at: 'lost' } as const
+
+/** The fields that a column of these sets, for issues. */
+export const fieldsOfCloseTime = ({ type }: Target): string[] =>
+  Object.hasOwn(OUTCOMES, type) ? ['closed_at', 'expected_close_date'] : []
+
+/** The day as it is written; other text stays unchanged, for the error. */
+const dayOf = (time: string): string => /^(\d{4}-\d\d-\d\d)T/.exec(time)?.[1] ?? time

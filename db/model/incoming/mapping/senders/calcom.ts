@@ -1,0 +1,16 @@
+import type { Sender } from './types.ts'
+
+/** Bookings: the attendee is the contact, never the organizer. */
+export const calcom: Sender = {
+  name: 'Cal.com',
+  documentation: 'https://cal.com/docs/developing/guides/automation/webhooks',
+  verification: {
+    type: 'hmac',
+    header: 'X-Cal-Signature-256',
+    algorithm: 'sha256',
+    encoding: 'hex',
+    prefix: '',
+  },
+  // Each body has the time of its event: an equal one is a retry.
+  dedupeWindow: 86_400,
+}

@@ -1,0 +1,76 @@
+import type { RunStatus } from '../../workflows/shared/statuses.ts'
+import { AppError } from '../model/errors.ts'
+import { isOpenRun } from '../model/runs/statuses.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+
+/** A run with the same first run. */
+interface Relative {
+  id: string
+  status: RunStatus
+  /** The run that it retries; null: it is the first one. */
+  retries: string | null
+  /** Nodes that the retried run has undone, and that have their effect in this one. */
+  done: string[]
+}
+
+/**
+ * SQL: the nodes of the run `r` outside of loops, among `:undone`, that have had their effect, or may have where a
+ * termination cut off their call.
+ */
+const DONE = `array(
+  select n.node_id from run_nodes n
+  where n.organization_id = r.organization_id and n.run_id = r.id and n.path = '' and n.node_id = any(:undone)
+    and (n.status = 'completed' or n.status = 'cancelled' and (n.attempt_token is not null or n.may_have_called))
+    and not exists (select from run_nodes u where u.organization_id = r.organization_id and u.run_id = r.id
+      and u.path = '' and u.undoes = n.node_id and u.status = 'completed')
+  order by n.position)`
+
+/**
+ * Throws `conflict` if the effects of a retry would come a second time: another retry of the same first run is open, has
+ * completed, or has done again what the run has undone. The runs that led to the retried one do not count once they have
+ * ended: what they did is undone or kept in it. Serialises the retries of a first run until the transaction ends.
+ * @param undone the nodes that the retried run has undone.
+ */
+export async function requireNoOtherRetry(
+  tx: Tenant,
+  run: { id: string; retry_of: string | null },
+  undone: string[],
+): Promise<void> {
+  const first = run.retry_of ?? run.id
+  const key = { organizationId: tx.organizationId, first }
+  await tx.trx.raw(
+    `select pg_advisory_xact_lock(hashtextextended('retries of ' || :organizationId::text || :first::text, 0))`,
+    key,
+  )
+  const { rows } = await tx.trx.raw<{ rows: Relative[] }>(
+    `select r.id, r.status, r.retry ->> 'run_id' as retries, ${DONE} as done
+     from runs r
+     where r.organization_id = :organizationId and (r.id = :first or r.retry_of = :first)
+     order by r.id desc`,
+    { ...key, undone },
+  )
+  const led = ancestorsOf(run.id, rows)
+  for (const { id, status, done } of rows) {
+    if (id === run.id) continue
+    const other = `run ${id}, ${id === first ? 'the first run of this retry' : 'a retry of the same run'},`
+    if (isOpenRun(status))
+      throw new AppError('conflict', `${other} is ${status}`, {
+        hint: 'wait for its end, or cancel it first',
+      })
+    if (led.has(id)) continue
+    const hint = `retry run ${id} instead`
+    if (status === 'completed') throw new AppError('conflict', `${other} has completed`, { hint })
+    if (done.length > 0)
+      throw new AppError('conflict', `${other} has done ${done.join(', ')} again, and not undone it`, {
+        hint: `${hint}: it keeps what was done`,
+      })
+  }
+}
+
+/** The run that a run retries, the one that this retries, and so on. */
+function ancestorsOf(id: string, rows: Relative[]): Set<string> {
+  const retries = new Map(rows.map((row) => [row.id, row.retries]))
+  const found = new Set<string>()
+  for (let next = retries.get(id); next && !found.has(next); next = retries.get(next)) found.add(next)
+  return found
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { matchEvents } from '../../../db/events/match.ts'
+import { insertEvents } from '../../../db/events/outbox.ts'
+import { cancelPage, eventCancels } from '../../../db/runs/event-cancels.ts'
+import {
+  createOrganization,
+  createTestDatabase,
+  type TestDatabase,
+  testActor,
+} from '../../support/database.ts'
+import { delay } from '../../support/nodes.ts'
+import { planInTenant, planOf, statementsOf } from '../../support/plans.ts'
+import { saveWorkflow } from '../../support/worker.ts'
+
+const OPEN = 20_000
+const idOf = (i: number | string) => `cast('00000000-0000-7000-8000-' || lpad(to_hex(${i}), 12, '0') as uuid)`
+
+/** Each has a record of its own; as many others have ended. */
+describe(`${OPEN} open runs that events may cancel`, function () {
+  this.timeout(120_000)
+  let db: TestDatabase
+  let organizationId: string
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    const { id } = await saveWorkflow(db, organizationId, {
+      nodes: [delay('sleep', '1h')],
+      settings: {
+        cancel_on: [
+          { event: 'contact.deleted', when: '{{ event.record.id == trigger.record.id }}' },
+          { event: 'order.cancelled', when: '{{ event.data.id == trigger.record.id }}' },
+        ],
+      },
+    })
+    await db.asOwner(async (client) => {
+      await client.query(
+        `insert into runs (organization_id, id, workflow_id, workflow_version, workflow_name, status, trigger, inputs,
+           record_id, temporal_run_id, started_at, created_at, sleeps_until, checked, cancel_on, ended_at)
+         select $1, ${idOf('i')}, $2, 1, 'Test', case when i % 2 = 0 then 'completed' else 'running' end,
+           jsonb_build_object('record', jsonb_build_object('id', ${idOf('i / 2')})), '{}', ${idOf('i / 2')}, 'a', now(),
+           now() - interval '1 minute', case when i % 2 = 1 then timestamptz 'infinity' end, true, true,
+           case when i % 2 = 0 then now() end
+         from generate_series(1, $3::integer) i`,
+        [organizationId, id, 2 * OPEN],
+      )
+      await client.query('vacuum analyze')
+    })
+  })
+  after(() => db?.drop())
+
+  const raise = (name: string, n: number) =>
+    db.tenant(organizationId, testActor, (tx) =>
+      insertEvents(tx, [
+        { name, data: { id: `00000000-0000-7000-8000-${n.toString(16).padStart(12, '0')}` } },
+      ]),
+    )
+  /** The rows that the statements of `work` read of the runs, and the tables that they read whole. */
+  async function readBy(work: Parameters<typeof statementsOf>[1], isTenant: boolean) {
+    let rows = 0
+    for (const statement of await statementsOf(db, work)) {
+      const plan = await db.asOwner((client) =>
+        isTenant ? planInTenant(client, organizationId, statement) : planOf(client, statement),
+      )
+      assert.ok(!plan.scanned.includes('runs'), statement.sql)
+      rows += plan.rows
+    }
+    return rows
+  }
+  const page = async (limit: number) => {
+    const [job] = await eventCancels.claim(db.system, 1)
+    return (await readBy(
+      (listened) => listened.tenant(organizationId, testActor, (tx) => cancelPage(tx, job!, limit)),
+      true,
+    )) as number
+  }
+
+  it('are found by the record of the event, and those of other records are not read', async () => {
+    await raise('contact.deleted', 4_000)
+    assert.ok((await readBy(({ system }) => matchEvents(system), false)) < 60)
+    assert.ok((await page(50)) < 60)
+    const [run, ...others] = await db
+      .system('runs')
+      .where({ organization_id: organizationId })
+      .whereNotNull('cancel_requested_at')
+    assert.deepEqual([run.trigger.record.id, others], ['00000000-0000-7000-8000-000000000fa0', []])
+    assert.equal(await db.system('event_cancels').first('id'), undefined)
+  })
+
+  it('cost an event about another record, or that no workflow names, nothing', async () => {
+    await raise('contact.deleted', 10 * OPEN)
+    await raise('contact.updated', 7)
+    assert.ok((await readBy(({ system }) => matchEvents(system), false)) < 80)
+    assert.equal(await db.system('event_cancels').first('id'), undefined)
+  })
+
+  it('are read page by page for any other condition', async () => {
+    await raise('order.cancelled', 3_000)
+    assert.ok((await readBy(({ system }) => matchEvents(system), false)) < 60)
+    assert.ok((await page(50)) < 400)
+  })
+})

@@ -1,0 +1,62 @@
+import { ConfigError } from '../../db/model/config-error.ts'
+import type { System } from '../../db/postgres/tenancy.ts'
+import { VERSION } from '../../db/process/build.ts'
+import { listQueues } from '../../db/queue/depth.ts'
+import { countWork, listFailing, listHeld, listStuck, type Row } from '../../db/queue/operator-views.ts'
+import { operatorCommand } from './operator-command.ts'
+
+const LIMIT = 200
+
+const VIEWS: Record<string, (system: System) => Promise<Row[]>> = {
+  status: async (system) => {
+    const queues = await listQueues(system)
+    const counts = Object.entries(await countWork(system)).map(([name, count]) => ({
+      name,
+      count,
+      lag_seconds: null,
+    }))
+    const rows = queues.map(({ queue, status, count, lag_seconds }) => ({
+      name: `${queue} ${status}`,
+      count,
+      lag_seconds: lag_seconds === null ? null : Math.round(lag_seconds),
+    }))
+    return [...counts, ...rows]
+  },
+  stuck: (system) => listStuck(system, LIMIT),
+  held: (system) => listHeld(system, LIMIT),
+  failing: (system) => listFailing(system, LIMIT),
+}
+
+const USAGE = `usage: npm run ops -- <${Object.keys(VIEWS).join('|')}> [--json]
+what there is to do in all organizations; reads only`
+
+/** `npm run ops`: shows the operator the work of all organizations. */
+await operatorCommand('ops', 'the database cannot be read', async (connected) => {
+  const given = process.argv.slice(2)
+  const [name = '', ...others] = given.filter((one) => one !== '--json')
+  const view = Object.hasOwn(VIEWS, name) ? VIEWS[name] : undefined
+  if (!view || others.length > 0) throw new ConfigError(USAGE)
+  const rows = await view(connected().system)
+  if (given.includes('--json')) return JSON.stringify({ version: VERSION, [name]: rows })
+  return rows.length > 0 ? table(rows) : `nothing is ${name}`
+})
+
+/** Columns of the same width, under their names. */
+function table(rows: Row[]): string {
+  const names = Object.keys(rows[0]!)
+  const cells = [names, ...rows.map((row) => names.map((name) => textOf(row[name] ?? '')))]
+  const widths = names.map((_, column) => Math.max(...cells.map((line) => line[column]!.length)))
+  return cells
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Names and reasons are of tenants: no control character reaches the terminal. */
+function textOf(value: string | number | Date): string {
+  return (value instanceof Date ? value.toISOString() : String(value)).replace(/\p{Cc}+/gu, ' ')
+}
