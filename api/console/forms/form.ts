@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type Koa from 'koa'
 import { AppError } from '../../../db/model/errors.ts'
 import { readBody } from '../../http/body.ts'
@@ -41,7 +42,9 @@ export class Form {
 export async function readForm(ctx: Koa.Context): Promise<Form> {
   if (!ctx.is('application/x-www-form-urlencoded'))
     throw new AppError('unsupported_media_type', 'the console accepts only its own forms')
-  const text = (await readBody(ctx.req, MAX_FORM)).toString('latin1')
+  const bytes = await readBody(ctx.req, MAX_FORM)
+  if (!isUtf8(bytes)) throw new AppError('invalid_request', 'the form is not UTF-8')
+  const text = bytes.toString('utf8')
   requireUtf8(text, 'the form')
   return new Form(new URLSearchParams(text))
 }
