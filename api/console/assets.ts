@@ -20,8 +20,12 @@ export interface Assets {
 
 export const ASSETS = '/assets/'
 
-/** Bundles the style sheet and the script of the console. Takes some 30 ms, once in a process. */
-export async function buildAssets(): Promise<Assets> {
+/** The folder of the bundles that `worker/run.mjs` made with the service; not defined where tsx loads the sources. */
+declare const COMPILED_ASSETS: string | undefined
+
+/** The content of an asset: `console.css`, `console.js`. */
+async function bundled(): Promise<(name: string) => Promise<Buffer>> {
+  if (typeof COMPILED_ASSETS === 'string') return (name) => readFile(`${COMPILED_ASSETS}/${name}`)
   const { build, stop } = await import('esbuild')
   const { outputFiles } = await build({
     entryPoints: [`${FOLDER}console.ts`, `${FOLDER}console.css`],
@@ -34,10 +38,14 @@ export async function buildAssets(): Promise<Assets> {
   })
   // Else its child process would stay.
   await stop()
-  const built = (extension: string) =>
-    Buffer.from(outputFiles.find(({ path }) => path.endsWith(extension))!.contents)
-  const style = await staticAnswer(built('.css'), { type: 'text/css', immutable: true })
-  const script = await staticAnswer(built('.js'), { type: 'text/javascript', immutable: true })
+  return async (name) => Buffer.from(outputFiles.find(({ path }) => path.endsWith(name))!.contents)
+}
+
+/** Reads and compresses the style sheet, the script and the icons of the console. */
+export async function readAssets(): Promise<Assets> {
+  const content = await bundled()
+  const style = await staticAnswer(await content('console.css'), { type: 'text/css', immutable: true })
+  const script = await staticAnswer(await content('console.js'), { type: 'text/javascript', immutable: true })
   const icons = await staticAnswer(await readFile(`${FOLDER}icons.svg`), {
     type: 'image/svg+xml',
     immutable: true,

@@ -11,7 +11,7 @@ import type { Gateway } from '../http/gateway.ts'
 import { requestInside } from '../http/inner-request.ts'
 import { requireUtf8 } from '../http/received.ts'
 import { Router } from '../http/router.ts'
-import { ASSETS, type Assets, buildAssets } from './assets.ts'
+import { ASSETS, type Assets, readAssets } from './assets.ts'
 import { document } from './document.tsx'
 import { CSRF_FIELD, Form, KEY_FIELD, readForm } from './forms/form.ts'
 import { errorPage } from './pages/error.tsx'
@@ -53,13 +53,13 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   const router = new Router<ConsoleRoute>()
   for (const route of consoleRoutes) router.add(route.method, route.path, route)
   const places = new Set(consoleRoutes.map(({ path }) => path.split('/')[1]))
-  let building: Promise<Assets> | undefined
+  let reading: Promise<Assets> | undefined
   const assets = () => {
-    building ??= buildAssets().catch((error) => {
-      building = undefined
+    reading ??= readAssets().catch((error) => {
+      reading = undefined
       throw error
     })
-    return building
+    return reading
   }
 
   /** The caller of the session cookie; undefined without a session. */
