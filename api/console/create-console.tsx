@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type Koa from 'koa'
 import { AppError } from '../../db/model/errors.ts'
-import { limitUser } from '../app/limit-requests.ts'
+import { sessionCookie, sessionToken } from '../app/cookie.ts'
+import { limitAddress, limitUser } from '../app/limit-requests.ts'
 import type { SessionCaller } from '../app/session-caller.ts'
 import type { SessionGate } from '../app/session-gate.ts'
+import { isHttps } from '../config.ts'
 import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { answerError, methodNotAllowed } from '../http/errors.ts'
@@ -67,7 +69,10 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
     try {
       return await realms.gate.authenticate(ctx)
     } catch (error) {
-      if (error instanceof AppError && error.type === 'unauthorized') return undefined
+      if (error instanceof AppError && error.type === 'unauthorized') {
+        forgetSession(ctx, deps)
+        return undefined
+      }
       throw error
     }
   }
@@ -124,7 +129,7 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
         ctx.state.organization = caller.organization.id
         await limitUser(ctx, caller, realms.gate.windows)
         view = viewOf(deps, realms, ctx, { path, search, caller })
-      }
+      } else if (ctx.method === 'POST') await limitAddress(ctx, deps, realms.gate.windows)
       shown = await show(ctx, view, path)
     } catch (error) {
       answerError(ctx, error, ctx.state.requestId, deps.log)
@@ -140,6 +145,12 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   }
 
   return { serves: (path) => path.startsWith(ASSETS) || places.has(path.split('/')[1]), answer }
+}
+
+/** The cookie of a session that has ended would count as a wrong credential with each page. */
+function forgetSession(ctx: Koa.Context, { config }: AppDeps): void {
+  const isSent = sessionToken(ctx.req.headers.cookie, isHttps(config)) !== undefined
+  if (isSent) ctx.set('Set-Cookie', sessionCookie('', new Date(0), isHttps(config)))
 }
 
 /** A link on another site: browsers send the session only with the navigations of this one (`SameSite=Strict`). */

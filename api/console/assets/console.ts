@@ -3,27 +3,31 @@
  * names, and renews a page while its run goes on.
  */
 
-for (const button of document.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
-  button.hidden = false
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(button.dataset.copy!)
-    const label = button.getAttribute('aria-label')
-    button.setAttribute('aria-label', 'Copied')
-    button.title = 'Copied'
-    setTimeout(() => {
-      button.setAttribute('aria-label', label!)
-      button.title = ''
-    }, 2_000)
-  })
-}
+// The buttons that need this script are shown.
+document.documentElement.classList.add('script')
+
+// Listeners on the document also serve the content that a page renews.
+document.addEventListener('click', async ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLButtonElement>('[data-copy]') : null
+  if (!button) return
+  await navigator.clipboard.writeText(button.dataset.copy!)
+  const label = button.getAttribute('aria-label')
+  button.setAttribute('aria-label', 'Copied')
+  button.title = 'Copied'
+  setTimeout(() => {
+    button.setAttribute('aria-label', label!)
+    button.title = ''
+  }, 2_000)
+})
 
 document.querySelector<HTMLElement>('[data-focus]')?.focus()
 
-for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]'))
-  form.addEventListener('submit', (event) => {
-    if (form.dataset.sent) return event.preventDefault()
-    form.dataset.sent = '1'
-  })
+document.addEventListener('submit', (event) => {
+  const form = event.target as HTMLFormElement
+  if (!('once' in form.dataset)) return
+  if (form.dataset.sent) event.preventDefault()
+  form.dataset.sent = '1'
+})
 
 // A page from the cache of the back button can send its forms again.
 addEventListener('pageshow', () => {
@@ -87,7 +91,8 @@ async function follow(events: string) {
     await new Promise((resolve) => setTimeout(resolve, 300))
     isWaiting = false
     const answer = await fetch(location.href)
-    if (!answer.ok) return source.close()
+    // The session has ended: what is shown stays.
+    if (!answer.ok || answer.redirected) return source.close()
     const html = await answer.text()
     const next = new DOMParser().parseFromString((policy?.createHTML(html) ?? html) as string, 'text/html')
     const fresh = next.querySelector('main')

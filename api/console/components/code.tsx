@@ -6,7 +6,7 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <span class="copyable">
       <code title={text}>{text}</code>
-      <button type="button" class="icon-button" data-copy={text} aria-label={`Copy ${label}`} hidden>
+      <button type="button" class="icon-button" data-copy={text} aria-label={`Copy ${label}`}>
         <Icon name="copy" />
       </button>
     </span>
@@ -17,7 +17,7 @@ export function Copyable({ text, label }: { text: string; label: string }) {
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
-      <button type="button" class="icon-button" data-copy={text} aria-label={`Copy ${label}`} hidden>
+      <button type="button" class="icon-button" data-copy={text} aria-label={`Copy ${label}`}>
         <Icon name="copy" />
       </button>
       <Scrollable class="scroll" label={label}>
