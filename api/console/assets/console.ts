@@ -34,9 +34,9 @@ addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) delete form.dataset.sent
 })
 
-/** Escape and a click elsewhere close the menu of the account. */
+/** Escape and a click elsewhere close the open menus. */
 function closeMenu(except?: Node | null) {
-  for (const open of document.querySelectorAll<HTMLDetailsElement>('.account[open]'))
+  for (const open of document.querySelectorAll<HTMLDetailsElement>('.account[open], .menu[open]'))
     if (!except || !open.contains(except)) open.open = false
 }
 addEventListener('click', ({ target }) => closeMenu(target as Node))
