@@ -7,6 +7,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { refreshStopping } from '../db/runs/commands.ts'
+import { takeNodeTurn } from '../db/runs/node-turns.ts'
 import {
   beginAttempt,
   hasOwned,
@@ -24,6 +25,7 @@ import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
+import { CALL_TURN } from '../workflows/language/node-error.ts'
 import { AttemptProgress } from './attempt-progress.ts'
 import { withDeadline } from './deadline.ts'
 import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
@@ -116,7 +118,8 @@ async function oneAttempt(
   const { node, attempt, state } = begun
   const start = Date.now()
   const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })
-  const performed = refusal ? failed(refusal) : await attemptNode(deps, begun, signal, reach)
+  const none = refusal ?? begun.wait
+  const performed = none ? failed(none) : await attemptNode(deps, begun, signal, reach)
   const outcome = waitingIfCutOff(performed.outcome, begun.progress)
   const retryMs = retryDelay(outcome, node, begun.progress.counted)
   const progress = retryMs === undefined ? undefined : begun.progress.toStore()
@@ -162,6 +165,8 @@ interface Begun {
   /** The start of the node, the same for all attempts. */
   startedAt: Date
   secrets: OpenedSecrets
+  /** The attempt has to wait for its turn. */
+  wait: Failure | undefined
 }
 
 /** Makes this attempt the owner of the row before the call. */
@@ -204,7 +209,23 @@ async function begin(
   // The current values: the next attempt uses those that are replaced meanwhile.
   const secrets = await openSecrets(tx, secretsKey)
   const progress = new AttemptProgress(await beginAttempt(tx, input, token), row.attempt)
-  return { state, frame, node, attempt: row.attempt, startedAt: new Date(row.started_at), secrets, progress }
+  const wait = node.rate && (await turnOf(tx, input, state.run.workflow_id!, node.rate))
+  const { attempt, started_at } = row
+  return { state, frame, node, attempt, startedAt: new Date(started_at), secrets, progress, wait }
+}
+
+/** Takes the turn of a call. @returns the wait if it has not come. */
+async function turnOf(
+  tx: Tenant,
+  { run_id, path = '', node }: NodeInput,
+  workflowId: string,
+  rate: NonNullable<ProgramNode['rate']>,
+): Promise<Failure | undefined> {
+  const turn = await takeNodeTurn(tx, { run_id, path, node_id: node, workflow_id: workflowId }, rate)
+  if (turn.begun) return undefined
+  const before = turn.before === 1 ? '1 call is' : `${turn.before} calls are`
+  const message = `The call waits for its turn: \`rate\` lets ${rate.limit} begin within ${rate.per_ms / 1_000} s, and ${before} before it.`
+  return { error: { code: CALL_TURN, message }, retryable: true, retryAfterMs: turn.waitMs, waits: true }
 }
 
 /** Temporal reads no delay as that of its own retry policy. */

@@ -140,7 +140,7 @@ export const runShape = runSummary
       }),
     waiting_for: z.enum(WAITING_FOR).nullable().meta({
       description:
-        'The reason why a queued run waits: for the end of a `predecessor` with its key, which is being cancelled; for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room.',
+        'The reason why a queued run waits: for the end of a `predecessor` with its key, which is being cancelled; for a `debounce`, a `rate` or the slot of its `key`, by the settings of its workflow; or it needs a free slot of its workflow (`concurrency`), of the organization (its limit of active runs), or of the workers. `slot` of a running run: one of its calls waits for a slot, see `waiting_for` of its nodes. `mail_turn`: one of its mails waits for a minute with room; `rate`: a call, for the `rate` of its node.',
     }),
     starts_at: time.nullable().meta({
       description:
@@ -170,9 +170,9 @@ export const runShape = runSummary
             next_attempt_at: time.nullable().meta({
               description: 'The time of the attempt `attempt`, if the one before failed; null: it has begun.',
             }),
-            waiting_for: z.enum(['slot', 'mail_turn']).nullable().meta({
+            waiting_for: z.enum(['slot', 'mail_turn', 'rate']).nullable().meta({
               description:
-                '`slot`: its call waits for a free slot of a worker. An organization, and a service that is called, have fewer slots than are left to others. `mail_turn`: its mail waits for a minute with room, at `next_attempt_at`.',
+                '`slot`: its call waits for a free slot of a worker. An organization, and a service that is called, have fewer slots than are left to others. `mail_turn`: its mail waits for a minute with room, at `next_attempt_at`. `rate`: by its `rate`; it asks again at `next_attempt_at`.',
             }),
             input: z.unknown().meta({ description: 'The rendered config.' }),
             output: z.unknown(),

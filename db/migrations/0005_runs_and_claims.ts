@@ -511,6 +511,21 @@ export async function up(knex: Knex): Promise<void> {
     );
     create index run_signals_open on run_signals (organization_id, run_id, name, id) where consumed_at is null;
 
+    -- The attempts of nodes with a \`rate\`: those that wait, in their order, and those that have begun.
+    create table node_turns (
+      organization_id uuid not null,
+      workflow_id uuid not null,
+      node_id text not null,
+      n bigint not null generated always as identity,
+      run_id uuid not null,
+      path text not null,
+      -- null: it waits
+      begun_at timestamptz(3),
+      primary key (organization_id, workflow_id, node_id, n),
+      foreign key (organization_id, run_id) references runs on delete cascade
+    );
+    create index node_turns_run on node_turns (organization_id, run_id);
+
     -- The Temporal namespace that this database belongs to, as workers found it. One row.
     create table temporal_server (
       only_row boolean primary key default true check (only_row),
@@ -530,6 +545,7 @@ export async function up(knex: Knex): Promise<void> {
     'run_waits',
     'approval_mails',
     'run_signals',
+    'node_turns',
     'run_claims',
     'event_cancels',
     'run_batches',

@@ -273,7 +273,7 @@ interface Outcome {
   error?: string
 }
 
-async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: string): Promise<Outcome> {
+async function makeOne(tx: Tenant, { id, action, options }: ClaimedBatch, runId: string): Promise<Outcome> {
   if (action === 'cancel') {
     await cancelRun(tx, runId)
     return { status: 'done' }
@@ -282,6 +282,22 @@ async function makeOne(tx: Tenant, { action, options }: ClaimedBatch, runId: str
     await ensureVersion(tx, runId, options.version)
     return { status: 'done' }
   }
+  await requireNewest(tx, id, runId)
   const prepared = await prepareRetryOf(tx, runId, options)
   return { status: 'done', new_run_id: await createRetry(tx, prepared, 1) }
+}
+
+/** Throws `conflict` if the batch also has a later retry of the same first run: retrying both would do the work twice. */
+async function requireNewest(tx: Tenant, batch_id: string, runId: string): Promise<void> {
+  const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
+    `select later.id from runs r
+     join runs later on later.organization_id = r.organization_id and later.retry_of = coalesce(r.retry_of, r.id)
+       and later.id > r.id
+     join run_batch_items i on i.organization_id = r.organization_id and i.batch_id = :batch_id and i.run_id = later.id
+     where r.organization_id = :organizationId and r.id = :runId
+     order by later.id desc limit 1`,
+    { organizationId: tx.organizationId, batch_id, runId },
+  )
+  const [later] = rows
+  if (later) throw new AppError('conflict', `run ${later.id}, a later retry of the same run, is in the batch`)
 }

@@ -11,6 +11,8 @@ interface Relative {
   retries: string | null
   /** Nodes that the retried run has undone, and that have their effect in this one. */
   done: string[]
+  /** Nodes that this one has undone, and whose idempotency keys the new retry would have again. */
+  undid: string[]
 }
 
 /**
@@ -25,16 +27,23 @@ const DONE = `array(
       and u.path = '' and u.undoes = n.node_id and u.status = 'completed')
   order by n.position)`
 
+/** SQL: the nodes that the run `r` has undone, but for those in `:renewed`. */
+const UNDID = `array(
+  select distinct u.undoes from run_nodes u
+  where u.organization_id = r.organization_id and u.run_id = r.id and u.path = '' and u.undoes is not null
+    and u.status = 'completed' and not (u.undoes = any(:renewed))
+  order by u.undoes)`
+
 /**
  * Throws `conflict` if the effects of a retry would come a second time: another retry of the same first run is open, has
- * completed, or has done again what the run has undone. The runs that led to the retried one do not count once they have
+ * completed, has done again what the run has undone, or has undone what the run has done. The runs that led to the retried one do not count once they have
  * ended: what they did is undone or kept in it. Serialises the retries of a first run until the transaction ends.
- * @param undone the nodes that the retried run has undone.
+ * @param undone the nodes that the retried run has undone. @param renewed those that get idempotency keys of their own.
  */
 export async function requireNoOtherRetry(
   tx: Tenant,
   run: { id: string; retry_of: string | null },
-  undone: string[],
+  { undone, renewed }: { undone: string[]; renewed: string[] },
 ): Promise<void> {
   const first = run.retry_of ?? run.id
   const key = { organizationId: tx.organizationId, first }
@@ -43,14 +52,15 @@ export async function requireNoOtherRetry(
     key,
   )
   const { rows } = await tx.trx.raw<{ rows: Relative[] }>(
-    `select r.id, r.status, r.retry ->> 'run_id' as retries, ${DONE} as done
+    `select r.id, r.status, r.retry ->> 'run_id' as retries, ${DONE} as done,
+       ${UNDID} as undid
      from runs r
      where r.organization_id = :organizationId and (r.id = :first or r.retry_of = :first)
      order by r.id desc`,
-    { ...key, undone },
+    { ...key, undone, renewed },
   )
   const led = ancestorsOf(run.id, rows)
-  for (const { id, status, done } of rows) {
+  for (const { id, status, done, undid } of rows) {
     if (id === run.id) continue
     const other = `run ${id}, ${id === first ? 'the first run of this retry' : 'a retry of the same run'},`
     if (isOpenRun(status))
@@ -63,6 +73,10 @@ export async function requireNoOtherRetry(
     if (done.length > 0)
       throw new AppError('conflict', `${other} has done ${done.join(', ')} again, and not undone it`, {
         hint: `${hint}: it keeps what was done`,
+      })
+    if (undid.length > 0)
+      throw new AppError('conflict', `${other} has undone ${undid.join(', ')}`, {
+        hint: `${hint}: it does again what was undone`,
       })
   }
 }

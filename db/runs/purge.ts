@@ -10,6 +10,7 @@ const PARTS = [
   'run_waits',
   'approval_mails',
   'run_signals',
+  'node_turns',
 ]
 const TEST_RETENTION = "interval '7 days'"
 

@@ -75,7 +75,7 @@ export interface PlannedRetry {
  */
 export async function prepareRetryOf(tx: Tenant, id: string, options: RetryOptions): Promise<PlannedRetry> {
   const planned = await planRetry(tx, id, options)
-  await requireNoOtherRetry(tx, planned.run, planned.undone)
+  await requireNoOtherRetry(tx, planned.run, planned)
   return planned
 }
 
@@ -177,11 +177,10 @@ const REUSABLE_EFFECTS = `(e.object <> 'run' or exists (
  */
 export async function createRetry(
   tx: Tenant,
-  { run, workflow, inputs, from_node, items, frames, undone, renewed }: PlannedRetry,
+  { run, workflow, inputs, from_node, items, frames, renewed }: PlannedRetry,
   priority: 0 | 1,
 ): Promise<string> {
   const { organizationId } = tx
-  const redone = withBodies(workflow.program, undone)
   const id = await createRun(tx, {
     workflow,
     trigger: run.trigger,
@@ -204,23 +203,47 @@ export async function createRetry(
     },
   )
   if (frames.length > 0) await copyKept(tx, { from: run.id, to: id }, frames)
-  await tx.trx.raw(
-    `insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)
-     select e.organization_id, :id, e.path, e.node_id, e.n, e.object, e.object_id, e.result from run_effects e
-     where e.organization_id = :organizationId and e.run_id = :retried and ${REUSABLE_EFFECTS}
-       and not (e.node_id = any(cast(:redone as text[]))) and not exists (
-         select from run_nodes n where n.organization_id = e.organization_id and n.run_id = e.run_id and n.path = e.path
-           and n.node_id = e.node_id and n.role is not null)`,
-    { organizationId, id, retried: run.id, redone },
-  )
+  await copyEffects(tx, { first: run.retry_of ?? run.id, to: id }, workflow.program)
   return id
 }
 
-/** Nodes, and those in the bodies of loops among them. */
-const withBodies = (program: Program, ids: string[]): string[] =>
-  Object.keys(program.nodes).filter((id) =>
-    [id, ...loopsAround(program, id)].some((one) => ids.includes(one)),
+/**
+ * Copies the effects that stand of the runs with the same first run: of each node those of the newest run that has any, so
+ * that a retry also finds what another retry of the same run has created. What was undone since does not stand.
+ */
+async function copyEffects(
+  tx: Tenant,
+  { first, to }: { first: string; to: string },
+  program: Program,
+): Promise<void> {
+  const undoneWith = Object.fromEntries(
+    Object.keys(program.nodes).map((id) => [id, loopsAround(program, id)]),
   )
+  await tx.trx.raw(
+    `with family as (
+       select id from runs
+       where organization_id = :organizationId and (id = :first or retry_of = :first) and id <> :to
+     )
+     insert into run_effects (organization_id, run_id, path, node_id, n, object, object_id, result)
+     select e.organization_id, :to, e.path, e.node_id, e.n, e.object, e.object_id, e.result
+     from run_effects e
+     where e.organization_id = :organizationId and e.run_id in (select id from family) and ${REUSABLE_EFFECTS}
+       and not exists (
+         select from run_effects l
+         where l.organization_id = e.organization_id and l.run_id in (select id from family) and l.run_id > e.run_id
+           and l.path = e.path and l.node_id = e.node_id)
+       and not exists (
+         select from run_nodes u
+         where u.organization_id = e.organization_id and u.run_id in (select id from family) and u.run_id >= e.run_id
+           and u.path = '' and u.status = 'completed'
+           and (u.undoes = e.node_id or jsonb_exists(cast(:undoneWith as jsonb) -> e.node_id, u.undoes)))
+       and not exists (
+         select from run_nodes n
+         where n.organization_id = e.organization_id and n.run_id = e.run_id and n.path = e.path
+           and n.node_id = e.node_id and n.role is not null)`,
+    { organizationId: tx.organizationId, first, to, undoneWith: JSON.stringify(undoneWith) },
+  )
+}
 
 /** The runs whose idempotency keys nodes have. */
 function keysOf(earlier: Record<string, string> | null, renewed: string[], id: string): string | null {

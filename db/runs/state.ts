@@ -1,6 +1,6 @@
 import type { NodeAt } from '../../workflows/bundle/protocol.ts'
 import type { CreatedObject, RunNode, RunState } from '../../workflows/interpret/run-state.ts'
-import { MAIL_TURN } from '../../workflows/language/node-error.ts'
+import { TURNS } from '../../workflows/language/node-error.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import { limitSql, planLimitSql } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -182,7 +182,7 @@ export async function updateNode(
 }
 
 /**
- * The run sleeps if it only waits for times, among them the turns of mails: then it is not active. As its segments record
+ * The run sleeps if it only waits for times, among them turns: then it is not active. As its segments record
  * it, which do not see the failed attempts. Locks the run, which segments lock before the nodes.
  */
 export async function sleepForTurns(tx: Tenant, runId: string): Promise<void> {
@@ -200,9 +200,9 @@ export async function sleepForTurns(tx: Tenant, runId: string): Promise<void> {
   )
 }
 
-/** SQL: whether the node `n` waits for the turn of its mail. */
+/** SQL: whether the node `n` waits for the turn of its mail or call. */
 export const WAITS_FOR_TURN = `(n.status = 'running' and n.next_attempt_at > now()
-  and n.error ->> 'code' = '${MAIL_TURN}')`
+  and n.error ->> 'code' in (${TURNS.map((code) => `'${code}'`).join(', ')}))`
 
 /** Whether a Temporal run has recorded a segment of this run. If it has but does not own the row, it is superseded. */
 export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string): Promise<boolean> {

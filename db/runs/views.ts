@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Ending, RunError, RunIteration, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import type { CleanupRole } from '../../workflows/language/definition.ts'
+import { CALL_TURN } from '../../workflows/language/node-error.ts'
 import type { NodeStatus, RunStatus } from '../../workflows/shared/statuses.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import { type Count, totalOfRows } from '../lists/total.ts'
@@ -81,6 +82,9 @@ export const WAITING_FOR = [
 ] as const
 export type WaitingFor = (typeof WAITING_FOR)[number]
 
+/** SQL: which turn the node `n` waits for. */
+const TURN_OF = `case n.error ->> 'code' when '${CALL_TURN}' then 'rate' else 'mail_turn' end`
+
 const WAITS_FOR = `case when runs.status = 'queued' then
     case when runs.hold <> 'admission' then runs.hold
       when ${runningInLane('runs', 'coalesce(runs.concurrency, 0)')} >= runs.concurrency then 'workflow'
@@ -90,7 +94,9 @@ const WAITS_FOR = `case when runs.status = 'queued' then
     when runs.status = 'running' and exists (select from run_nodes n where n.organization_id = runs.organization_id
       and n.run_id = runs.id and n.slot_wanted_at is not null and n.status = 'running') then 'slot'
     when runs.status = 'running' and exists (select from run_nodes n where n.organization_id = runs.organization_id
-      and n.run_id = runs.id and ${WAITS_FOR_TURN}) then 'mail_turn'
+      and n.run_id = runs.id and ${WAITS_FOR_TURN}) then (
+        select ${TURN_OF} from run_nodes n where n.organization_id = runs.organization_id and n.run_id = runs.id
+          and ${WAITS_FOR_TURN} order by n.next_attempt_at limit 1)
   end as waiting_for`
 
 export interface RunNodeView {
@@ -103,8 +109,8 @@ export interface RunNodeView {
   attempt: number
   /** The time of the next attempt, if one has failed. */
   next_attempt_at: Date | null
-  /** `slot`: its call waits for a free slot of a worker; `mail_turn`: its mail waits for its turn. */
-  waiting_for: 'slot' | 'mail_turn' | null
+  /** `slot`: its call waits for a free slot of a worker; `mail_turn`, `rate`: its mail, or its call, waits for its turn. */
+  waiting_for: 'slot' | 'mail_turn' | 'rate' | null
   input: unknown
   output: unknown
   handle: string | null
@@ -230,7 +236,7 @@ export const NEXT_ATTEMPT = `case when status = 'running' then next_attempt_at e
 
 /** SQL: what the call of a node waits for. */
 export const NODE_WAITS_FOR = `case when status = 'running' and slot_wanted_at is not null then 'slot'
-  when ${WAITS_FOR_TURN.replaceAll('n.', '')} then 'mail_turn' end as waiting_for`
+  when ${WAITS_FOR_TURN.replaceAll('n.', '')} then ${TURN_OF.replaceAll('n.', '')} end as waiting_for`
 
 /** Nodes of the iteration `path` in the order of execution. Default: nodes outside of any loop. */
 export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNodeView[]> {

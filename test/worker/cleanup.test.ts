@@ -355,6 +355,24 @@ describe('the cleanup of a run', function () {
     assert.equal((await untilRun(suite.db, await retry(id))).status, 'completed')
   })
 
+  it('of a retry that undid what its run had done leaves the run to no other retry', async () => {
+    hold = new Set(['close'])
+    const id = await queueRun(suite.db, suite.organizationId, order)
+    await until(async () => held.has('close'))
+    await suite.db.tenant(suite.organizationId, testActor, (tx) => terminateRun(tx, id))
+    hold = new Set()
+    broken = new Set(['close'])
+    const made = await retry(id)
+    assert.equal((await untilRun(suite.db, made)).status, 'failed')
+    broken = new Set()
+    await assert.rejects(retry(id), (error: AppError) => {
+      const text = `${error.message}: ${error.details.hint}`
+      assert.match(text, new RegExp(`run ${made}.* has undone charge, ship: retry run ${made} instead`))
+      return true
+    })
+    assert.equal((await untilRun(suite.db, await retry(made))).status, 'completed')
+  })
+
   it('keeps what could not be undone in a retry', async () => {
     broken = new Set(['close', 'undo-charge'])
     const id = await start(order)

@@ -158,6 +158,22 @@ describe('retries of runs', function () {
     assert.equal((await row(latest.id)).workflow_version, 2)
   })
 
+  it('find the records of another retry that failed', async () => {
+    const later = {
+      nodes: [call('first'), save, call('third')],
+      edges: [edge('first', 'save'), edge('save', 'third')],
+    }
+    broken = new Set(['first'])
+    const inputs = { name: { type: 'string' as const } }
+    const id = await queueRun(suite.db, suite.organizationId, { ...later, inputs }, { name: 'Gus' })
+    assert.equal((await untilRun(suite.db, id)).error?.node_id, 'first')
+    broken = new Set(['third'])
+    assert.equal((await untilRun(suite.db, await retry(id))).error?.node_id, 'third')
+    broken = new Set()
+    assert.equal((await untilRun(suite.db, await retry(id))).status, 'completed')
+    assert.equal((await contacts('Gus')).length, 1)
+  })
+
   it('start a child that failed again', async () => {
     broken = new Set(['child'])
     const child = await queueRun(suite.db, suite.organizationId, { name: 'Child', nodes: [call('child')] })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { advanceBatch, createBatch, getBatch, previewBatch, runBatches } from '../../db/runs/batches.ts'
+import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
@@ -70,6 +71,38 @@ describe('batches of runs', function () {
       new Map(items.map((item) => [item.run_id, item.new_run_id])),
       new Map(retries.map((run) => [run.retry_of, run.id])),
     )
+  })
+
+  it('retry the newest of a run and its failed retries, and refuse the others', async () => {
+    const { id: workflow_id } = await newWorkflow()
+    await queue(workflow_id, 2)
+    const fail = () =>
+      db
+        .system('runs')
+        .where({ workflow_id })
+        .update({ status: 'failed', ended_at: new Date(), error: { code: 'x', message: 'x' } })
+    await fail()
+    const options = { from_start: true, version: 'same' as const }
+    const [first, other] = await db.system('runs').where({ workflow_id }).orderBy('id').pluck('id')
+    const again = await tenant(async (tx) => createRetry(tx, await prepareRetryOf(tx, first, options), 0))
+    await fail()
+    const id = await tenant((tx) =>
+      createBatch(tx, { action: 'retry', filter: { workflow_id, status: ['failed'] }, options }),
+    )
+    const [claimed] = await runBatches.claim(db.system, 1)
+    await tenant((tx) => advanceBatch(tx, claimed!, 50))
+    const { done, refusals } = await progress(id)
+    assert.equal(done, 2)
+    assert.deepEqual(
+      refusals.map(({ run_id, error }) => [run_id, error.message]),
+      [[first, `run ${again}, a later retry of the same run, is in the batch`]],
+    )
+    const retried = await db.system('run_batch_items').where({ batch_id: id, status: 'done' }).pluck('run_id')
+    assert.deepEqual(retried.sort(), [again, other].sort())
+    await db
+      .system('runs')
+      .where({ workflow_id, status: 'queued' })
+      .update({ status: 'failed', ended_at: new Date() })
   })
 
   it('cancel, and say which runs could not be', async () => {

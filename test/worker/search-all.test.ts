@@ -49,6 +49,12 @@ describe('a search of more than one page', function () {
     )
   })
 
+  it('fails with a `q` that renders to nothing: it would find all records', async () => {
+    const { error } = await alone({ q: '{{ run.id | slice: 0, 0 }}' })
+    assert.equal(error?.code, 'invalid_config')
+    assert.match(error!.message, /q is empty, and would find all records/)
+  })
+
   it('fails where more match than `max`, and where they are too large', async () => {
     const { error } = await alone({ all: true, max: RECORDS - 1 })
     assert.equal(error?.code, 'too_many_records')

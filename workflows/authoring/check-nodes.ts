@@ -95,10 +95,25 @@ function configHint(type: NodeType, config: unknown, issue: ConfigIssue, index: 
   return repairHint(type.config, config, one, type.example.config)
 }
 
-/** Only external nodes have retries, a timeout and a pool: the others run in the run's transaction. */
+/**
+ * Only external nodes have retries, a timeout, a rate and a pool: the others run in the run's transaction. A rate counts
+ * attempts, so it cannot limit the pages of one.
+ */
 function checkAttempts(node: NodeSpec, path: string): Problem[] {
-  if (findNodeType(node.type)?.effectClass(node.config) === 'external') return []
-  return (['retry', 'timeout', 'pool'] as const)
+  if (findNodeType(node.type)?.effectClass(node.config) === 'external') {
+    if (node.rate === undefined || node.config.paginate === undefined) return []
+    return [
+      {
+        code: 'not_applicable',
+        message: 'rate counts attempts, and with paginate one attempt makes several calls',
+        path: `${path}/rate`,
+        node_id: node.id,
+        atKey: true,
+        hint: 'read one page in each turn of a repeat, whose call has this rate',
+      },
+    ]
+  }
+  return (['retry', 'timeout', 'rate', 'pool'] as const)
     .filter((member) => node[member] !== undefined)
     .map((member) => ({
       code: 'not_applicable',

@@ -60,6 +60,7 @@ export function compile(definition: Definition): Program {
       ...all.map(engineOf),
       cleanup.length > 0 ? LATER_LANGUAGE.cleanup : 0,
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
+      ...Object.values(nodes).map(({ rate }) => (rate === undefined ? 0 : LATER_LANGUAGE.rate)),
       ...[...textsOf({ ...definition, nodes: all }), ...keysOf(definition.settings)].map(({ text }) =>
         needsLaterEngine(text) ? LATER_LANGUAGE.expressions : 0,
       ),
@@ -148,6 +149,7 @@ function programNode(node: NodeSpec, settings: Definition['settings']): ProgramN
     on_error: node.on_error ?? 'fail',
     retry: retryPolicy(node.id, { ...DEFAULT_RETRY, ...type.retry, ...node.retry }),
     timeout_ms: milliseconds(node.timeout ?? DEFAULT_TIMEOUT),
+    ...(node.rate && { rate: { limit: node.rate.limit, per_ms: milliseconds(node.rate.per) } }),
     ...(pool === undefined ? {} : { pool }),
     ...(node.role === undefined ? {} : { role: node.role }),
     ...(node.undoes === undefined ? {} : { undoes: node.undoes }),

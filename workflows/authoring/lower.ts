@@ -60,8 +60,21 @@ export function common(
 }
 
 export function nodeSpec(id: string, node: Omit<SpecNode, 'next'>): NodeSpec {
-  const { type, title, config, retry, timeout, pool, on_error, when, join, undo } = node
-  return given({ id, type, title, config, retry, timeout, pool, on_error, when, join, undo }) as NodeSpec
+  const { type, title, config, retry, timeout, rate, pool, on_error, when, join, undo } = node
+  return given({
+    id,
+    type,
+    title,
+    config,
+    retry,
+    timeout,
+    rate,
+    pool,
+    on_error,
+    when,
+    join,
+    undo,
+  }) as NodeSpec
 }
 
 function given<T extends object>(values: T): { [K in keyof T]: Exclude<T[K], undefined> } {

@@ -4,7 +4,7 @@ import { parseDuration } from '../language/duration.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { POOL_NAME, POOL_RULE } from '../language/pool.ts'
 import { EVENT_NAME_LENGTH } from '../shared/events.ts'
-import { CANCEL_ON, RUN_KEY, SPEC } from '../shared/limits.ts'
+import { CANCEL_ON, NODE_RATE, RUN_KEY, SPEC } from '../shared/limits.ts'
 
 /** The shapes of the YAML authoring spec and of the raw definition. Graphs and node configs are checked separately. */
 
@@ -92,6 +92,11 @@ const node = {
   retry: retry.optional().describe('The retries of an external node: up to `max_attempts` attempts in all.'),
   timeout: upTo('1d').optional().describe('The time limit of one attempt of an external node.'),
   pool: pool.optional().describe('The worker pool of its calls.'),
+  rate: z
+    .strictObject({ limit: z.int().min(1).max(NODE_RATE.calls), per: upTo(NODE_RATE.span) })
+    .optional()
+    .describe('At most `limit` attempts within any `per`, in all runs of the workflow; others wait.')
+    .meta({ examples: [{ limit: 10, per: '1m' }] }),
   on_error: z
     .enum(['fail', 'continue', 'end'])
     .optional()

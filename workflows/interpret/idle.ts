@@ -1,5 +1,5 @@
 import type { Program } from '../language/definition.ts'
-import { MAIL_TURN } from '../language/node-error.ts'
+import { TURNS } from '../language/node-error.ts'
 import { usablePool } from './open-nodes.ts'
 import type { RunNode } from './run-state.ts'
 
@@ -8,11 +8,11 @@ import type { RunNode } from './run-state.ts'
 /** Sorts after every time in ISO 8601. */
 const NEVER = 'infinity'
 
-/** When the mail of a node, which waits for its turn, is due; null for any other node. */
+/** When the mail or call of a node, which waits for its turn, is due; null for any other node. */
 const turnOf = ({ status, error, next_attempt_at }: RunNode): string | null =>
-  status === 'running' && error?.code === MAIL_TURN ? (next_attempt_at ?? null) : null
+  status === 'running' && TURNS.some((code) => code === error?.code) ? (next_attempt_at ?? null) : null
 
-/** The end of the first timed wait or mail turn (ISO 8601; `infinity` without one); null if a node runs. */
+/** The end of the first timed wait or turn (ISO 8601; `infinity` without one); null if a node runs. */
 export function sleepsUntil(open: RunNode[]): string | null {
   if (open.some((row) => row.status !== 'waiting' && turnOf(row) === null)) return null
   return open.reduce((first, row) => {

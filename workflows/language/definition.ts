@@ -76,6 +76,8 @@ export interface NodeSpec {
   retry?: RetrySpec
   /** The time limit of one attempt: a duration such as `30s`, `5m`. */
   timeout?: string
+  /** Only of `external` nodes: the attempts of the node in all runs of the workflow together. */
+  rate?: NodeRate
   /** Only of `external` nodes: the worker pool that makes its calls; default: that of the settings. */
   pool?: string
   /**
@@ -172,6 +174,12 @@ export interface DebounceSpec {
   at_most?: string | undefined
 }
 
+/** At most `limit` attempts of a node begin within any `per`; the others wait, the first to come first. */
+export interface NodeRate {
+  limit: number
+  per: string
+}
+
 /** What happens to a start above the rate. */
 export const RATE_POLICIES = ['queue', 'skip'] as const
 
@@ -205,6 +213,8 @@ export interface ProgramNode {
   retry: RetryPolicy
   /** The time limit of one attempt. */
   timeout_ms: number
+  /** The attempts of the node in all runs of the workflow together; absent: any number. */
+  rate?: { limit: number; per_ms: number }
   /** The worker pool that makes its calls; absent: the workers without a pool. */
   pool?: string
   /** The handles that have edges, with the nodes they lead to. */
@@ -235,6 +245,7 @@ export const LATER_LANGUAGE = {
   omission: 9,
   admission: 9,
   cleanup: 10,
+  rate: 12,
 }
 
 export interface Program {

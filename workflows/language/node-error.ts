@@ -30,3 +30,9 @@ export class NodeError extends Error {
 
 /** The code of a mail that waits for its turn, for minutes or hours: its run is not active meanwhile. */
 export const MAIL_TURN = 'mail_rate_limited'
+
+/** The code of a call that waits for its turn by the `rate` of its node: its run is not active meanwhile either. */
+export const CALL_TURN = 'rate_limited_by_node'
+
+/** The codes of the nodes that wait for a turn. */
+export const TURNS = [MAIL_TURN, CALL_TURN] as const

@@ -45,7 +45,11 @@ const operations = z.discriminatedUnion('operation', [
       .optional()
       .describe('As in record lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.'),
     match: z.enum(['all', 'any']).optional(),
-    q: z.string().optional().describe('Full-text search: each word must occur somewhere in the record.'),
+    q: z
+      .string()
+      .regex(/\S/, 'is empty, and would find all records: give it a word, or leave it out')
+      .optional()
+      .describe('Full-text search: each word must occur somewhere in the record.'),
     sort: z.string().optional(),
     order: z.enum(['asc', 'desc']).optional(),
     limit: limit.optional().describe('The records of one page; default 50.'),

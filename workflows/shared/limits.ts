@@ -95,6 +95,13 @@ export const RUN_KEY = {
   starts: 10_000,
 } as const
 
+/** The `rate` of a node. */
+export const NODE_RATE = {
+  /** The longest window: the turns of a run are kept as long as the run, which is a day after its end at least. */
+  span: '1d',
+  calls: 10_000,
+} as const
+
 /** The events that cancel the open runs of a workflow. */
 export const CANCEL_ON = {
   rules: 10,

@@ -26,6 +26,7 @@ export const STORED = {
     'run_effects',
     'run_waits',
     'run_signals',
+    'node_turns',
     'run_batches',
     'run_batch_items',
   ],
