@@ -9,6 +9,7 @@ import { appRoutes } from './app/route-table.ts'
 import { createSessionGate } from './app/session-gate.ts'
 import { handleApproval } from './approvals/decide.ts'
 import { isHttps } from './config.ts'
+import { createConsole } from './console/create-console.tsx'
 import type { AppDeps } from './deps.ts'
 import { createReadiness, isReady } from './health.ts'
 import { RequestsByAddress } from './http/connections.ts'
@@ -34,6 +35,7 @@ export function createApp(deps: AppDeps): Koa {
   const gate = createSessionGate(deps)
   const settings = createGateway(deps, appRealm(deps, gate))
   const v1BySession = createGateway(deps, sessionV1Realm(gate))
+  const console = createConsole(deps, { gate, settings, v1: v1BySession })
   const reference = createReference(deps, routes, appRoutes)
   const incoming = { ...deps, together: createTogether(deps.db), responses: responseSlots() }
   const ready = createReadiness(deps)
@@ -70,6 +72,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/mails/')) return handleMails(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
+    if (console.serves(path)) return console.answer(ctx, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw methodNotAllowed(ctx, ['GET'])

@@ -64,7 +64,7 @@ describe('planted secrets', () => {
     const made: Record<string, (secret: string) => string> = {
       [generateKey()]: (key) => JSON.stringify({ object: 'key', key }),
       [`whsec_${randomBytes(32).toString('base64')}`]: (secret) => JSON.stringify({ secret, id }),
-      [token()]: (secret) => `agx_session=${secret}; Path=/app; HttpOnly`,
+      [token()]: (secret) => `agx_session=${secret}; Path=/; HttpOnly`,
       [token()]: (csrf_token) => JSON.stringify({ csrf_token }),
       [token()]: (invitation) => `Accept: http://localhost:8080/app/invitations/${invitation}/accept`,
       [token()]: (reset) => `http://localhost:8080/app/password-resets/${reset}\r\n`,

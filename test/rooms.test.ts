@@ -297,7 +297,7 @@ const codeOf = (source: string) => source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\
 
 function filesOf(room: string): string[] {
   return readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.tsx?$/.test(path))
     .map((path) => join(ROOT, room, path))
 }
 

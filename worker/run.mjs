@@ -36,7 +36,7 @@ async function compiled() {
   }
   const temporary = `${folder}.${process.pid}`
   try {
-    await compile(temporary)
+    await compile(temporary, folder)
     renameSync(temporary, folder)
     return folder
   } catch {
@@ -46,8 +46,20 @@ async function compiled() {
   }
 }
 
-async function compile(outdir) {
+/** `folder`: where `outdir` is moved to. */
+async function compile(outdir, folder) {
   const { build } = await import('esbuild')
+  const assets = 'console-assets'
+  // As `api/console/assets.ts` builds them where nothing is compiled.
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: ['console.ts', 'console.css'].map((name) => `api/console/assets/${name}`),
+    outdir: join(outdir, assets),
+    bundle: true,
+    minify: true,
+    target: 'es2022',
+    logLevel: 'silent',
+  })
   await build({
     absWorkingDir: ROOT,
     entryPoints: ENTRIES,
@@ -65,6 +77,7 @@ async function compile(outdir) {
     sourcesContent: false,
     keepNames: true,
     logLevel: 'silent',
+    define: { COMPILED_ASSETS: JSON.stringify(join(folder, assets)) },
     plugins: [ownUrls],
   })
 }
@@ -73,9 +86,12 @@ async function compile(outdir) {
 const ownUrls = {
   name: 'own-urls',
   setup(build) {
-    build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+    build.onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
       const url = JSON.stringify(pathToFileURL(path).href)
-      return { loader: 'ts', contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', url) }
+      return {
+        loader: path.endsWith('x') ? 'tsx' : 'ts',
+        contents: readFileSync(path, 'utf8').replaceAll('import.meta.url', url),
+      }
     })
   },
 }
@@ -86,7 +102,7 @@ function fingerprint() {
   const hash = createHash('sha256').update(version).update(ROOT).update(readFileSync(SELF))
   for (const folder of FOLDERS)
     for (const file of readdirSync(join(ROOT, folder), { recursive: true }).sort())
-      if (/\.(ts|json)$/.test(file)) hash.update(file).update(readFileSync(join(ROOT, folder, file)))
+      if (/\.(tsx?|json|css)$/.test(file)) hash.update(file).update(readFileSync(join(ROOT, folder, file)))
   return hash.digest('hex').slice(0, 16)
 }
 

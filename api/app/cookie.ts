@@ -8,10 +8,10 @@ const SECURE_NAME = `__Host-${NAME}`
 /** A Set-Cookie value. An empty `token` with a past `expires` deletes the cookie. */
 export function sessionCookie(token: string, expires: Date, secure: boolean): string {
   const attributes = [`Expires=${expires.toUTCString()}`, 'HttpOnly', 'SameSite=Strict']
-  // The prefix requires the path /.
+  // The prefix requires the path /, and the console is there.
   return secure
     ? [`${SECURE_NAME}=${token}`, 'Path=/', ...attributes, 'Secure'].join('; ')
-    : [`${NAME}=${token}`, 'Path=/app', ...attributes].join('; ')
+    : [`${NAME}=${token}`, 'Path=/', ...attributes].join('; ')
 }
 
 /** The token in a Cookie header. Over https only the cookie with the prefix counts. */

@@ -43,15 +43,20 @@ async function readJson(ctx: Koa.Context, limit: number): Promise<Buffer | undef
 function parseQuery(search: string): RawQuery {
   const query: RawQuery = Object.create(null)
   if (search === '') return query
-  if (!isUtf8(search))
-    throw new AppError('invalid_request', 'the query string is not UTF-8', {
-      hint: 'percent-encode non-ASCII characters as UTF-8: é is %C3%A9',
-    })
+  requireUtf8(search, 'the query string')
   for (const [name, value] of new URLSearchParams(search)) {
     const before = query[name]
     query[name] = before === undefined ? value : [before, value].flat()
   }
   return query
+}
+
+/** Throws invalid_request if the percent-encoding of a query string or a form is not UTF-8. */
+export function requireUtf8(encoded: string, what: string): void {
+  if (isUtf8(encoded)) return
+  throw new AppError('invalid_request', `${what} is not UTF-8`, {
+    hint: 'percent-encode non-ASCII characters as UTF-8: é is %C3%A9',
+  })
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type AppError, type Issue, invalid } from '../../db/model/errors.ts'
+import type { InnerRequest } from '../http/inner-request.ts'
 import { isIdempotent } from '../http/route.ts'
 import type { ToolName } from './grouping.ts'
-import type { InnerRequest } from './inner-request.ts'
 import { DEFAULT_ACTIONS, type Operation } from './operations.ts'
 import { TOOLS } from './tools.ts'
 

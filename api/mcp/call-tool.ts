@@ -10,11 +10,11 @@ import { fullMessage, invalid } from '../../db/model/errors.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { unsafeText } from '../http/body.ts'
 import { errorBody, forLog, toAppError } from '../http/errors.ts'
+import type { InnerAnswer, InnerRequest } from '../http/inner-request.ts'
 import { type Arguments, selectOperation, takesIfMatch, takesKey, toRequest } from './arguments.ts'
 import { type Asked, answerOf, ask, canAsk, digestOf } from './confirm.ts'
 import { describeActions } from './describe-tools.ts'
 import { isToolName, type ToolName } from './grouping.ts'
-import type { InnerAnswer, InnerRequest } from './inner-request.ts'
 import type { Operation } from './operations.ts'
 
 export interface ToolDeps {

@@ -7,6 +7,7 @@ import type { AppDeps } from '../deps.ts'
 import { parseJson, readBody, requireJson } from '../http/body.ts'
 import { answerError, methodNotAllowed } from '../http/errors.ts'
 import type { Gateway, Realm } from '../http/gateway.ts'
+import { requestInside } from '../http/inner-request.ts'
 import type { Route } from '../http/route.ts'
 import type { Caller } from '../http/scopes.ts'
 import { callTool, type ToolDeps } from './call-tool.ts'
@@ -14,7 +15,6 @@ import { complete } from './completions.ts'
 import { createConfirmations } from './confirm.ts'
 import { describeTools } from './describe-tools.ts'
 import { isToolName } from './grouping.ts'
-import { requestInside } from './inner-request.ts'
 import { requireKnownOrigin } from './known-origin.ts'
 import { MCP_PATH } from './openapi.ts'
 import { type Operation, toOperations, visibleTo } from './operations.ts'
@@ -81,7 +81,7 @@ export function createMcp(
       confirmations,
       requestId: ctx.state.requestId,
       log,
-      request: (request) => requestInside(ctx, { gateway, caller, log }, request),
+      request: (request) => requestInside(ctx, { gateway, caller, log, purpose: 'tool call' }, request),
     })
     server.setRequestHandler('tools/list', () => ({ tools }))
     server.setRequestHandler('tools/call', ({ params }, serverContext) => {

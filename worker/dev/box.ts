@@ -13,6 +13,7 @@ export function box({ apiUrl, temporalUiUrl, dataDir, created }: BoxContents): s
   const line = '─'.repeat(78)
   const rows = [
     ['API', apiUrl],
+    ['Console', `${apiUrl}/`],
     ['API reference', `${apiUrl}/docs`],
     ...(temporalUiUrl ? [['Temporal UI', temporalUiUrl]] : []),
     ...(created

@@ -13,6 +13,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../../db/model/config-error.ts'
 
@@ -120,7 +121,7 @@ async function download(work: string, made: string, { progress, signal }: CliOpt
   let timer = setTimeout(() => stalled.abort(), STALL_TIMEOUT)
   const response = await fetch(info.archiveUrl, { signal: stalled.signal })
   if (!response.ok || !response.body) throw new Error(`${info.archiveUrl} answered ${response.status}`)
-  const body = Readable.fromWeb(response.body).on('data', () => {
+  const body = Readable.fromWeb(response.body as ReadableStream).on('data', () => {
     clearTimeout(timer)
     timer = setTimeout(() => stalled.abort(), STALL_TIMEOUT)
   })

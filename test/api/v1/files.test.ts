@@ -220,7 +220,7 @@ describe('the limits of files', () => {
       const answer = await fetch(`${suite.api.url}/v1/objects/contacts/${body.id}/files?name=${name}`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${key}`, 'Content-Type': PDF },
-        body: chunked ? new Blob([bytes]).stream() : bytes,
+        body: chunked ? new Blob([new Uint8Array(bytes)]).stream() : bytes,
         ...(chunked && { duplex: 'half' }),
       } as RequestInit)
       return {

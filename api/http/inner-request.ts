@@ -2,15 +2,15 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
 import type { Logger } from '../../db/process/log.ts'
-import { answerError } from '../http/errors.ts'
-import type { Gateway } from '../http/gateway.ts'
-import type { Caller } from '../http/scopes.ts'
-import { traceOf } from '../http/trace.ts'
+import { answerError } from './errors.ts'
+import type { Gateway } from './gateway.ts'
+import type { Caller } from './scopes.ts'
+import { traceOf } from './trace.ts'
 
-/** A request of /v1 that a tool makes. */
+/** A request that a tool of /mcp or a page of the console makes. */
 export interface InnerRequest {
   method: string
-  /** With the prefix /v1, percent-encoded. */
+  /** With the prefix of the realm, percent-encoded. */
   path: string
   /** The query string, without `?`. */
   search: string
@@ -25,6 +25,21 @@ export interface InnerAnswer {
   body: Record<string, unknown>
 }
 
+/** With a header of the response. */
+export interface WholeAnswer extends InnerAnswer {
+  header(name: string): string | undefined
+}
+
+/** By whom and why a request is made inside. */
+export interface Inside {
+  gateway: Gateway
+  /** undefined: the gateway authenticates the request, and counts it against the limits, as one of its own. */
+  caller: Caller | undefined
+  log: Logger
+  /** What the log calls it. */
+  purpose: 'tool call' | 'console call'
+}
+
 /** The headers of the outer request that describe its client, and so hold for the inner one too. */
 const INHERITED = ['x-forwarded-for', 'traceparent', 'user-agent']
 
@@ -32,22 +47,23 @@ const INHERITED = ['x-forwarded-for', 'traceparent', 'user-agent']
 const koa = new Koa()
 
 /**
- * Executes an operation of /v1 in this process, through its gateway: with the same scopes, validation, idempotency and
+ * Executes an operation in this process, through its gateway: with the same scopes, validation, idempotency and
  * errors as an HTTP request. The caller, the request id and the trace are those of the outer request, and its disconnect
  * aborts the inner one.
  */
 export async function requestInside(
   outer: Koa.Context,
-  { gateway, caller, log }: { gateway: Gateway; caller: Caller; log: Logger },
+  { gateway, caller, log, purpose }: Inside,
   request: InnerRequest,
-): Promise<InnerAnswer> {
+): Promise<WholeAnswer> {
   const started = performance.now()
   const ctx = innerContext(outer, request)
   const { requestId } = outer.state
   const close = () => ctx.res.emit('close')
   outer.res.once('close', close)
   try {
-    await gateway.handleFor(ctx, request.path, request.search, caller)
+    if (caller) await gateway.handleFor(ctx, request.path, request.search, caller)
+    else await gateway(ctx, request.path, request.search)
   } catch (error) {
     answerError(ctx, error, requestId, log)
   } finally {
@@ -55,8 +71,9 @@ export async function requestInside(
   }
   const { status, body } = ctx
   const ms = Math.round((performance.now() - started) * 10) / 10
-  log.info({ request_id: requestId, method: request.method, route: ctx.state.route, status, ms }, 'tool call')
-  return { status, body: typeof body === 'string' ? JSON.parse(body) : body }
+  log.info({ request_id: requestId, method: request.method, route: ctx.state.route, status, ms }, purpose)
+  const header = (name: string) => ctx.res.getHeader(name)?.toString()
+  return { status, body: typeof body === 'string' ? JSON.parse(body) : body, header }
 }
 
 function innerContext(outer: Koa.Context, { method, path, headers, body }: InnerRequest): Koa.Context {

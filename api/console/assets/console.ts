@@ -1,0 +1,115 @@
+/**
+ * What the pages do beyond HTML. Every page works without it: it copies, keeps a form from being sent twice, suggests
+ * names, and renews a page while its run goes on.
+ */
+
+// The buttons that need this script are shown.
+document.documentElement.classList.add('script')
+
+// Listeners on the document also serve the content that a page renews.
+document.addEventListener('click', async ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLButtonElement>('[data-copy]') : null
+  if (!button) return
+  await navigator.clipboard.writeText(button.dataset.copy!)
+  const label = button.getAttribute('aria-label')
+  button.setAttribute('aria-label', 'Copied')
+  button.title = 'Copied'
+  setTimeout(() => {
+    button.setAttribute('aria-label', label!)
+    button.title = ''
+  }, 2_000)
+})
+
+document.querySelector<HTMLElement>('[data-focus]')?.focus()
+
+document.addEventListener('submit', (event) => {
+  const form = event.target as HTMLFormElement
+  if (!('once' in form.dataset)) return
+  if (form.dataset.sent) event.preventDefault()
+  form.dataset.sent = '1'
+})
+
+// A page from the cache of the back button can send its forms again.
+addEventListener('pageshow', () => {
+  for (const form of document.querySelectorAll<HTMLFormElement>('form[data-once]')) delete form.dataset.sent
+})
+
+/** Escape and a click elsewhere close the open menus. */
+function closeMenu(except?: Node | null) {
+  for (const open of document.querySelectorAll<HTMLDetailsElement>('.account[open], .menu[open]'))
+    if (!except || !open.contains(except)) open.open = false
+}
+addEventListener('click', ({ target }) => closeMenu(target as Node))
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') closeMenu()
+  const { target } = event
+  const isTyping = target instanceof HTMLElement && target.matches('input, select, textarea')
+  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+  const search = document.querySelector<HTMLInputElement>('input[type=search]')
+  if (!search) return
+  event.preventDefault()
+  search.focus()
+})
+
+/** Suggests the names of records, as the list of their kind finds them. */
+for (const input of document.querySelectorAll<HTMLInputElement>('[data-lookup]')) {
+  const list = document.createElement('datalist')
+  list.id = `${input.id}-names`
+  input.after(list)
+  input.setAttribute('list', list.id)
+  let last = ''
+  input.addEventListener('input', async () => {
+    const typed = input.value.trim()
+    if (typed.length < 2 || typed === last) return
+    last = typed
+    const query = new URLSearchParams({ q: typed, limit: '8', count: 'none' })
+    const answer = await fetch(`/app/v1/objects/${input.dataset.lookup}?${query}`)
+    if (!answer.ok || last !== typed) return
+    const { data } = (await answer.json()) as { data: Record<string, string | null>[] }
+    const names = data.map((one) => one.name ?? [one.first_name, one.last_name].filter(Boolean).join(' '))
+    list.replaceChildren(
+      ...names.map((name) => {
+        const option = document.createElement('option')
+        option.value = name
+        return option
+      }),
+    )
+  })
+}
+
+/** Renews the page's content while what it shows goes on, unless somebody reads in an opened part of it. */
+const live = document.querySelector<HTMLElement>('[data-live]')
+if (live) void follow(live.dataset.live!)
+
+async function follow(events: string) {
+  const policy = trustedTypes?.createPolicy('agx', { createHTML: (html) => html })
+  const source = new EventSource(events)
+  let isWaiting = false
+  const renew = async () => {
+    if (isWaiting) return
+    isWaiting = true
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    isWaiting = false
+    const answer = await fetch(location.href)
+    // The session has ended: what is shown stays.
+    if (!answer.ok || answer.redirected) return source.close()
+    const html = await answer.text()
+    const next = new DOMParser().parseFromString((policy?.createHTML(html) ?? html) as string, 'text/html')
+    const fresh = next.querySelector('main')
+    const open = new Set([...document.querySelectorAll('main details[open][id]')].map(({ id }) => id))
+    for (const one of fresh?.querySelectorAll('details[id]') ?? [])
+      if (open.has(one.id)) one.setAttribute('open', '')
+    if (fresh) document.querySelector('main')!.replaceWith(fresh)
+    if (!fresh?.querySelector('[data-live]')) source.close()
+  }
+  for (const name of ['message', 'run', 'node', 'end']) source.addEventListener(name, renew)
+}
+
+declare const trustedTypes:
+  | {
+      createPolicy(
+        name: string,
+        rules: { createHTML(html: string): string },
+      ): { createHTML(html: string): unknown }
+    }
+  | undefined

@@ -1,0 +1,31 @@
+import { usePage } from '../context.ts'
+import { Icon } from './icon.tsx'
+
+/** What a form did, by the parameter `done` of the page that it leads to. Other texts cannot be put there. */
+const TEXTS: Record<string, string> = {
+  created: 'Created.',
+  saved: 'Saved.',
+  deleted: 'Deleted. It can be restored within 30 days.',
+  removed: 'Deleted for good.',
+  revoked: 'The key is revoked: its clients are refused from now on.',
+  activated: 'Activated.',
+  deactivated: 'Deactivated.',
+  sent: 'The test event is on its way: see the deliveries.',
+  resent: 'Sent again: see the newest delivery.',
+  changed: 'Done. The page shows the new state.',
+  started: 'The run has started.',
+  restored: 'Restored.',
+  unlinked: 'The link is removed.',
+  linked: 'Linked.',
+  switched: 'You work in another organization now.',
+}
+
+export function Notice() {
+  const text = TEXTS[usePage().view.query.get('done') ?? '']
+  if (!text) return null
+  return (
+    <p class="notice green" role="status">
+      <Icon name="circle-check" /> {text}
+    </p>
+  )
+}

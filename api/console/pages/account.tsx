@@ -1,0 +1,76 @@
+import { ActionButton } from '../components/button.tsx'
+import { PageHeader } from '../components/page-header.tsx'
+import { Table } from '../components/table.tsx'
+import type { ConsoleRoute } from '../route.ts'
+import { safeNext } from './sign-in.tsx'
+
+interface OwnSession {
+  organization: { id: string; name: string }
+  organizations: { id: string; name: string; role: string }[]
+}
+
+const YEAR = 31_536_000
+
+/** The switch of the organization, and the choice of the theme. */
+export const accountRoutes: ConsoleRoute[] = [
+  {
+    method: 'GET',
+    path: '/organizations',
+    async handler({ read }) {
+      const { organization, organizations } = await read<OwnSession>('/app/session')
+      return {
+        title: 'Organizations',
+        content: (
+          <>
+            <PageHeader
+              title="Organizations"
+              about="Those that you belong to. A session works in one at a time."
+            />
+            <Table
+              label="Organizations"
+              rows={organizations}
+              keyOf={({ id }) => id}
+              columns={[
+                { title: 'Name', cell: ({ name }) => <span dir="auto">{name}</span> },
+                { title: 'Your role', cell: ({ role }) => role },
+                {
+                  title: '',
+                  align: 'right',
+                  cell: ({ id }) =>
+                    id === organization.id ? (
+                      <span class="muted">current</span>
+                    ) : (
+                      <ActionButton action="/organizations" fields={{ organization_id: id }}>
+                        Switch
+                      </ActionButton>
+                    ),
+                },
+              ]}
+            />
+          </>
+        ),
+      }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/organizations',
+    async handler(view) {
+      const body = { organization_id: view.form.get('organization_id') }
+      const answer = await view.call('PUT', '/app/session/organization', body)
+      const cookie = answer.header('set-cookie')
+      if (cookie) view.setHeader('Set-Cookie', cookie)
+      return { redirect: cookie ? '/?done=switched' : '/organizations' }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/theme',
+    isPublic: true,
+    async handler({ form, setHeader }) {
+      const theme = ['light', 'dark'].find((one) => one === form.get('theme')) ?? 'system'
+      setHeader('Set-Cookie', `agx_theme=${theme}; Path=/; Max-Age=${YEAR}; HttpOnly; SameSite=Lax`)
+      return { redirect: safeNext(form.get('next')) }
+    },
+  },
+]

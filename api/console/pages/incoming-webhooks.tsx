@@ -1,0 +1,444 @@
+import { includesRole } from '../../../db/model/access/roles.ts'
+import { LOG_ACTIONS, LOG_STATUSES } from '../../../db/model/incoming/log.ts'
+import { ActionButton, ConfirmButton, LinkButton } from '../components/button.tsx'
+import { Card, Facts } from '../components/card.tsx'
+import { Code, Copyable } from '../components/code.tsx'
+import { Empty } from '../components/empty.tsx'
+import { ChoiceFilter, DateFilter, Filters, TextFilter } from '../components/filters.tsx'
+import { PageHeader } from '../components/page-header.tsx'
+import { type FormState, SchemaForm, textOf } from '../components/schema-form.tsx'
+import { Secret } from '../components/secret.tsx'
+import { Status } from '../components/status.tsx'
+import { Paging, Table } from '../components/table.tsx'
+import { Duration, Time } from '../components/time.tsx'
+import { errorsOf } from '../forms/errors.ts'
+import type { FieldSpec } from '../forms/field-spec.ts'
+import type { Form } from '../forms/form.ts'
+import { fieldsOf } from '../forms/schema-fields.ts'
+import { storedBefore, toBody } from '../forms/to-body.ts'
+import { pageOf } from '../list-page.ts'
+import type { ConsoleRoute, List, Page, View } from '../route.ts'
+import type { LogEntry } from './incoming-logs.tsx'
+
+interface Webhook {
+  id: string
+  name: string
+  description: string
+  url: string
+  status: 'Active' | 'Inactive'
+  target_entity: string
+  deduplication: { action: string; by: string }
+  verification: { type: string }
+  ip_whitelist: string[]
+  rate_limit: number
+  burst: number
+  workflow_id: string | null
+  created_at: string
+}
+
+interface Workflow {
+  workflow_id: string
+  name: string
+}
+
+const ROOT = '/settings/webhooks/incoming'
+const HERE = { href: ROOT, label: 'Incoming webhooks' }
+const SHARED = ['name', 'description', 'target_entity', 'ip_whitelist', 'rate_limit', 'burst', 'workflow_id']
+const LABELS = { workflow_id: 'Workflow to start' }
+const DEDUPLICATION = deduplicationFields()
+const NEW = [...fieldsOf('createIncomingWebhook', ['sender', ...SHARED], LABELS), ...DEDUPLICATION]
+const EDITED = NEW.filter(({ name }) => name !== 'sender')
+const NAMES = NEW.map(({ name }) => name)
+
+/** The members of `deduplication`, as fields of their own. */
+function deduplicationFields(): FieldSpec[] {
+  const base = { max: undefined, references: undefined, required: true, nullable: false }
+  return [
+    {
+      ...base,
+      name: 'deduplication.action',
+      label: 'If the record exists already',
+      help: '',
+      type: 'choice',
+      choices: ['Update', 'Skip', 'Create Anyway'],
+      initial: 'Update',
+    },
+    {
+      ...base,
+      name: 'deduplication.by',
+      label: 'It is the same record by',
+      help: '`email`, `external_id`, `custom_fields.<name>` of a unique field, or `payload.<path>`.',
+      type: 'text',
+      choices: [],
+      initial: 'email',
+    },
+  ]
+}
+
+export const incomingPages: ConsoleRoute[] = [
+  {
+    method: 'GET',
+    path: ROOT,
+    handler: async (view) =>
+      listPage(view, await view.read<List<Webhook>>(pageOf(view, '/app/webhooks/incoming'))),
+  },
+  { method: 'GET', path: `${ROOT}/new`, handler: async (view) => formPage(await workflowsOf(view), {}) },
+  {
+    method: 'POST',
+    path: ROOT,
+    async handler(view) {
+      const { form, call } = view
+      const answer = await call('POST', '/app/webhooks/incoming', toBody(NEW, form, { omitEmpty: true }))
+      if (answer.status < 400) return madePage(answer.body as unknown as Made)
+      return formPage(
+        await workflowsOf(view),
+        { typed: form, errors: errorsOf(answer, NAMES) },
+        answer.status,
+      )
+    },
+  },
+  {
+    method: 'GET',
+    path: `${ROOT}/{webhook_id}`,
+    async handler(view) {
+      const path = `/app/webhooks/incoming/${view.params.webhook_id}`
+      const logs = pageOf(view, `${path}/logs`, ['status', 'action', 'source_ip', 'from', 'to'])
+      const [webhook, log] = await Promise.all([
+        view.read<Webhook>(path),
+        view.readIfAllowed<List<LogEntry>>(logs),
+      ])
+      return onePage(view, webhook, log)
+    },
+  },
+  {
+    method: 'GET',
+    path: `${ROOT}/{webhook_id}/edit`,
+    async handler(view) {
+      const webhook = await view.read<Webhook>(`/app/webhooks/incoming/${view.params.webhook_id}`)
+      return editPage(await workflowsOf(view), webhook, {})
+    },
+  },
+  {
+    method: 'POST',
+    path: `${ROOT}/{webhook_id}`,
+    async handler(view) {
+      const { form, call, read, params } = view
+      const path = `/app/webhooks/incoming/${params.webhook_id}`
+      const answer = await call('PATCH', path, changesIn(form, await read<Webhook>(path)))
+      if (answer.status < 400) return { redirect: `${ROOT}/${params.webhook_id}?done=saved` }
+      const state = { typed: form, errors: errorsOf(answer, NAMES) }
+      return editPage(await workflowsOf(view), await read<Webhook>(path), state, answer.status)
+    },
+  },
+  {
+    method: 'POST',
+    path: `${ROOT}/{webhook_id}/status`,
+    async handler({ change, form, params }) {
+      const status = form.get('status')
+      await change('PATCH', `/app/webhooks/incoming/${params.webhook_id}`, { status })
+      const done = status === 'Active' ? 'activated' : 'deactivated'
+      return { redirect: `${ROOT}/${params.webhook_id}?done=${done}` }
+    },
+  },
+  {
+    method: 'POST',
+    path: `${ROOT}/{webhook_id}/rotate-secret`,
+    handler: async ({ change, params }) =>
+      madePage(await change('POST', `/app/webhooks/incoming/${params.webhook_id}/rotate-secret`, {})),
+  },
+  {
+    method: 'POST',
+    path: `${ROOT}/{webhook_id}/delete`,
+    async handler({ change, params }) {
+      await change('DELETE', `/app/webhooks/incoming/${params.webhook_id}`)
+      return { redirect: `${ROOT}?done=removed` }
+    },
+  },
+]
+
+type Made = Webhook & { secret: string; url_with_token?: string }
+
+const workflowsOf = async ({ read }: View) =>
+  (await read<List<Workflow>>('/app/v1/workflows?limit=200')).data.map(({ workflow_id, name }) => ({
+    id: workflow_id,
+    name,
+  }))
+
+/** The changed fields; `deduplication` is replaced as a whole. */
+function changesIn(form: Form, webhook: Webhook) {
+  const { description, ...body } = toBody(EDITED, form, { stored: storedBefore(form) })
+  return {
+    ...body,
+    ...(description !== undefined && { description: description ?? '' }),
+    ...(body.deduplication !== undefined && {
+      deduplication: { ...webhook.deduplication, ...(body.deduplication as object) },
+    }),
+  }
+}
+
+const mayChange = ({ session }: View) => includesRole(session!.role, 'admin')
+
+function listPage(view: View, webhooks: List<Webhook>): Page {
+  const add = mayChange(view) && (
+    <LinkButton href={`${ROOT}/new`} look="primary" icon="plus">
+      New webhook
+    </LinkButton>
+  )
+  return {
+    title: 'Incoming webhooks',
+    content: (
+      <>
+        <PageHeader
+          title="Incoming webhooks"
+          about="An address that takes data from a form or another service, makes records of it and starts a workflow."
+        >
+          {webhooks.data.length > 0 && add}
+        </PageHeader>
+        {webhooks.data.length === 0 ? (
+          <Empty icon="inbox" title="No incoming webhook yet">
+            <p>
+              Form builders, shops and calendars send what they know to its URL, and it becomes a contact,
+              company, deal or task. <a href="/docs/incoming-webhooks">Read more</a>
+            </p>
+            {add}
+          </Empty>
+        ) : (
+          <>
+            <Table
+              label="Incoming webhooks"
+              rows={webhooks.data}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  title: 'Name',
+                  cell: ({ id, name }) => (
+                    <a href={`${ROOT}/${id}`} dir="auto" title={name}>
+                      {name}
+                    </a>
+                  ),
+                },
+                { title: 'Status', cell: ({ status }) => <Status of={status} /> },
+                { title: 'Makes', cell: ({ target_entity }) => target_entity },
+                { title: 'Verified by', cell: ({ verification }) => verification.type },
+                { title: 'URL', cell: ({ url }) => <code title={url}>{url}</code> },
+                { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+              ]}
+            />
+            <Paging list={webhooks} />
+          </>
+        )}
+      </>
+    ),
+  }
+}
+
+type Options = { id: string; name: string }[]
+
+const formPage = (workflows: Options, state: FormState, status = 200): Page => ({
+  title: 'New incoming webhook',
+  status,
+  content: (
+    <>
+      <PageHeader title="New incoming webhook" crumbs={[HERE]} />
+      <SchemaForm
+        action={ROOT}
+        fields={NEW}
+        state={state}
+        options={{ workflow_id: workflows }}
+        button="Make the webhook"
+        cancel={ROOT}
+        label="New incoming webhook"
+      />
+    </>
+  ),
+})
+
+const editPage = (workflows: Options, webhook: Webhook, state: FormState, status = 200): Page => ({
+  title: `Edit ${webhook.name}`,
+  status,
+  content: (
+    <>
+      <PageHeader title="Edit" crumbs={[HERE, { href: `${ROOT}/${webhook.id}`, label: webhook.name }]} />
+      <SchemaForm
+        action={`${ROOT}/${webhook.id}`}
+        fields={EDITED}
+        state={{ stored: storedIn(webhook), ...state }}
+        options={{ workflow_id: workflows }}
+        button="Save"
+        cancel={`${ROOT}/${webhook.id}`}
+        label={`Edit ${webhook.name}`}
+      />
+    </>
+  ),
+})
+
+const storedIn = (webhook: Webhook) => ({
+  ...Object.fromEntries(EDITED.map(({ name }) => [name, textOf(webhook[name as keyof Webhook])])),
+  'deduplication.action': webhook.deduplication.action,
+  'deduplication.by': webhook.deduplication.by,
+})
+
+const madePage = (webhook: Made): Page => ({
+  title: webhook.name,
+  status: 201,
+  content: (
+    <>
+      <PageHeader title={webhook.name} crumbs={[HERE]} />
+      <Card title="Address">
+        <Copyable text={webhook.url_with_token ?? webhook.url} label="the URL" />
+      </Card>
+      <Secret label="The secret" text={webhook.secret}>
+        {webhook.verification.type === 'secret' && (
+          <>
+            <p>The sender sends it in the header X-Webhook-Secret. Try it:</p>
+            <Code
+              text={`curl ${webhook.url} -H 'X-Webhook-Secret: ${webhook.secret}' -d 'name=Ada Lovelace&email=ada@example.com'`}
+              label="a request to the webhook"
+            />
+          </>
+        )}
+      </Secret>
+      <div class="actions">
+        <LinkButton href={`${ROOT}/${webhook.id}`} look="primary">
+          Go to the webhook
+        </LinkButton>
+      </div>
+    </>
+  ),
+})
+
+function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined): Page {
+  const path = `${ROOT}/${webhook.id}`
+  return {
+    title: webhook.name,
+    content: (
+      <>
+        <PageHeader
+          title={<span dir="auto">{webhook.name}</span>}
+          crumbs={[HERE]}
+          about={webhook.description}
+        >
+          {mayChange(view) && <Actions of={webhook} />}
+        </PageHeader>
+        <Card title="Settings" actions={mayChange(view) && <a href={`${path}/edit`}>Edit</a>}>
+          <Facts
+            of={[
+              ['Status', <Status of={webhook.status} key="status" />],
+              ['URL', <Copyable text={webhook.url} label="the URL" key="url" />],
+              ['Makes', webhook.target_entity],
+              ['Duplicates', `${webhook.deduplication.action} by ${webhook.deduplication.by}`],
+              ['Verified by', webhook.verification.type],
+              [
+                'IP whitelist',
+                webhook.ip_whitelist.length > 0 ? webhook.ip_whitelist.join(', ') : 'all addresses',
+              ],
+              [
+                'Rate limit',
+                `${webhook.rate_limit} a minute${webhook.burst > 0 ? `, and ${webhook.burst} at once` : ''}`,
+              ],
+              ['Starts', webhook.workflow_id && <a href={`/workflows/${webhook.workflow_id}`}>a workflow</a>],
+            ]}
+          />
+        </Card>
+        <h2>Log</h2>
+        {log ? (
+          <Log of={webhook} log={log} />
+        ) : (
+          <p class="notice amber">Your role does not see the requests of this webhook.</p>
+        )}
+      </>
+    ),
+  }
+}
+
+function Log({ of: { id }, log }: { of: Webhook; log: List<LogEntry> }) {
+  return (
+    <>
+      <Filters>
+        <ChoiceFilter name="status" choices={LOG_STATUSES} />
+        <ChoiceFilter name="action" choices={LOG_ACTIONS} />
+        <TextFilter name="source_ip" label="Source IP" />
+        <DateFilter name="from" label="From (UTC)" />
+        <DateFilter name="to" label="To (UTC)" />
+      </Filters>
+      {log.data.length === 0 ? (
+        <Empty icon="inbox" title="No request">
+          <p>None matches. Each request to the URL is listed here, also those that are refused.</p>
+        </Empty>
+      ) : (
+        <>
+          <Table
+            label="Log"
+            rows={log.data}
+            keyOf={(entry) => entry.id}
+            columns={[
+              {
+                title: 'Received',
+                cell: (entry) => (
+                  <a href={`${ROOT}/${id}/logs/${entry.id}`}>
+                    <Time at={entry.created_at} />
+                  </a>
+                ),
+              },
+              { title: 'Source IP', cell: ({ source_ip }) => <code>{source_ip}</code> },
+              { title: 'Status', cell: ({ status }) => <Status of={status} /> },
+              { title: 'Action', cell: ({ action }) => action },
+              {
+                title: 'Size',
+                align: 'right',
+                cell: ({ payload_size }) => `${payload_size.toLocaleString('en')} B`,
+              },
+              {
+                title: 'Took',
+                align: 'right',
+                cell: ({ response_time_ms: ms }) => <Duration ms={Math.round(ms)} />,
+              },
+              { title: 'Error', cell: (entry) => <ErrorOf entry={entry} /> },
+            ]}
+          />
+          <Paging list={log} />
+        </>
+      )}
+    </>
+  )
+}
+
+const ErrorOf = ({ entry: { error, message } }: { entry: LogEntry }) =>
+  error ? <span title={message ?? error}>{message ?? error}</span> : null
+
+function Actions({ of: { id, name, status } }: { of: Webhook }) {
+  const path = `${ROOT}/${id}`
+  return (
+    <>
+      {status === 'Active' ? (
+        <ConfirmButton
+          action={`${path}/status`}
+          fields={{ status: 'Inactive' }}
+          question="Requests are refused with 403 until it is active again. Their senders may not repeat them."
+          confirm="Deactivate"
+        >
+          Deactivate
+        </ConfirmButton>
+      ) : (
+        <ActionButton action={`${path}/status`} fields={{ status: 'Active' }} look="primary">
+          Activate
+        </ActionButton>
+      )}
+      <ConfirmButton
+        action={`${path}/rotate-secret`}
+        question="Makes a new secret. The old one is refused at once."
+        confirm="Rotate the secret"
+      >
+        Rotate the secret
+      </ConfirmButton>
+      <ConfirmButton
+        action={`${path}/delete`}
+        question={`Deletes “${name}” with its log. Its URL stops working. This cannot be undone.`}
+        confirm="Delete the webhook"
+        look="danger"
+      >
+        Delete
+      </ConfirmButton>
+    </>
+  )
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import axe from 'axe-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { createUser } from '../../../db/access/users.ts'
+import { startBrowser } from '../../support/browser.ts'
+import { planted } from '../../support/planted.ts'
+import { sessionHeaders } from '../../support/session.ts'
+import { withApiAndWorker } from '../../support/with-api.ts'
+
+const NODES = `
+nodes:
+  ask:
+    type: approval
+    config: {title: "Pay it?"}
+`
+
+describe('the console in a browser', function () {
+  this.timeout(60_000)
+  const suite = withApiAndWorker()
+  const password = planted('correct horse battery staple')
+  let browser: Browser
+  let cookie: { name: string; value: string; url: string }
+  /** What must not happen on any page. */
+  const problems: string[] = []
+  const paths: string[] = []
+
+  before(async () => {
+    browser = await startBrowser()
+    const { Cookie } = await sessionHeaders(suite.db, suite.api, 'owner')
+    const [name, value] = Cookie!.split('; ')[0]!.split('=')
+    cookie = { name: name!, value: value!, url: suite.api.url }
+    await createUser(suite.db.system, {
+      password,
+      organizationId: suite.api.organizationId,
+      email: 'ada@example.com',
+      name: 'Ada',
+      role: 'owner',
+    })
+    paths.push(...(await pathsOfEveryKind()))
+  })
+  after(() => browser?.close())
+  afterEach(() => assert.deepEqual(problems.splice(0), []))
+
+  const request = async (method: string, path: string, body?: object) =>
+    (await suite.api.request(method, path, body ? { body } : {})).body
+
+  /** A page of each sort, with something on it. */
+  async function pathsOfEveryKind() {
+    const company = await request('POST', '/v1/objects/companies', {
+      name: `${'A long name '.repeat(15)}👩‍🚀`,
+    })
+    const contact = await request('POST', '/v1/objects/contacts', {
+      first_name: 'عبد الرحمن',
+      email: 'someone@example.com',
+      company_id: company.id,
+      tags: ['vip'],
+    })
+    const { workflow_id } = await request('POST', '/v1/workflows', { spec: `name: Pay${NODES}` })
+    const { run_id } = await request('POST', `/v1/workflows/${workflow_id}/run`, { confirm: true })
+    const incoming = await request('POST', '/v1/webhooks/incoming', { name: 'Form' })
+    const outgoing = await request('POST', '/v1/webhooks/outgoing', {
+      name: 'Billing',
+      url: 'https://example.com/hook',
+      events: ['deal.won'],
+    })
+    return [
+      '/',
+      '/design',
+      '/organizations',
+      '/records/contacts',
+      '/records/deals',
+      '/records/contacts?first_name[contains]=x',
+      `/records/contacts/${contact.id}`,
+      `/records/contacts/${contact.id}/edit`,
+      `/records/companies/${company.id}`,
+      '/workflows',
+      '/workflows/new',
+      '/workflows/templates',
+      `/workflows/${workflow_id}`,
+      `/workflows/${workflow_id}/versions`,
+      `/workflows/${workflow_id}/run`,
+      '/runs',
+      `/runs/${run_id}`,
+      '/settings/keys',
+      '/settings/keys/new',
+      '/settings/webhooks/incoming',
+      `/settings/webhooks/incoming/${incoming.id}`,
+      '/settings/webhooks/outgoing/new',
+      `/settings/webhooks/outgoing/${outgoing.id}`,
+    ]
+  }
+
+  async function open(options: Parameters<Browser['newContext']>[0] = {}, isSignedIn = true): Promise<Page> {
+    const context: BrowserContext = await browser.newContext(options)
+    if (isSignedIn) await context.addCookies([cookie])
+    const page = await context.newPage()
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(`${page.url()}: ${message.text()}`)
+    })
+    page.on('pageerror', (error) => problems.push(`${page.url()}: ${error.message}`))
+    page.on('request', (request) => {
+      const isOwn = request.url().startsWith(`${suite.api.url}/`)
+      if (!isOwn) problems.push(`${page.url()} requests ${request.url()}`)
+    })
+    return page
+  }
+  const go = (page: Page, path: string) => page.goto(suite.api.url + path)
+
+  for (const colorScheme of ['light', 'dark'] as const)
+    it(`is accessible, and nothing is reported, in the ${colorScheme} theme`, async () => {
+      const page = await open({ colorScheme })
+      for (const path of paths) {
+        await go(page, path)
+        await page.evaluate(axe.source)
+        const found = await page.evaluate(async () => {
+          const { axe } = globalThis as unknown as { axe: typeof import('axe-core') }
+          const { violations } = await axe.run(document, { resultTypes: ['violations'] })
+          return violations.map(
+            ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
+          )
+        })
+        problems.push(...found.map((text) => `${path}: ${text}`))
+      }
+      await page.context().close()
+    })
+
+  it('fits on a phone: no page is wider than it', async () => {
+    const page = await open({ viewport: { width: 390, height: 844 } })
+    for (const path of paths) {
+      await go(page, path)
+      const width = await page.evaluate(() => document.documentElement.scrollWidth)
+      assert.ok(width <= 390, `${path} is ${width} px wide`)
+    }
+    await page.context().close()
+  })
+
+  it('is used by the keyboard alone: sign in, create, change, delete, undo, sign out', async () => {
+    const page = await open({}, false)
+    const { keyboard } = page
+    /** Moves the focus by Tab to what has this name. */
+    const tabTo = async (name: string) => {
+      for (let i = 0; i < 120; i++) {
+        await keyboard.press('Tab')
+        const focused = await page.evaluate(() => {
+          const one = document.activeElement as HTMLInputElement | null
+          return one?.labels?.[0]?.textContent || one?.getAttribute('aria-label') || one?.textContent || ''
+        })
+        if (focused.trim().startsWith(name)) return
+      }
+      throw new Error(`Tab does not reach ${name} on ${page.url()}`)
+    }
+    await go(page, '/records/contacts/new')
+    await page.waitForSelector('[name=email]:focus')
+    await keyboard.type('ada@example.com')
+    await tabTo('Password')
+    await keyboard.type(password)
+    await keyboard.press('Enter')
+    await page.waitForURL('**/records/contacts/new')
+    await tabTo('First name')
+    await keyboard.type('Grace')
+    await tabTo('Email')
+    await keyboard.type('grace@example.com')
+    await keyboard.press('Enter')
+    await page.waitForURL('**?done=created')
+    await tabTo('Edit')
+    await keyboard.press('Enter')
+    await page.waitForURL('**/edit')
+    await tabTo('Job title')
+    await keyboard.type('Admiral')
+    await keyboard.press('Enter')
+    await page.waitForURL('**?done=saved')
+    assert.match(await page.textContent('main').then(String), /Admiral/)
+    await tabTo('Delete')
+    await keyboard.press('Enter')
+    await tabTo('Delete the contact')
+    await keyboard.press('Enter')
+    await page.waitForURL('**?done=deleted**')
+    await tabTo('Undo')
+    await keyboard.press('Enter')
+    await page.waitForURL('**?done=restored')
+    await tabTo('TTest')
+    await keyboard.press('Enter')
+    await tabTo('Sign out')
+    await keyboard.press('Enter')
+    await page.waitForURL('**/sign-in')
+    await page.context().close()
+  })
+
+  it('shows the focus on the list of errors, and sends a form once however often it is clicked', async () => {
+    const page = await open()
+    await go(page, '/workflows/new')
+    await page.fill('textarea', 'name: x\nnodes:\n  a: {type: nothing}\n')
+    await page.click('text=Check')
+    assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /Line 3/)
+    await go(page, '/settings/keys/new')
+    await page.fill('[name=name]', 'Once')
+    await page.check('[value="contacts:read"]')
+    await page.dblclick('text=Make the key')
+    await page.waitForSelector('text=copy it now')
+    const { body } = await suite.api.request('GET', '/app/keys', {
+      key: null,
+      headers: { Cookie: `${cookie.name}=${cookie.value}` },
+    })
+    assert.equal(body.data.filter(({ name }: { name: string }) => name === 'Once').length, 1)
+    await page.context().close()
+  })
+
+  it('shows what happens to an open run without a reload', async () => {
+    const page = await open()
+    const path = paths.find((one) => one.startsWith('/runs/'))!
+    await go(page, path)
+    await page.waitForSelector('text=Pay it?')
+    const run = await request('GET', `/v1${path}`)
+    await request('POST', `/v1${path}/signal`, {
+      approval_id: run.waits[0].approval.id,
+      decision: 'approved',
+    })
+    await page.waitForSelector('h1 .status.green')
+    await page.context().close()
+  })
+
+  it('opens by a link on another site, with the session', async () => {
+    const page = await open()
+    await page.goto(`${suite.api.url.replace('127.0.0.1', 'localhost')}/sign-in`)
+    const isOther = (text: string) => !text.includes('localhost')
+    await page.evaluate((to) => location.assign(to), `${suite.api.url}/runs?status=failed`)
+    await page.waitForSelector('h1:has-text("Runs")')
+    assert.equal(page.url(), `${suite.api.url}/runs?status=failed`)
+    problems.splice(0, problems.length, ...problems.filter(isOther))
+    await page.context().close()
+  })
+
+  it('works without JavaScript', async () => {
+    const page = await open({ javaScriptEnabled: false })
+    await go(page, '/records/companies/new')
+    await page.fill('[name=name]', 'Without script')
+    await page.click('text=Create the company')
+    await page.click('text=Delete')
+    await page.click('text=Delete the company')
+    await page.click('text=Undo the delete')
+    assert.match(page.url(), /done=restored/)
+    await page.context().close()
+  })
+})
