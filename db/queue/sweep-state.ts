@@ -21,6 +21,11 @@ export async function endSweepLease(system: System, holder: string): Promise<voi
   await system('sweep_state').where({ holder }).update({ holder: null, lease_until: null })
 }
 
+/** Ends the lease of any worker: that of a dump, which no longer lives. */
+export async function freeSweepLease(system: System): Promise<void> {
+  await system('sweep_state').update({ holder: null, lease_until: null })
+}
+
 /** Executions that closed before the watermark were looked at. `now` is the database's time. */
 export async function readWatermark(system: System): Promise<{ watermark: Date | null; now: Date }> {
   return system('sweep_state').first('watermark', system.raw('now() as now'))

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client, Connection } from '@temporalio/client'
+import pg from 'pg'
+import { copyRun } from '../support/copy-run.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
+import { until } from '../support/journey.ts'
+import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
+import { plantedKey } from '../support/planted.ts'
+import { startProcess, type TestProcess } from '../support/process.ts'
+import { startReceiver } from '../support/receiver.ts'
+
+/** Runs that wait when the dump is made. RESTORE_SLEEPERS=100000 measures the drill at scale. */
+const SLEEPERS = Number(process.env.RESTORE_SLEEPERS ?? 500)
+/** Within which each run is looked up, and a caller's signal or cancellation has its effect. */
+const SECONDS = 60
+/** Within which each run has a workflow, which an operator finds: Temporal starts some hundred a second. */
+const STARTED_SECONDS = Math.max(SECONDS, SLEEPERS / 50)
+
+const WAITS = `name: Waits
+nodes:
+  hold: {type: wait_for_signal, config: {name: go}}
+`
+const SLEEPS = `name: Sleeps
+nodes:
+  pause: {type: delay, config: {for: 30d}}
+`
+
+/** The procedure of docs/operations.md under "Backup of a deployment", with the programs of an installed PostgreSQL. */
+describe('a dump that is restored into a new cluster, with an empty Temporal', function () {
+  this.timeout(900_000)
+  const programs = installedPostgres()
+  const key = plantedKey()
+  const secretsKey = randomBytes(32).toString('base64')
+  const taskQueue = `test-${randomUUID()}`
+  const dump = join(temporaryFolder(), 'agx.dump')
+  const stops: (() => unknown)[] = []
+  const processes: TestProcess[] = []
+  let receiver: Awaited<ReturnType<typeof startReceiver>>
+  before(function () {
+    if (!programs) this.skip()
+  })
+  after(async () => {
+    for (const { child } of processes) child.kill('SIGKILL')
+    for (const stop of stops.reverse()) await stop()
+  })
+
+  interface Deployment {
+    /** The owner's URL. */
+    owner: string
+    env: Record<string, string>
+    temporal: OwnTemporal
+    worker: TestProcess
+    api: TestProcess
+  }
+
+  /** A new cluster with the logins of `migrate`, and a new Temporal; `fill` comes before the processes. */
+  async function deploy(
+    more: Record<string, string>,
+    fill = async (_owner: string) => {},
+  ): Promise<Deployment> {
+    const [postgres, temporal] = await Promise.all([startInstalledPostgres(programs!), startOwnTemporal()])
+    stops.push(postgres.stop, temporal.stop)
+    const login = (role: string) => {
+      const url = new URL(postgres.url)
+      url.username = role
+      url.password = randomBytes(12).toString('hex')
+      return url.href
+    }
+    const databaseUrl = login('agx_app')
+    const env = {
+      DATABASE_SYSTEM_URL: login('agx_system'),
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_TASK_QUEUE: taskQueue,
+      SECRETS_KEY: secretsKey,
+      ALLOW_INSECURE_WEBHOOKS: 'true',
+      ...more,
+    }
+    const migrate = (bootstrap = {}) =>
+      execFileSync(process.execPath, ['worker/run.mjs', 'worker/commands/migrate.ts'], {
+        cwd: fileURLToPath(new URL('../../', import.meta.url)),
+        encoding: 'utf8',
+        env: {
+          ...process.env,
+          DATABASE_URL: databaseUrl,
+          DATABASE_OWNER_URL: postgres.url,
+          ...env,
+          ...bootstrap,
+        },
+      })
+    migrate(more.TEMPORAL_ADOPT ? {} : { BOOTSTRAP_EMAIL: 'ada@example.com', BOOTSTRAP_API_KEY: key })
+    await fill(postgres.url)
+    assert.match(migrate(), /nothing to apply/)
+    const start = (name: 'api' | 'worker') => startProcess(name, { databaseUrl, env })
+    const [worker, api] = await Promise.all([start('worker'), start('api')])
+    processes.push(worker, api)
+    return { owner: postgres.url, env, temporal, worker, api }
+  }
+
+  const request = async ({ api }: Deployment, method: string, path: string, body?: object) => {
+    const answer = await fetch(api.url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
+    const read: any = await answer.json()
+    assert.ok(answer.ok, JSON.stringify(read))
+    return read
+  }
+  const asOwner = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+    const client = new pg.Client({ connectionString: url })
+    // Where a test has failed, its server may end before the client.
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return await work(client)
+    } finally {
+      await client.end()
+    }
+  }
+  /** The number of rows of each table. */
+  const counts = (url: string) =>
+    asOwner(url, async (client) => {
+      const { rows } = await client.query(
+        "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
+      )
+      const found: Record<string, number> = {}
+      for (const { relname } of rows)
+        found[relname] = Number((await client.query(`select count(*) from "${relname}"`)).rows[0].count)
+      return found
+    })
+
+  it(`takes signals and cancellations within ${SECONDS} s, and has a workflow of each of ${SLEEPERS} waiting runs`, async () => {
+    receiver = await startReceiver()
+    stops.push(() => receiver.close())
+    const before = await deploy({})
+    const first = (method: string, path: string, body?: object) => request(before, method, path, body)
+    const runOf = async (spec: string, count: number): Promise<string[]> => {
+      const { workflow_id } = await first('POST', '/v1/workflows', { spec })
+      const started = Array.from({ length: count }, () =>
+        first('POST', `/v1/workflows/${workflow_id}/run`, { confirm: true }),
+      )
+      return (await Promise.all(started)).map(({ run_id }) => run_id)
+    }
+    const waiting = await runOf(WAITS, 6)
+    const [slept] = await runOf(SLEEPS, 1)
+    await asOwner(before.owner, async (client) => {
+      await until('the runs to sleep', async () => {
+        const { rows } = await client.query(
+          "select count(*) from runs where status = 'running' and sleeps_until is not null",
+        )
+        return Number(rows[0].count) === 7 || undefined
+      })
+      await copyRun(client, slept!, SLEEPERS)
+      // The sweep has compared them with Temporal: it would not look them up again for hours.
+      await client.query("update runs set checked = true where status = 'running'")
+    })
+    const dumped = await counts(before.owner)
+    // While everything runs.
+    execFileSync(join(programs!, 'pg_dump'), [
+      '--format=custom',
+      '--enable-row-security',
+      `--file=${dump}`,
+      before.owner,
+    ])
+    for (const { child } of [before.worker, before.api]) child.kill('SIGKILL')
+    await before.temporal.stop()
+
+    let restored: Record<string, number> | undefined
+    const restore = async (owner: string) => {
+      execFileSync(join(programs!, 'pg_restore'), [
+        '--clean',
+        '--if-exists',
+        '--no-owner',
+        '--single-transaction',
+        `--dbname=${owner}`,
+        dump,
+      ])
+      restored = await counts(owner)
+    }
+    const after = await deploy({ TEMPORAL_ADOPT: 'true' }, restore)
+    const ready = Date.now()
+    assert.deepEqual(restored, dumped)
+
+    const connection = await Connection.connect({ address: after.temporal.address })
+    stops.push(() => connection.close())
+    const { workflow } = new Client({ connection })
+    const [signalled, cancelled, terminated, stopped, asked, ...others] = waiting as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      ...string[],
+    ]
+    const note = (what: string) =>
+      process.stdout.write(`      after ${(Date.now() - ready) / 1_000} s: ${what}\n`)
+    const status = async (id: string) => (await request(after, 'GET', `/v1/runs/${id}`)).status
+    const ends = (id: string, as: string, seconds = SECONDS) =>
+      until(
+        `${id} to be ${as}`,
+        async () => ((await status(id)) === as ? true : undefined),
+        Math.max(1, seconds - (Date.now() - ready) / 1_000),
+      )
+    /** What an operator does in Temporal, repeated until it is found. */
+    const found = (id: string, what: string, work: () => Promise<unknown>) =>
+      until(
+        `${what} of ${id}`,
+        () =>
+          work().then(
+            () => true as const,
+            () => undefined,
+          ),
+        Math.max(1, STARTED_SECONDS - (Date.now() - ready) / 1_000),
+      )
+    const handle = (id: string) => workflow.getHandle(`run:${id}`)
+    await request(after, 'POST', `/v1/runs/${signalled}/signal`, { name: 'go', payload: {} })
+    await request(after, 'POST', `/v1/runs/${cancelled}/cancel`)
+    await Promise.all([
+      ends(signalled, 'completed').then(() => note("a caller's signal")),
+      ends(cancelled, 'cancelled').then(() => note("a caller's cancellation")),
+      found(terminated, 'terminate', () => handle(terminated).terminate('drill'))
+        .then(() => ends(terminated, 'terminated', STARTED_SECONDS))
+        .then(() => note("an operator's terminate")),
+      found(stopped, 'cancel', () => handle(stopped).cancel())
+        .then(() => ends(stopped, 'cancelled', STARTED_SECONDS))
+        .then(() => note("an operator's cancel")),
+      found(asked, 'describe', () => handle(asked).describe()).then(() => note('a look at a run')),
+      asOwner(after.owner, (client) =>
+        until(
+          'each run to be looked up',
+          async () => {
+            const { rows } = await client.query(
+              "select count(*) from runs where status = 'running' and updated_at < (select lost_at from sweep_state)",
+            )
+            return rows[0].count === '0' || undefined
+          },
+          SECONDS,
+        ),
+      ).then(() => note('each run was looked up')),
+    ])
+    await asOwner(after.owner, (client) =>
+      until(
+        'each run to have a workflow',
+        async () => {
+          const { rows } = await client.query("select count(*) from runs where status = 'queued'")
+          return rows[0].count === '0' || undefined
+        },
+        STARTED_SECONDS,
+      ),
+    )
+    note('each run has a workflow')
+    const open = await workflow.workflowService.countWorkflowExecutions({
+      namespace: 'default',
+      query: "WorkflowType = 'run' and ExecutionStatus = 'Running'",
+    })
+    for (const id of [...others, asked]) {
+      await request(after, 'POST', `/v1/runs/${id}/signal`, { name: 'go', payload: {} })
+      await until(`the end of ${id}`, async () => ((await status(id)) === 'completed' ? true : undefined))
+    }
+    assert.ok(Number(open.count) >= SLEEPERS, `${open.count} open workflows`)
+  })
+})
