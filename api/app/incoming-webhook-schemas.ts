@@ -23,7 +23,10 @@ export const verification = z
     z
       .strictObject({
         type: z.literal('basic'),
-        username: z.string().regex(/^[^:\p{Cc}]{1,100}$/u, 'must have no colon and no control character'),
+        // Without \p{Cc}: a pattern of JSON Schema has no flag `u`.
+        username: z
+          .string()
+          .regex(/^[ -9;-~\u00a0-\uffff]{1,100}$/, 'must have no colon and no control character'),
       })
       .meta({ id: 'BasicVerification' }),
     z

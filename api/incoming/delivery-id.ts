@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
 import { ALL_SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
+import { mailgunEventId } from '../../db/model/incoming/mapping/senders/mailgun.ts'
 import type { Sender } from '../../db/model/incoming/mapping/senders/types.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { isObject } from '../../workflows/shared/is-object.ts'
-import { signedForm, signedTime } from './signatures.ts'
+import { signatureOfMailgun, signedForm, signedTime } from './signatures.ts'
 
 /** Headers with a delivery id, which a sender repeats in a retry. */
 const HEADERS = [
@@ -57,6 +58,16 @@ export function deliveryOf(
   // The token of a retry is not signed, nor the order of a form: what is signed is the id.
   if (verification.type === 'twilio')
     return { fingerprint: sha256('twilio\n').update(signedForm(bytes)).digest(), has_delivery_id: true }
+  // The body is not signed, so what is signed, the time and the token without anything between them, counts once.
+  // Another attempt may have another token.
+  if (verification.type === 'mailgun') {
+    const { timestamp, token } = signatureOfMailgun(bytes) ?? {}
+    const event = mailgunEventId(payload ?? parsed(bytes))
+    const signed = sha256(`mailgun token ${timestamp}${token}`).digest()
+    return event
+      ? { fingerprint: sha256(`mailgun ${event}`).digest(), has_delivery_id: true, signed }
+      : { fingerprint: signed, has_delivery_id: true }
+  }
   // The boundary of a multipart form is another one in each repetition.
   const isForm = payload !== undefined && /^multipart\//i.test(headers['content-type'] ?? '')
   const content = isForm ? Buffer.from(JSON.stringify(payload)) : bytes
@@ -71,7 +82,7 @@ export function deliveryOf(
   // Ids in the body are signed. A retry of Stripe says anew how many webhooks are pending.
   const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
   if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
-  if (known) return ofKnown(known, content)
+  if (known) return ofKnown(known, withoutAttempt(known, payload) ?? content)
   const delivery = byHeader ?? { fingerprint: ofBody(), has_delivery_id: false }
   const time = signedTime(verification, headers)
   if (time === undefined || proven) return delivery
@@ -91,6 +102,7 @@ export function describeDelivery({
   if (changing) return `the body with its \`${changing.id}\`, without what an attempt changes`
   if (SIGN_BODY_ALONE.includes(type)) return 'the body'
   if (type === 'stripe') return 'the `id` of the event'
+  if (type === 'mailgun') return 'the `id` of the event, or the signed token'
   const ways = [
     ...(deliveryHeader ? [`\`${deliveryHeader}\``] : []),
     ...(deliveryId ? ['an id in the body'] : []),
@@ -103,6 +115,21 @@ function ofHeader(headers: IncomingHttpHeaders, names: string[], bytes: Buffer):
   const name = names.find((one) => headers[one])
   if (!name) return undefined
   return { fingerprint: sha256(`${name} ${headers[name]}\n`).update(bytes).digest(), has_delivery_id: true }
+}
+
+/** The body of a known sender without what an attempt changes; undefined if it changes nothing. */
+function withoutAttempt(known: string, payload: unknown): Buffer | undefined {
+  const sender = ALL_SENDERS.find(
+    ({ name, attemptMembers }) => attemptMembers && known.startsWith(`${name} `),
+  )
+  if (!sender || !isObject(payload)) return undefined
+  const copy = structuredClone(payload)
+  for (const path of sender.attemptMembers!) {
+    const [member, ...holders] = path.split('.').reverse()
+    const holder = holders.length > 0 ? copy[holders[0]!] : copy
+    if (isObject(holder)) delete holder[member!]
+  }
+  return Buffer.from(JSON.stringify(copy))
 }
 
 interface Changing {

@@ -1,6 +1,7 @@
 import { createHash, createHmac, createPublicKey, verify as verifySignature } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SenderVerification, Verification } from '../../db/model/incoming/types.ts'
+import { isObject } from '../../workflows/shared/is-object.ts'
 import { standardKey } from '../../workflows/shared/webhook-signature.ts'
 
 /** What a verification reads of a request, besides its body. */
@@ -84,6 +85,7 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
   }),
   twilio,
   sendgrid,
+  mailgun,
 }
 
 /** The time in seconds that the headers of a signed request have; undefined if its sender signs none. */
@@ -158,6 +160,33 @@ function sendgrid(request: SignedRequest, bytes: Buffer, secret: string): Signed
     seconds: secondsOf(time),
   }
 }
+
+/**
+ * The time and a token in the body, not the rest of it: `deliveryOf` takes each token once. The parent account of a
+ * subaccount signs too. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
+ */
+function mailgun(_request: SignedRequest, bytes: Buffer, secret: string): Signed | undefined {
+  const { timestamp, token, signature, 'parent-signature': parent } = signatureOfMailgun(bytes) ?? {}
+  // Digits only: in `1770920772e0…` characters of the token would be read as a part of the time.
+  if (!/^\d{10}$/.test(String(timestamp)) || !isText(token)) return undefined
+  return {
+    given: [signature, parent].filter(isText).map(String),
+    expected: sha256(secret, String(timestamp), String(token)).toString('hex'),
+    seconds: secondsOf(String(timestamp)),
+  }
+}
+
+/** The signature in a body of Mailgun, with what it signs; undefined if the body has none. */
+export function signatureOfMailgun(bytes: Buffer): Record<string, unknown> | undefined {
+  try {
+    const { signature } = Object(JSON.parse(bytes.toString('utf8')))
+    return isObject(signature) ? signature : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isText = (value: unknown) => typeof value === 'string' || typeof value === 'number'
 
 const header = ({ headers }: SignedRequest, name: string) => String(headers[name] ?? '')
 

@@ -26,6 +26,7 @@ export const SENDER_VERIFICATIONS = [
   'calendly',
   'intercom',
   'linear',
+  'mailgun',
   'paddle',
   'sendgrid',
   'svix',

@@ -67,7 +67,7 @@ export function matchesOf(
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  for (const match of sender ? knownIn(payload, sender.fields?.[kind] ?? {}) : []) {
+  for (const match of sender ? knownIn(payload, pathsOf(sender, request, kind)) : []) {
     if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }
@@ -225,3 +225,8 @@ function guessed(text: string, name: string, kind: TargetKind): unknown {
   if (field?.type !== 'enum') return typed(text, field)
   return optionNamed(text, field.values!) ?? text
 }
+
+const pathsOf = (sender: Sender, request: SenderRequest, kind: TargetKind): KnownPaths => ({
+  ...sender.fields?.[kind],
+  ...(kind === 'contacts' ? sender.primaryPaths?.(request) : {}),
+})

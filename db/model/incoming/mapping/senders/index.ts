@@ -7,8 +7,10 @@ import { jotform } from './jotform.ts'
 import { linear } from './linear.ts'
 import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
+import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
 import { paddle } from './paddle.ts'
+import { pipedrive, pipedriveEntities } from './pipedrive.ts'
 import { segment } from './segment.ts'
 import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
@@ -29,6 +31,9 @@ export const ALL_SENDERS: readonly Sender[] = [
   shopify,
   woocommerce,
   mailchimp,
+  mailgun,
+  ...pipedriveEntities,
+  pipedrive,
   jotform,
   intercom,
   stripeCustomer,

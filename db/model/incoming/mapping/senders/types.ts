@@ -25,6 +25,8 @@ export interface Sender {
   deliveryHeader?: string
   /** The id of the delivery, or of the item of a batch, which a retry repeats. */
   deliveryId?(request: SenderRequest): unknown
+  /** The paths whose values a repetition of a body with an id changes. */
+  attemptMembers?: string[]
   /** The default of `dedupe_window`, in seconds, for a sender that repeats requests without an id. */
   dedupeWindow?: number
   /** A request that names a record of the sender, without its data. */
@@ -32,6 +34,8 @@ export interface Sender {
   /** Whether the person of the payload must not be contacted any more. */
   optsOut?(request: SenderRequest): boolean
   fields?: Partial<Record<TargetKind, KnownPaths>>
+  /** Paths of a contact that depend on the payload, such as that of the primary of several addresses. */
+  primaryPaths?(request: SenderRequest): KnownPaths
   /** The paths with names that the account's owner chose: questions of a form, custom attributes. These are guessed. */
   guessIn?: string[]
 }
