@@ -117,6 +117,7 @@ export async function performNode(
     scope,
     compute,
     progress,
+    hide: (texts) => secrets?.hide(texts),
     effects: made,
   })
   const outcome = await execute(node, scope, context, {

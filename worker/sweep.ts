@@ -23,12 +23,16 @@ const EVERY_MS = 30_000
 const STOPPED_EVERY_MS = 2_000
 /** In all workers, elected or not: the elected one may be dead. */
 const INTERRUPTED_EVERY_MS = 2_000
-/** The time limit of one sweep; the next one continues. */
+/** The time limit of one sweep; the next one continues, at once if runs after a loss remain. */
 const BUDGET_MS = 25_000
 /** The time after which a sweep that hangs no longer delays the next one. */
 const MOST_MS = 120_000
 /** The part of the budget that each stage may take. */
 const STAGE_MS = 8_000
+/** That of the runs after a loss: operators find no workflow of those that were not looked up. */
+const LOST_MS = 16_000
+/** That of what comes after them, as long as some remain: each sweep does some of it, and returns to them soon. */
+const BEHIND_LOST_MS = 2_000
 const RENEW_MS = 5_000
 /** Rows without a write for this long are looked up in Temporal, the longest idle first. */
 const IDLE = '20 seconds'
@@ -36,9 +40,10 @@ const IDLE = '20 seconds'
 type SweepMetrics = Pick<Metrics, 'temporalLosses' | 'lastSweep' | 'sweepFailures'>
 
 /**
- * Runs twice a minute in one of the workers. Records the end of workflows that ended without recording it (an operator
- * terminated them, or they timed out), records why a run is stuck, and deletes rows past their retention. No call to
- * Temporal is made within a transaction; a stage, a row or a purge that fails is logged and does not stop the others.
+ * Runs twice a minute in one of the workers; after a loss of Temporal again and again, until each run was looked up.
+ * Records the end of workflows that ended without recording it (an operator terminated them, or they timed out), records
+ * why a run is stuck, and deletes rows past their retention. No call to Temporal is made within a transaction; a stage, a
+ * row or a purge that fails is logged and does not stop the others.
  */
 export class Sweep {
   private readonly db: Database
@@ -46,6 +51,7 @@ export class Sweep {
   private readonly log: Logger
   private readonly taskQueue: string
   private readonly metrics: SweepMetrics | undefined
+  private readonly lostMs: number
   private readonly purger: Purger
   private readonly meter: StorageMeter
   private readonly holder = randomUUID()
@@ -60,10 +66,13 @@ export class Sweep {
     log: Logger
     taskQueue: string
     metrics?: SweepMetrics
+    /** For tests. */
+    lostMs?: number
   }) {
     this.db = deps.db
     this.taskQueue = deps.taskQueue
     this.metrics = deps.metrics
+    this.lostMs = deps.lostMs ?? LOST_MS
     this.client = deps.client
     this.log = deps.log
     this.meter = new StorageMeter(deps.db.system)
@@ -83,11 +92,14 @@ export class Sweep {
     })
   }
 
-  /** Repeats `work` at an interval, one call at a time. */
-  private every(ms: number, name: string, work: () => Promise<void>, atOnce = false): void {
+  /** Repeats `work` at an interval, one call at a time, and at once if it returns `true`: there is more to do. */
+  private every(ms: number, name: string, work: () => Promise<unknown>, atOnce = false): void {
+    const repeat = async () => {
+      while ((await bounded(MOST_MS, name, work())) === true && !this.closed);
+    }
     const perform = () => {
       if (this.working.has(name)) return
-      const done = bounded(MOST_MS, name, work())
+      const done = repeat()
         .catch((error) => this.log.error({ err: error }, `${name} failed`))
         .finally(() => this.working.delete(name))
       this.working.set(name, done)
@@ -109,10 +121,14 @@ export class Sweep {
     if (await takeSweepLease(db.system, this.holder)) await sweepStopped({ db, client, log })
   }
 
-  /** Sweeps once, unless another worker is elected. `idle` is for tests. */
-  async once(idle = IDLE): Promise<void> {
-    if (!(await takeSweepLease(this.db.system, this.holder))) return
+  /**
+   * Sweeps once, unless another worker is elected. `idle` is for tests. @returns whether runs remain that were not looked
+   * up since a loss of Temporal.
+   */
+  async once(idle = IDLE): Promise<boolean> {
+    if (!(await takeSweepLease(this.db.system, this.holder))) return false
     const until = Date.now() + BUDGET_MS
+    let remain = false
     try {
       await this.stage('the witness', until, (deps) => this.consult(deps))
       await this.stage('closed workflows', until, (deps) => sweepClosed(deps, this.holder))
@@ -125,10 +141,15 @@ export class Sweep {
         const open = await sweepOpenWorkflows(deps, idle)
         if (open) this.open = open
       })
-      await this.stage('runs after a loss', until, (deps) => sweepLostRuns(deps, this.open), BUDGET_MS)
-      await this.stage('the storage of organizations', until, ({ keepOn }) => this.meter.run(keepOn))
-      await this.purger.run(this.keepOnUntil(until))
+      const lost = async (deps: SweepDeps) => {
+        remain = await sweepLostRuns(deps, this.open)
+      }
+      await this.stage('runs after a loss', until, lost, this.lostMs)
+      const measure = ({ keepOn }: SweepDeps) => this.meter.run(keepOn)
+      await this.stage('the storage of organizations', until, measure, remain ? BEHIND_LOST_MS : STAGE_MS)
+      await this.purger.run(this.keepOnUntil(remain ? Math.min(until, Date.now() + BEHIND_LOST_MS) : until))
       this.metrics?.lastSweep.setToCurrentTime()
+      return remain
     } finally {
       await endSweepLease(this.db.system, this.holder)
     }

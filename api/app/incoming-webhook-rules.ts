@@ -1,6 +1,5 @@
 import { invalid } from '../../db/model/errors.ts'
 import { isTarget, targetNames } from '../../db/model/incoming/mapping/targets.ts'
-import { isWithinSecret } from '../../db/model/incoming/secret-fields.ts'
 import type { IncomingWebhook, TargetKind } from '../../db/model/incoming/types.ts'
 import { normalise, SYNONYMS } from '../../db/model/records/synonyms.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -8,6 +7,7 @@ import { finderBy } from '../../db/records/find-by-key.ts'
 import { meantBy } from '../../workflows/language/problems.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { isWithinSecret } from '../../workflows/shared/secret-paths.ts'
 import type { Scope } from '../http/scopes.ts'
 
 /** The scopes that a webhook's requests use; the caller who configures it must have them. */

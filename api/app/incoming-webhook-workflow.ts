@@ -1,9 +1,9 @@
 import { AppError, type Issue, invalid } from '../../db/model/errors.ts'
-import { stepsOf } from '../../db/model/incoming/mapping/path.ts'
 import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { findById, type Runnable } from '../../db/workflows/workflows.ts'
 import { didYouMean } from '../../workflows/language/problems.ts'
+import { stepsOf } from '../../workflows/shared/paths.ts'
 
 type Selection = Pick<IncomingWebhook, 'workflow_id' | 'workflow_inputs'>
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { filtersProblem } from '../../db/model/incoming/mapping/liquid.ts'
-import { isUnsupportedPath } from '../../db/model/incoming/mapping/path.ts'
 import { programSize, programsOf } from '../../db/model/incoming/mapping/patterns.ts'
 import { DATE_FORMATS } from '../../db/model/incoming/types.ts'
 import { PATTERN } from '../../workflows/shared/limits.ts'
+import { isUnsupportedPath } from '../../workflows/shared/paths.ts'
 import { isPhoneCountry } from '../../workflows/shared/phone.ts'
 
 export const path = z

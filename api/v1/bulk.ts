@@ -22,6 +22,7 @@ import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
 import { confirmation } from './confirmation.ts'
+import { jobError } from './import-shapes.ts'
 import { writeScopes } from './link-scopes.ts'
 import { title } from './record-shapes.ts'
 import { asTexts, parseSelection, storedQuery } from './stored-query.ts'
@@ -71,7 +72,7 @@ const job = z
     id: z.uuid(),
     entity: z.enum(kindNames),
     action: z.enum(BULK_ACTIONS),
-    status: z.enum(['running', 'completed']),
+    status: z.enum(['running', 'completed', 'failed']).describe('`failed`: no record was changed.'),
     query: z.record(z.string(), z.unknown()).nullable(),
     data: z.record(z.string(), z.unknown()).nullable(),
     undoes: z.uuid().nullable().describe('Of an undo: the bulk job or the import.'),
@@ -79,7 +80,7 @@ const job = z
     listing: z.boolean().describe('Whether the records are still being listed. None is changed before.'),
     done: z.int(),
     refused: z.int(),
-    pending: z.int(),
+    pending: z.int().describe('Records that the job will still change.'),
     refusals: z
       .array(
         z.object({
@@ -92,6 +93,7 @@ const job = z
     created_by: actor,
     created_at: z.date(),
     ended_at: z.date().nullable(),
+    error: jobError.nullable(),
   })
   .meta({ id: 'BulkJob' })
 
@@ -166,8 +168,10 @@ function bulkRoute(entity: KindName): Route {
     tag: title(entity),
     summary: `Update, delete or reassign many ${entity}`,
     description: `Changes all records that match the filters. Without \`confirm: true\` nothing happens: the response is a
-preview with their number. A confirmed job lists the matching records, then changes each once, in the background; a record
-that cannot be changed is among the \`refusals\`. It can be undone for ${JOB_DAYS} days.`,
+preview with their number. A confirmed job lists the matching records, then changes each once, in the background, also one
+that no longer matches by then; a record that cannot be changed is among the \`refusals\`. If a custom field of the query
+is deleted, defined or changes its type during the listing, the job fails, and changes nothing. It can be undone for
+${JOB_DAYS} days.`,
     body: newJob,
     response: { status: 201, schema: job, preview: preview.schema },
     example: {
@@ -252,11 +256,16 @@ function present(row: BulkJob) {
   return {
     object: 'bulk_job' as const,
     ...row,
-    status: row.ended_at === null ? ('running' as const) : ('completed' as const),
-    pending: row.total - row.done - row.refused,
+    status: statusOf(row),
+    pending: row.error ? 0 : row.total - row.done - row.refused,
     refusals: row.refusals.map(({ object, ...one }) => ({
       object: kinds[object as KindName].object,
       ...one,
     })),
   }
+}
+
+function statusOf({ ended_at, error }: BulkJob): 'running' | 'completed' | 'failed' {
+  if (error) return 'failed'
+  return ended_at ? 'completed' : 'running'
 }

@@ -87,7 +87,7 @@ export const startBody = z
   .meta({ id: 'ImportStart' })
   .optional()
 
-/** Why an import or an export failed. */
+/** Why an import, an export or a bulk job failed. */
 export const jobError = z
   .object({ message: z.string(), hint: z.string().optional() })
   .meta({ id: 'JobError' })

@@ -212,6 +212,8 @@ export async function up(knex: Knex): Promise<void> {
       -- a worker makes the next page until then
       lease_until timestamptz(3),
       ended_at timestamptz(3),
+      -- {"message": …, "hint": …} if it failed: the records could not all be listed, and none was changed
+      error jsonb,
       primary key (organization_id, id)
     );
     create index bulk_jobs_open on bulk_jobs (organization_id, created_at, id) where ended_at is null;

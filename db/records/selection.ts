@@ -1,6 +1,9 @@
-import { AppError, type Issue, invalid } from '../model/errors.ts'
+import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
+import { applyTypes, namesCustomField } from '../model/records/custom-fields/filters.ts'
+import type { CustomFieldType } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { lockFieldRules } from './custom-fields/rules.ts'
 import { type ListQuery, listRecords } from './list.ts'
 
 /** The records of a list and their order, without the page. */
@@ -17,4 +20,36 @@ export async function checkSelection(tx: Tenant, entity: KindName, selection: Se
     if (!(error instanceof AppError) || !error.details.issues) throw error
     throw invalid(error.details.issues.map((issue): Issue => ({ ...issue, loc: ['body', ...issue.loc] })))
   }
+}
+
+/** The type of the custom field of each filter, and of the sort; null: no custom field, or one without a definition. */
+export type FieldTypes = (CustomFieldType | null)[]
+
+/** Reads the types of the custom fields of a selection, and locks them until the transaction ends. */
+export async function lockFieldTypes(
+  tx: Tenant,
+  entity: KindName,
+  selection: Selection,
+): Promise<FieldTypes> {
+  if (!namesCustomField(selection)) return []
+  const { definitions } = await lockFieldRules(tx, entity)
+  const { filters, sortType } = applyTypes(definitions, selection)
+  return [...filters.map(({ type }) => type ?? null), sortType ?? null]
+}
+
+/**
+ * Throws `conflict` if the custom fields of a selection no longer have these types: its filters would select other
+ * records. Locks the types until the transaction ends.
+ */
+export async function requireFieldTypes(
+  tx: Tenant,
+  entity: KindName,
+  selection: Selection,
+  types: FieldTypes,
+): Promise<void> {
+  const now = await lockFieldTypes(tx, entity, selection)
+  if (now.some((type, i) => type !== types[i]))
+    throw conflict(
+      'a custom field of the query was deleted, defined or given another type before all records were listed',
+    )
 }

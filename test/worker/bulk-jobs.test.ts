@@ -180,4 +180,73 @@ describe('bulk jobs', function () {
       [2, 2, 2, 2, 2, 2, 2],
     )
   })
+
+  describe('whose filters get another meaning before all records are listed', () => {
+    const CHANGED = {
+      message:
+        'a custom field of the query was deleted, defined or given another type before all records were listed',
+      hint: 'no record was changed: check the query, and start another bulk job',
+    }
+    before(() => on.worker.stop())
+    after(async () => {
+      on.worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
+    })
+    const define = (name: string, type: string) =>
+      send('POST', '/v1/custom-fields/tasks', { name, type }).then(({ status }) => assert.equal(status, 201))
+    const undefine = (name: string) =>
+      send('DELETE', `/v1/custom-fields/tasks/${name}`).then(({ status }) => assert.equal(status, 200))
+    const started = async (query: object): Promise<Json> => {
+      const body = { action: 'update', query, data: { priority: 'low' }, confirm: true }
+      const job = await send('POST', '/v1/objects/tasks/bulk', body)
+      assert.equal(job.status, 'running', JSON.stringify(job))
+      const [claimed] = await bulkJobs.claim(on.db.system, 1)
+      assert.equal(claimed!.id, job.id)
+      const page = () =>
+        on.db.tenant(on.api.organizationId, SYSTEM, (tx) => advanceBulkJob(tx, claimed!, 3, 4))
+      return { id: job.id, page }
+    }
+    const failed = async ({ id, page }: Json, listed: number) => {
+      assert.equal(await page(), false)
+      const job = await send('GET', `/v1/bulk-jobs/${id}`)
+      assert.deepEqual(
+        [job.status, job.listing, job.total, job.done, job.refused, job.pending, job.error],
+        ['failed', false, listed, 0, 0, 0, CHANGED],
+      )
+      assert.notEqual(job.ended_at, null)
+      const { preview } = await send('POST', `/v1/bulk-jobs/${id}/undo`, {})
+      assert.deepEqual(preview, { created: 0, updated: 0, deleted: 0 })
+      assert.equal((await send('GET', '/v1/objects/tasks?priority=low&count=exact')).total, 0)
+    }
+
+    it('fail between two pages, and change none of the listed records', async () => {
+      await define('score', 'number')
+      for (let n = 0; n < 7; n++)
+        await create('tasks', { title: `Scored ${n}`, custom_fields: { score: 100 + n } })
+      const job = await started({ 'custom_fields.score[gte]': 100 })
+      assert.equal(await job.page(), true)
+      await undefine('score')
+      await failed(job, 4)
+    })
+
+    it('fail before the first page, where the filters of another type would be valid too', async () => {
+      await define('size', 'number')
+      for (let n = 0; n < 3; n++)
+        await create('tasks', { title: `Sized ${n}`, custom_fields: { size: 9 + n } })
+      const job = await started({ 'custom_fields.size': '9' })
+      await undefine('size')
+      await failed(job, 0)
+      // Defined only after the job was confirmed.
+      const sorted = await started({ sort: 'custom_fields.size' })
+      await define('size', 'number')
+      await failed(sorted, 0)
+    })
+
+    it('are completed if only other definitions change', async () => {
+      const job = await started({ 'custom_fields.size[gt]': 9 })
+      await define('unrelated', 'text')
+      assert.deepEqual([await job.page(), await job.page()], [true, false])
+      const now = await send('GET', `/v1/bulk-jobs/${job.id}`)
+      assert.deepEqual([now.status, now.error, ...counts(now)], ['completed', null, 2, 2, 0])
+    })
+  })
 })

@@ -44,11 +44,11 @@ const MANY = 1_000
  * Checks the sleeping runs that were last checked before Temporal lost something, the last changed first: of a Temporal
  * that was restored, those are missing. Those that Temporal has not listed as open since are resumed without
  * a question for each; if it has one of them nevertheless, it refuses the start, and the relay has the workflow read the
- * rows.
+ * rows. @returns whether there may be more.
  */
-export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined): Promise<void> {
+export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined): Promise<boolean> {
   const lostAt = await readLostAt(deps.db.system)
-  if (!lostAt) return
+  if (!lostAt) return false
   const listed = open && open.at >= lostAt ? open.ids : undefined
   const isListed = ({ id }: IdleRun) => !listed || listed.has(id)
   for (;;) {
@@ -58,7 +58,8 @@ export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined)
       runs.filter((run) => !isListed(run)),
     )
     await checkRuns(deps, runs.filter(isListed))
-    if (runs.length < MANY || !(await deps.keepOn())) return
+    if (runs.length < MANY) return false
+    if (!(await deps.keepOn())) return true
   }
 }
 

@@ -3,7 +3,7 @@ import type { Reference } from '../language/expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
 import type { Problem } from '../language/problems.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint } from '../language/reference-hints.ts'
-import { EACH_TYPES, REPEAT_TYPES } from '../nodes/index.ts'
+import { EACH_TYPES, findNodeType, REPEAT_TYPES } from '../nodes/index.ts'
 import type { Graph } from './graph.ts'
 import { type Bodies, isLoop, isRepeat } from './loops.ts'
 import type { Lowered } from './lower.ts'
@@ -152,7 +152,10 @@ function nodeProblem(
       hint: () => nameHint(reference, 1, [...names.nodes.keys()]),
     }
   return (
-    memberProblem(reference) ?? bodyProblem(names, node, place) ?? orderProblem(names, reference, node, place)
+    memberProblem(reference) ??
+    bodyProblem(names, node, place) ??
+    maskProblem(reference, node) ??
+    orderProblem(names, reference, node, place)
   )
 }
 
@@ -163,6 +166,17 @@ function memberProblem(reference: Reference): ReferenceProblem | undefined {
     code: 'unknown_field',
     message: `a node has no ${member}: it has ${NODE_MEMBERS.join(', ')}`,
     hint: memberHint(reference),
+  }
+}
+
+/** A value that the settings of its node mask: a reader would get the mask. */
+function maskProblem(reference: Reference, { id, type, config }: NodeSpec): ReferenceProblem | undefined {
+  const [, , member, ...path] = reference.path.map(String)
+  if (member !== 'output' || !findNodeType(type)?.isMasked(config, path)) return undefined
+  return {
+    code: 'invalid_value',
+    message: `${path.join('.')} of ${id} is in its secret_headers or secret_fields: this reads [masked]`,
+    hint: `read another value, or take it out of these settings of ${id}`,
   }
 }
 

@@ -37,6 +37,8 @@ export interface ContextOptions {
   compute?: Compute | undefined
   /** Default: keeps nothing. */
   progress?: Progress | undefined
+  /** Default: masks nothing. */
+  hide?: NodeContext['hide'] | undefined
   effects: Partial<Effects>
 }
 
@@ -66,6 +68,7 @@ export function contextOf({
   scope = {},
   compute = computeHere,
   progress = NO_PROGRESS,
+  hide = () => {},
   ...facts
 }: ContextOptions): NodeContext {
   const context = {
@@ -76,6 +79,7 @@ export function contextOf({
     idempotencyKey: `${keyRunOf(run, node)}:${nodeKey(node.path ?? '', node.id)}`,
     compute,
     progress,
+    hide,
     renderWith: (text: string, values: Scope) => render(text, { ...scope, ...values }),
     renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
     ...effects,

@@ -4,6 +4,7 @@ import { SECRETS_ROOT } from '../language/expressions/secrets.ts'
 import { NodeError } from '../language/node-error.ts'
 import type { NodeContext, NodeEnd, NodeLoop, NodeTurns, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { hideSecretPlaces } from '../nodes/secret-places.ts'
 import type { WaitFor } from '../nodes/wait-for.ts'
 import type { Redactor } from '../shared/redactor.ts'
 import type { Limits } from '../shared/run-limits.ts'
@@ -83,6 +84,7 @@ async function attempt(
     const config = renderMasked(now, scope, limits, secrets)
     written.characters += config.characters
     const rendered = { ...(config.rendered as object), ...late }
+    secrets?.hide(hideSecretPlaces(rendered, rendered).values)
     input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
     if (!parsed.success) throw invalidConfig(type, rendered)

@@ -1,3 +1,4 @@
+import { hideSecretPlaces } from '../nodes/secret-places.ts'
 import { maskText } from '../shared/credentials.ts'
 import { isObject } from '../shared/is-object.ts'
 import { isSecretName, isSecretParameter, MASK } from '../shared/secret-names.ts'
@@ -7,10 +8,11 @@ const KEYS = ['api_key']
 
 /**
  * A rendered config for storage. Masks settings that are credentials, and, in URL, headers, query parameters and body,
- * values with secret names and texts that look like credentials.
+ * values with secret names, texts that look like credentials, and what `secret_headers` and `secret_fields` name.
  */
-export function masked(config: unknown): unknown {
-  if (!isObject(config)) return config
+export function masked(authored: unknown): unknown {
+  if (!isObject(authored)) return authored
+  const config = hideSecretPlaces(authored, authored).shown
   const parts = ['url', 'headers', 'query', 'body'].filter((part) => config[part] !== undefined)
   const keys = KEYS.filter((key) => config[key] !== undefined)
   if (parts.length + keys.length === 0) return config

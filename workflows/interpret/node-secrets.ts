@@ -18,6 +18,11 @@ export class NodeSecrets {
     this.redactor = new Redactor(values.filter((value) => value.length >= SECRETS.distinctive))
   }
 
+  /** Masks texts that are no secrets of the organization, such as those that an author marked. */
+  hide(texts: readonly string[]): void {
+    for (const text of texts) this.redactor.add(text, { parts: true })
+  }
+
   /**
    * The secrets that a config reads, by name. Throws NodeError `unknown_secret` for one that does not exist, unless it
    * has a default; `secret_not_opened`; `placeholder_error` for a computed name.

@@ -1,15 +1,25 @@
 import { z } from 'zod'
-import { BODY_ERRORS, HEADERS_TO_OTHER_ORIGINS, HTTP_LIMITS, type HttpRequest } from '../effects/http.ts'
+import {
+  BODY_ERRORS,
+  HEADERS_TO_OTHER_ORIGINS,
+  HTTP_LIMITS,
+  type HttpRequest,
+  type HttpResponse,
+} from '../effects/http.ts'
+import { references } from '../language/expressions/references.ts'
 import { NodeError } from '../language/node-error.ts'
 import { members, typeOfSchema, UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { fileName, fileReference } from '../shared/files.ts'
+import { isObject } from '../shared/is-object.ts'
 import { EXPRESSION, FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
+import { areWithinSecret } from '../shared/secret-paths.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
 import { readPages } from './pages.ts'
 import { pagesRead, paginate, paginateProblems, typeOfPages } from './paginate.ts'
+import { computedPlaces, hideSecretPlaces, secretPlaces, secretPlacesOf } from './secret-places.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
@@ -44,6 +54,11 @@ export const apiRequest = defineNode({
     { engine: 8, isUsed: ({ response }) => response !== undefined },
     { engine: 9, isUsed: ({ output_schema }) => output_schema !== undefined },
     { engine: 11, isUsed: ({ paginate }) => paginate !== undefined },
+    {
+      engine: 13,
+      isUsed: ({ secret_headers, secret_fields }) =>
+        secret_headers !== undefined || secret_fields !== undefined,
+    },
   ],
   category: 'integration',
   title: 'API request',
@@ -116,7 +131,9 @@ export const apiRequest = defineNode({
       .describe(
         'With `paginate`: the page after which to end, `"{{ page.body.has_more == false }}"`. `page` has `status`, `headers` and `body` of the answer.',
       ),
+    ...secretPlaces,
   }),
+  isMasked,
   output: result.partial().extend(pagesRead.partial().shape),
   late: { until: 'page' },
   lateType: ({ output_schema }) => answerType(output_schema),
@@ -131,6 +148,8 @@ export const apiRequest = defineNode({
   check: (config) => [
     ...fileProblems(config),
     ...paginateProblems(config, answerType(config.output_schema)),
+    ...maskedPages(config),
+    ...computedPlaces(config),
     ...settingProblems(schemaProblems(config.output_schema)),
   ],
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
@@ -162,6 +181,8 @@ export const apiRequest = defineNode({
       output_schema,
       paginate: pages,
       until,
+      secret_headers,
+      secret_fields,
       ...redirects
     },
     ctx,
@@ -172,33 +193,46 @@ export const apiRequest = defineNode({
     const bare: HttpRequest = { method, url, headers: sent, query: texts(query), ...redirects }
     const request = body === undefined ? bare : { ...bare, body }
     const takes = (status: number) => expected_statuses.some((expected) => fits(status, expected))
+    const places = { secret_headers, secret_fields }
+    const shown = <Part extends { headers: Record<string, string>; body?: unknown }>(
+      response: Part,
+    ): Part => {
+      const hidden = hideSecretPlaces(places, response)
+      ctx.hide(hidden.values)
+      return hidden.shown
+    }
+    /** Its headers are not shown, and may hold `Retry-After`. */
+    const unexpected = (response: HttpResponse) =>
+      unexpectedStatus({ ...response, body: shown(response).body })
     if (wanted === 'file') {
       const { file, ...response } = await ctx.http.fetchFile(request, { takes, name: file_name })
-      if (!file) throw unexpectedStatus(response)
-      return { output: { status: response.status, headers: response.headers, file } }
+      if (!file) throw unexpected(response)
+      return { output: { status: response.status, headers: shown(response).headers, file } }
     }
     if (pages !== undefined) {
       // The config of a node test is not validated before.
-      const [problem] = paginateProblems({ paginate: pages, method, body, until }, {})
+      const config = { paginate: pages, method, body, until, ...places }
+      const [problem] = [...paginateProblems(config, {}), ...maskedPages(config)]
       if (problem) throw new NodeError('invalid_config', problem.message)
       const call = async (one: HttpRequest) => {
         const response = await ctx.http.request(one)
-        if (!takes(response.status)) throw unexpectedStatus(response)
+        if (!takes(response.status)) throw unexpected(response)
         requireFit(output_schema, response.body, 'body')
         return response
       }
-      return { output: await readPages({ request: bare, paginate: pages, until, ctx, call }) }
+      return { output: await readPages({ request: bare, paginate: pages, until, ctx, call, shown }) }
     }
     const response = await ctx.http.request(request).catch((error: unknown) => {
       if (!(error instanceof NodeError) || error.code !== 'response_too_large') throw error
       throw new NodeError(error.code, `${error.message}: ${AS_FILE}`)
     })
-    if (!takes(response.status)) throw unexpectedStatus(response)
-    const { status, body: received, body_error: wrong } = response
+    if (!takes(response.status)) throw unexpected(response)
+    const { status, headers: answered, body: kept } = shown(response)
+    const { body: received, body_error: wrong } = response
     const body_error =
       wrong?.code === 'binary_body' ? { ...wrong, message: `${wrong.message}: ${AS_FILE}` } : wrong
     requireFit(output_schema, received, 'output.body')
-    return { output: { status, headers: response.headers, body: received, body_error } }
+    return { output: { status, headers: answered, body: kept, body_error } }
   },
 })
 
@@ -210,6 +244,59 @@ function answerType(output_schema: unknown): ValueType {
     headers: headers!,
     body: output_schema === undefined ? UNKNOWN : declaredType(output_schema),
   })
+}
+
+/** Whether a path into the output leads to a value that `secret_headers` or `secret_fields` mask. */
+function isMasked(config: Authored, [part, ...steps]: readonly string[]): boolean {
+  const { secret_headers, secret_fields } = secretPlacesOf(config)
+  if (part === 'headers') return steps.length > 0 && secret_headers.includes(steps[0]!.toLowerCase())
+  if (part === 'body') return areWithinSecret(steps, secret_fields)
+  if (part !== 'items' || !isObject(config.paginate)) return false
+  const { items } = config.paginate
+  const before = typeof items === 'string' ? items.split('.').slice(1) : []
+  return areWithinSecret([...before, ...steps], secret_fields)
+}
+
+/** The settings of pages that would read a mask. A position is stored between attempts, so that it cannot be secret. */
+function maskedPages(config: Authored): ConfigProblem[] {
+  const { paginate: given, until } = config
+  if (!isObject(given)) return []
+  const problem = (path: PropertyKey[], read: string): ConfigProblem[] => [
+    {
+      code: 'invalid_value',
+      message: `${String(path[0])} reads ${read.slice(0, 100)}, which is in secret_headers or secret_fields: it reads [masked]`,
+      path,
+      hint: 'take it out of these settings',
+    },
+  ]
+  const cursor = isObject(given.cursor) ? given.cursor.path : undefined
+  const named: [PropertyKey[], unknown][] = [
+    [['paginate', 'next'], given.next],
+    [['paginate', 'cursor', 'path'], cursor],
+    [['paginate', 'items'], given.items],
+    [['paginate', 'link_header'], given.link_header === undefined ? undefined : 'headers.link'],
+  ]
+  const places = { secret_headers: config.secret_headers, secret_fields: config.secret_fields }
+  return [
+    ...named.flatMap(([path, read]) =>
+      typeof read === 'string' && isMasked(places, read.split('.')) ? problem(path, read) : [],
+    ),
+    ...pagePaths(until).flatMap((path) =>
+      isMasked(places, path) ? problem(['until'], `page.${path.join('.')}`) : [],
+    ),
+  ]
+}
+
+/** The paths into the page that `until` reads; none of a text with a syntax error, which is reported as such. */
+function pagePaths(until: unknown): string[][] {
+  if (typeof until !== 'string') return []
+  try {
+    return references(until).flatMap(({ path: [root, ...path] }) =>
+      root === 'page' ? [path.map(String)] : [],
+    )
+  } catch {
+    return []
+  }
 }
 
 const AS_FILE = '`response: file` keeps it as a file'

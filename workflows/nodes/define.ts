@@ -102,6 +102,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   grows?: (config: Authored) => boolean
   /** Settings that are passed as written: `{{` in them is plain text. */
   verbatim?: readonly string[]
+  /** Whether a path into the output leads to a value that the settings mask; default: none does. */
+  isMasked?: (config: Authored, path: readonly string[]) => boolean
   /** The end of a node that returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
   /** The settings of the service without which the node does less. */
@@ -153,6 +155,7 @@ export interface NodeType
   /** Whether it stores more data. */
   grows(config: Authored): boolean
   verbatim: readonly string[]
+  isMasked(config: Authored, path: readonly string[]): boolean
   /** The engine that this use of the type needs. */
   engine(config: Authored): number
   /** The engine of the type, then those of its later uses. */
@@ -293,6 +296,8 @@ export interface NodeFacts {
   /** Makes a computation that may take long. */
   compute: Compute
   progress: Progress
+  /** Masks texts wherever the input, output and errors of the attempt have them. */
+  hide(texts: readonly string[]): void
 }
 
 /** What an external node keeps for its next attempt, which may be made by another worker. */
@@ -341,6 +346,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
     grows: node.grows ?? ((config) => effectClass(config) === 'write'),
     verbatim: node.verbatim ?? [],
+    isMasked: node.isMasked ?? (() => false),
     engine: (config) =>
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
     engines: [engine, ...laterUses.map((use) => use.engine)],

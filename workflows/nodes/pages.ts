@@ -26,6 +26,8 @@ export interface PagesOptions {
   ctx: NodeFacts
   /** One call. Throws NodeError if the answer is not what is expected. */
   call(request: HttpRequest): Promise<HttpResponse>
+  /** The answer with its secret values masked, of which the items are. */
+  shown(response: HttpResponse): HttpResponse
 }
 
 /** The bytes of the output beside its items. */
@@ -37,14 +39,22 @@ type Pages = { items: unknown[]; pages: number; ended_by: 'end' | 'until' | 'lim
  * Reads pages until the last one, a condition or a limit. After each page the attempt keeps what it has: a page that
  * fails is called again alone, and an attempt that has taken its time leaves the rest to the next one.
  */
-export async function readPages({ request, paginate, until, ctx, call }: PagesOptions): Promise<Pages> {
+export async function readPages({
+  request,
+  paginate,
+  until,
+  ctx,
+  call,
+  shown,
+}: PagesOptions): Promise<Pages> {
   const first = firstUrl(request)
   let kept: Kept = (ctx.progress.kept as Kept | undefined) ?? startOf(first, paginate)
   for (;;) {
     ctx.signal.throwIfAborted()
     if (ctx.progress.isDue()) throw goesOn(kept.pages)
     const response = await call({ ...request, query: {}, url: urlOf(kept.at, first, paginate).href })
-    const page = { status: response.status, headers: response.headers, body: response.body }
+    const { status, headers, body } = shown(response)
+    const page = { status, headers, body }
     const items = itemsOf(page, paginate)
     const bytes = kept.bytes + Buffer.byteLength(JSON.stringify(items))
     if (bytes > LIMITS.valueBytes - FRAME_BYTES) {
@@ -59,7 +69,7 @@ export async function readPages({ request, paginate, until, ctx, call }: PagesOp
     if (next === undefined) return ended(kept, 'end')
     if (kept.pages >= paginate.max_pages)
       return limited(kept, paginate, `there are more than ${paginate.max_pages} pages`)
-    kept = { ...kept, at: next, seen: seenWith(kept.seen, next, page.body, first, paginate) }
+    kept = { ...kept, at: next, seen: seenWith(kept.seen, next, response.body, first, paginate) }
     ctx.progress.keep(kept)
   }
 }

@@ -13,7 +13,7 @@ export const sendWebhook = defineNode({
   title: 'Send webhook',
   alsoCalled: ['webhook_request', 'post_webhook', 'outgoing_webhook', 'notify_webhook', 'call_webhook'],
   description:
-    'Posts a signed message to a URL, in the form of outgoing webhooks: `{id, event, created_at, data}` with the headers of Standard Webhooks. Every attempt has the same id and body, so that the receiver can drop repetitions; other statuses than 2xx are retried as set by `retry`. To let several receivers subscribe, use emit_event.',
+    'Posts a signed message, as outgoing webhooks do: `{id, event, created_at, data}` with the headers of Standard Webhooks. Every attempt has the same id and body, so that the receiver can drop repetitions; other statuses than 2xx are retried as set by `retry`. To let several receivers subscribe, use emit_event.',
   effect: 'external',
   effects: ['http'],
   config: z.strictObject({

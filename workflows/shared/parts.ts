@@ -1,3 +1,5 @@
+import { GRAM, GramFilter, STEP } from './gram-filter.ts'
+
 /**
  * Finds parts of given texts in another one: a part of `least` and more characters. The work does not depend on how
  * many texts there are.
@@ -6,6 +8,8 @@ export class Parts {
   /** Where each sequence of `GRAM` characters begins in the texts. */
   private readonly grams = new Map<string, { text: string; least: number; at: number }[]>()
 
+  private readonly filter = new GramFilter()
+
   get isEmpty(): boolean {
     return this.grams.size === 0
   }
@@ -13,6 +17,7 @@ export class Parts {
   add(text: string, least: number): void {
     for (let at = 0; at + GRAM <= text.length; at++) {
       const gram = text.slice(at, at + GRAM)
+      this.filter.add(text, at)
       const places = this.grams.get(gram)
       if (!places) this.grams.set(gram, [{ text, least, at }])
       else if (places.length < PLACES) places.push({ text, least, at })
@@ -24,8 +29,12 @@ export class Parts {
     const found: [number, number][] = []
     let at = 0
     while (at + GRAM <= text.length) {
-      const places = this.grams.get(text.slice(at, at + GRAM))
-      const ranges = (places ?? []).map((place) => around(text, at, place)).filter((one) => one !== undefined)
+      const places = this.filter.mayHave(text, at) ? this.grams.get(text.slice(at, at + GRAM)) : undefined
+      if (!places) {
+        at += STEP
+        continue
+      }
+      const ranges = places.map((place) => around(text, at, place)).filter((one) => one !== undefined)
       const longest = ranges.toSorted((a, b) => b[1] - b[0] - (a[1] - a[0]))[0]
       const last = found.at(-1)
       if (longest) found.push([Math.max(longest[0], last?.[1] ?? 0), longest[1]])
@@ -35,9 +44,6 @@ export class Parts {
   }
 }
 
-const GRAM = 8
-/** Each part of `GRAM + STEP - 1` characters, the least, has a whole gram at a multiple of this. */
-const STEP = 5
 /** Places at which one gram is remembered: a text such as `aaaaaaaaaaaaaaaa` has the same at each place. */
 const PLACES = 4
 

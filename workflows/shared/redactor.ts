@@ -1,5 +1,6 @@
 import { type Unescaped, unescapedForms } from './escapes.ts'
 import { SECRETS } from './limits.ts'
+import { Needles } from './needles.ts'
 import { Parts } from './parts.ts'
 import { MASK } from './secret-names.ts'
 
@@ -10,7 +11,8 @@ import { MASK } from './secret-names.ts'
  */
 export class Redactor {
   private readonly parts = new Set<string>()
-  private readonly patterns: Pattern[] = []
+  /** By the text that every match contains. */
+  private readonly patterns = new Needles<Pattern>()
   /** The secrets of which parts are masked too. */
   private readonly divisible = new Parts()
 
@@ -25,7 +27,7 @@ export class Redactor {
    */
   add(secret: string, { parts = false }: { parts?: boolean } = {}): void {
     for (const part of partsOf(secret)) {
-      if (!this.parts.has(part)) this.patterns.push(...patternsOf(part))
+      if (!this.parts.has(part)) for (const one of patternsOf(part)) this.patterns.add(one.sure, one)
       this.parts.add(part)
     }
     if (parts) for (const [form, least] of divisibleForms(secret.trim())) this.divisible.add(form, least)
@@ -47,32 +49,29 @@ export class Redactor {
 
   /** Every text in a value, keys and numbers too. The levels of `value` must be bounded. */
   value<T>(value: T): T {
-    if (this.patterns.length === 0) return value
+    if (this.patterns.isEmpty) return value
     const json = JSON.stringify(value)
     return (json !== undefined && this.mayBeInText(json) ? this.deep(value) : value) as T
   }
 
   private mayBeInText(text: string): boolean {
-    const has = (one: string) =>
-      this.patterns.some(({ sure }) => one.includes(sure)) || this.divisible.find(one).length > 0
+    const has = (one: string) => this.patterns.in(one).length > 0 || this.divisible.find(one).length > 0
     return has(text) || unescapedForms(text).some((form) => has(form.text))
   }
 
   /** A text in which no character of a secret is escaped, but for those that the patterns know. */
   private plain(text: string): string {
     let masked = text
-    for (const { sure, pattern } of this.patterns)
-      if (masked.includes(sure)) masked = masked.replace(pattern(), MASK)
+    for (const { pattern } of this.patterns.in(text)) masked = masked.replace(pattern(), MASK)
     return this.divisible.isEmpty ? masked : maskRanges(masked, this.divisible.find(masked))
   }
 
   /** The ranges of the original text whose unescaped form has a secret. */
   private rangesIn({ text, starts }: Unescaped): Range[] {
     const found: Range[] = this.divisible.isEmpty ? [] : this.divisible.find(text)
-    for (const { sure, pattern } of this.patterns)
-      if (text.includes(sure))
-        for (const match of text.matchAll(pattern()))
-          if (match[0] !== '') found.push([match.index, match.index + match[0].length])
+    for (const { pattern } of this.patterns.in(text))
+      for (const match of text.matchAll(pattern()))
+        if (match[0] !== '') found.push([match.index, match.index + match[0].length])
     return found.map(([start, end]) => [starts[start]!, starts[end]!])
   }
 

@@ -2,12 +2,13 @@
  * The statuses of bulk jobs and of their items, and the tables of all moves between them. `db/records/bulk/` contains the
  * statements.
  *
- * jobs: one is open until it has `ended_at`.
+ * jobs: one is open until it has `ended_at`. One that failed has an `error` too, and has changed nothing.
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|
  * | insertJob | (none) | open | the API | | wakes the workers |
  * | advanceBulkJob | open | open, ended | a worker, page by page | ended: with the last item | lists the next records, or changes them |
+ * | advanceBulkJob | open | failed | a worker | the records cannot all be listed | |
  *
  * items: one for each record of the job.
  *

@@ -1,5 +1,5 @@
 import type { Actor } from '../../model/actor.ts'
-import { AppError } from '../../model/errors.ts'
+import { AppError, fullMessage } from '../../model/errors.ts'
 import type { BulkAction, BulkItemStatus } from '../../model/records/bulk-statuses.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { type RecordInput, updateSchema } from '../../model/records/schemas.ts'
@@ -8,11 +8,11 @@ import { savepoint, type Tenant } from '../../postgres/tenancy.ts'
 import { definePagedJobs } from '../../queue/paged-jobs.ts'
 import { deleteRecord } from '../delete.ts'
 import { listRecords } from '../list.ts'
-import type { Selection } from '../selection.ts'
-import { settle } from '../sets.ts'
+import { requireFieldTypes } from '../selection.ts'
+import { type Failed, settle } from '../sets.ts'
 import { updateMany } from '../update.ts'
 import { alone, type BulkItem, type BulkOutcome, type Listed } from './items.ts'
-import type { BulkError } from './jobs.ts'
+import type { BulkError, BulkFailure, KeptSelection } from './jobs.ts'
 import { listChanged, undoRecords } from './undo.ts'
 
 /** A job as a worker claims it. */
@@ -21,7 +21,7 @@ export interface ClaimedBulkJob {
   id: string
   entity: KindName
   action: BulkAction
-  list_query: Selection | null
+  list_query: KeptSelection | null
   data: Record<string, unknown> | null
   undoes: string | null
   created_by: Actor
@@ -38,8 +38,9 @@ export const bulkJobs = definePagedJobs<ClaimedBulkJob>(
 )
 
 /**
- * Lists the next records of an open job, or changes the next ones and notes the outcome of each. The history of a changed
- * record names the job. @returns whether there may be more.
+ * Lists the next records of an open job, or changes the next ones and notes the outcome of each. No record is changed
+ * before all are listed: a job that cannot list them all fails. The history of a changed record names the job.
+ * @returns whether there may be more.
  */
 export async function advanceBulkJob(
   tenant: Tenant,
@@ -55,7 +56,12 @@ export async function advanceBulkJob(
     .first<{ listing: boolean; cursor: string | null } | undefined>('listing', 'cursor')
   if (!open) return false
   if (open.listing) {
-    const { items, cursor } = await listNext(tx, job, open.cursor, listedAtOnce)
+    const listed = await listNext(tx, job, open.cursor, listedAtOnce)
+    if ('error' in listed) {
+      await row().update({ listing: false, ended_at: tx.trx.fn.now(), error: failureOf(listed) })
+      return false
+    }
+    const { items, cursor } = listed
     await addItems(tx, job.id, items)
     const total = tx.trx.raw('total + ?', [items.length])
     await row().update({ total, cursor, listing: cursor !== null })
@@ -87,24 +93,30 @@ async function listNext(
   { entity, list_query, undoes }: ClaimedBulkJob,
   cursor: string | null,
   limit: number,
-): Promise<Listed> {
+): Promise<Listed | Failed> {
   if (undoes !== null) return listChanged(tx, undoes, cursor, limit)
-  const page = await settle(() =>
-    listRecords(tx, entity, {
-      ...list_query!,
+  const { types, ...selection } = list_query!
+  const page = await settle(async () => {
+    await requireFieldTypes(tx, entity, selection, types)
+    return listRecords(tx, entity, {
+      ...selection,
       limit,
       offset: 0,
       count: 'none',
       cursor: cursor ?? undefined,
-    }),
-  )
-  // For example, the custom field of a filter has another type now: the records that were listed are changed.
-  if ('error' in page) return { items: [], cursor: null }
+    })
+  })
+  if ('error' in page) return page
   return {
     items: page.data.map(({ id }) => ({ entity, record_id: id, step: 0 })),
     cursor: page.next_cursor,
   }
 }
+
+const failureOf = ({ error }: Failed): BulkFailure => ({
+  message: fullMessage(error),
+  hint: 'no record was changed: check the query, and start another bulk job',
+})
 
 async function addItems(tx: Tenant, jobId: string, items: BulkItem[]): Promise<void> {
   await tx.trx.raw(

@@ -10,7 +10,7 @@ import { kindNames, kinds } from '../../model/records/kinds/index.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { listRecords } from '../list.ts'
 import { organizationTimezone } from '../local-times.ts'
-import { checkSelection, type Selection } from '../selection.ts'
+import { checkSelection, type FieldTypes, lockFieldTypes, type Selection } from '../selection.ts'
 
 /** Refusals that a job shows. */
 export const SHOWN_REFUSALS = 20
@@ -28,9 +28,22 @@ export interface NewBulkJob {
   data: Record<string, unknown> | null
 }
 
+/** What the listing of a job reads. */
+export interface KeptSelection extends Selection {
+  /** Of its custom fields when the job was confirmed. */
+  types: FieldTypes
+}
+
+/** Why a record was not changed. */
 export interface BulkError {
   code: string
   message: string
+}
+
+/** Why a job failed. */
+export interface BulkFailure {
+  message: string
+  hint: string
 }
 
 /** A job as the API shows it. */
@@ -49,6 +62,8 @@ export interface BulkJob {
   created_by: Actor
   created_at: Date
   ended_at: Date | null
+  /** Not null: the job failed, and changed nothing. */
+  error: BulkFailure | null
 }
 
 type Row = Omit<BulkJob, 'done' | 'refused' | 'refusals'>
@@ -65,6 +80,7 @@ const COLUMNS = [
   'created_by',
   'created_at',
   'ended_at',
+  'error',
 ]
 
 const jobs = (tx: Tenant) => tx.trx('bulk_jobs').where({ organization_id: tx.organizationId })
@@ -82,14 +98,16 @@ export async function previewBulk(
 /** Stores a job; workers list its records, then change them. Throws `validation_error`. @returns its id. */
 export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string> {
   const { entity, action, query, selection, data } = job
+  const types = await lockFieldTypes(tx, entity, selection)
   await checkSelection(tx, entity, selection)
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
   const time_zone = selection.time_zone ?? (await organizationTimezone(tx))
+  const kept: KeptSelection = { ...selection, time_zone, types }
   return insertJob(tx, {
     entity,
     action,
     query: JSON.stringify(query),
-    list_query: JSON.stringify({ ...selection, time_zone }),
+    list_query: JSON.stringify(kept),
     data: data && JSON.stringify(data),
   })
 }

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { leaves } from '../../../db/model/incoming/mapping/leaves.ts'
 import { mapManually } from '../../../db/model/incoming/mapping/manual.ts'
-import { isUnsupportedPath, valueAt } from '../../../db/model/incoming/mapping/path.ts'
+import { valueAt } from '../../../db/model/incoming/mapping/path.ts'
 import { transformed } from '../../../db/model/incoming/mapping/transforms.ts'
 import type { MappingRule, Transform } from '../../../db/model/incoming/types.ts'
+import { isUnsupportedPath } from '../../../workflows/shared/paths.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
 const rule = (from: string, to: string, more: Partial<MappingRule> = {}): MappingRule => ({

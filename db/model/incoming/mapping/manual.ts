@@ -1,5 +1,6 @@
+import { stepsOf } from '../../../../workflows/shared/paths.ts'
 import type { Condition, MappingRule, TargetKind } from '../types.ts'
-import { stepsOf, textAt, valueAt } from './path.ts'
+import { textAt, valueAt } from './path.ts'
 import { compiled, readable } from './patterns.ts'
 import { fieldOf, typed } from './targets.ts'
 import { MAX_TEXT, transformed } from './transforms.ts'

@@ -1,3 +1,4 @@
+import { stepsOf } from '../../../../workflows/shared/paths.ts'
 import { TEXT } from '../parse-body.ts'
 
 /**
@@ -14,22 +15,6 @@ export function valueAt(root: unknown, path: string): unknown {
   }
   return withoutAttributes(value)
 }
-
-/** The steps of a path; of one that names no value, those that can be read. */
-export const stepsOf = (path: string): string[] =>
-  [...withoutRoot(path).matchAll(STEP)].map(([, quoted, single, bare]) => quoted ?? single ?? bare!)
-
-/** A member after a dot or in brackets, there also in quotes; an index in brackets. */
-const STEP = /\["([^"]*)"\]|\['([^']*)'\]|[.[]?([^.[\]]+)\]?/g
-
-/** `$.a` and `$[0]` begin at the payload; `$` alone is a name. */
-const withoutRoot = (path: string) => (/^\$[.[]/.test(path) ? path.slice(1) : path)
-
-/** Whether a path names no single value: a wildcard, a slice, a filter, or brackets and dots that are left open. */
-export const isUnsupportedPath = (path: string): boolean => !PATH.test(path)
-
-const PATH =
-  /^(\$(?=[.[])|[^.[\]*?$][^.[\]]*|(?=\[))(\.[^.[\]*]+|\["[^"]*"\]|\['[^']*'\]|\[[^.[\]*?:,"'-][^.[\]*?:,"']*\])*$/
 
 /** The path of a member of what is at a path. */
 export function memberPath(path: string, name: string): string {

@@ -1,7 +1,7 @@
+import { stepsOf } from '../../../../workflows/shared/paths.ts'
 import { firstCharacters } from '../../records/values.ts'
 import type { FieldMapping } from '../types.ts'
 import type { Leaf } from './leaves.ts'
-import { stepsOf } from './path.ts'
 import type { Mapped } from './types.ts'
 
 /** Listed paths, and the characters of each. */
