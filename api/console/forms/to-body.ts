@@ -53,7 +53,17 @@ function typedValue(spec: FieldSpec, form: Form): unknown {
 const isUnchanged = ({ name, type }: FieldSpec, form: Form, stored: Record<string, string>) => {
   const text = type === 'choices' ? form.all(name).join('\n') : form.get(name)
   const isBox = form.has(`${name}:has`)
-  return stored[name] === (isBox && text === '' ? 'false' : text)
+  const was = stored[name]
+  return was !== undefined && asSent(was, type) === (isBox && text === '' ? 'false' : asSent(text, type))
+}
+
+const AREAS: readonly string[] = ['long_text', 'lines', 'numbers', 'pairs', 'json', 'choices']
+
+/** A text as a browser sends it back: a field of one line has no line breaks, and a time no seconds that are zero. */
+export function asSent(text: string, type: FieldSpec['type']): string {
+  if (AREAS.includes(type)) return text.replace(/\r\n?/g, '\n')
+  const line = text.replace(/[\r\n]/g, '')
+  return type === 'datetime' ? line.replace(/^(.{16}):00$/, '$1') : line
 }
 
 const toBoolean = (text: string) => (text === '' ? null : text === 'true')

@@ -5,7 +5,7 @@ import { type FormState, SchemaForm } from '../components/schema-form.tsx'
 import { errorsOf, type FormErrors } from '../forms/errors.ts'
 import { type FieldSpec, labelOf } from '../forms/field-spec.ts'
 import type { Form } from '../forms/form.ts'
-import { storedBefore, toBody } from '../forms/to-body.ts'
+import { asSent, storedBefore, toBody } from '../forms/to-body.ts'
 import {
   kindOfObject,
   type Named,
@@ -125,8 +125,9 @@ function conflictsIn(
   form: Form,
   { before, now }: { before: Record<string, string>; now: Record<string, string> },
 ): Map<string, string[]> {
-  const all = fields.flatMap(({ name }): [string, string[]][] => {
-    const [typed, was, is] = [form.all(name).join('\n'), before[name] ?? '', now[name] ?? '']
+  const all = fields.flatMap(({ name, type }): [string, string[]][] => {
+    const texts = [form.all(name).join('\n'), before[name] ?? '', now[name] ?? '']
+    const [typed, was, is] = texts.map((text) => asSent(text, type))
     if (!form.has(name) || typed === was || is === was || is === typed) return []
     return [[name, [`was changed meanwhile to “${is}”: save again to replace it by what you typed`]]]
   })

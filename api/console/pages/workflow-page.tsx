@@ -61,7 +61,9 @@ export const workflowPages: ConsoleRoute[] = [
       const { form, call } = view
       const workflow = await workflowOf(view)
       const spec = form.get('spec')
-      if (form.get('do') === 'check') return page(view, workflow, { spec, ...(await checked(view, spec)) })
+      const version = Number(form.get('version'))
+      if (form.get('do') === 'check')
+        return page(view, workflow, { spec, version, ...(await checked(view, spec)) })
       const path = `/app/v1/workflows/${workflow.workflow_id}`
       const answer = await call('PATCH', path, { spec }, { 'if-match': `"${form.get('version')}"` })
       if (answer.status >= 400) return page(view, workflow, { spec, ...refusal(answer) }, answer.status)
@@ -150,6 +152,8 @@ async function checked({ change }: View, spec: string) {
 
 interface Edited {
   spec: string
+  /** The version that the spec was made from, if that is not the newest: a save must not replace one that was not seen. */
+  version?: number
   validation?: Validation | undefined
   problems?: string[]
   /** What an activation needs. */
@@ -288,7 +292,12 @@ function page(view: View, workflow: Workflow, edited: Edited, status = 200): Pag
         {edited.missing && <Missing findings={edited.missing} action={`${here}/activate`} />}
         <Facts of={factsOf(workflow)} />
         {mayAuthor(view) && spec !== null ? (
-          <Editor action={here} edited={edited} button="Save a new version" version={workflow.version} />
+          <Editor
+            action={here}
+            edited={edited}
+            button="Save a new version"
+            version={edited.version ?? workflow.version}
+          />
         ) : (
           <Lines text={spec ?? JSON.stringify(workflow.definition, null, 2)} />
         )}

@@ -125,6 +125,32 @@ describe('the records in the console', () => {
     assert.equal((await find('companies', id)).industry, 'Games')
   })
 
+  it('keep what a browser cannot send back as it is stored', async () => {
+    const task = { title: 'Call', due_at: '2026-10-25T01:30:00Z', body: 'One\r\nTwo' }
+    const { id } = await create('tasks', task)
+    const path = `/records/tasks/${id}`
+    const shown = formOf((await owner.get(`${path}/edit`)).html, path)
+    const sent = Object.fromEntries(
+      Object.entries(shown).map(([name, value]) => [
+        name,
+        name === 'due_at' ? String(value).replace(/:00$/, '') : value,
+      ]),
+    )
+    assert.equal((await owner.post(path, { ...sent, title: 'Call back' })).status, 303)
+    const { changes } = (await suite.api.request('GET', `/v1/objects/tasks/${id}/history`)).body.data[0]
+    assert.deepEqual(Object.keys(changes), ['title'])
+    assert.equal((await find('tasks', id)).body, 'One\r\nTwo')
+
+    await suite.api.request('POST', '/v1/custom-fields/tasks', {
+      body: { name: 'memo', label: 'Memo', type: 'text' },
+    })
+    const memo = (await create('tasks', { title: 'Write', custom_fields: { memo: 'One\nTwo' } })).id
+    const at = `/records/tasks/${memo}`
+    const form = formOf((await owner.get(`${at}/edit`)).html, at)
+    await owner.post(at, { ...form, 'custom_fields.memo': 'OneTwo', title: 'Write again' })
+    assert.deepEqual((await find('tasks', memo)).custom_fields, { memo: 'One\nTwo' })
+  })
+
   it('are filtered, sorted and paged by the address', async () => {
     for (let i = 0; i < 60; i++) await create('deals', { name: `Deal ${i}`, amount: String(i * 10) })
     const { html } = await owner.get('/records/deals?amount[gte]=100&sort=amount&order=asc')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { textOf, type Visitor, visit } from '../../support/console.ts'
+import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
 const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
@@ -72,6 +72,10 @@ describe('workflows and runs in the console', () => {
     const stale = await owner.submit(path, path, { spec: SPEC, version: '1', do: 'save' })
     assert.equal(stale.status, 412)
     assert.match(stale.html, /Somebody else saved a newer version/)
+    const tab = { ...formOf((await owner.get(path)).html, path), version: '1' }
+    const seen = await owner.post(path, { ...tab, spec: SPEC, do: 'check' })
+    assert.equal(seen.status, 200)
+    assert.equal((await owner.post(path, { ...formOf(seen.html, path), do: 'save' })).status, 412)
     assert.match((await owner.get(`${path}/versions/2`)).html, /class="added">\+# Changed/)
     assert.equal((await owner.submit(`${path}/versions/1`, `${path}/versions/1/restore`, {})).status, 303)
     assert.match((await owner.get(`${path}/versions`)).html, /restores 1/)
