@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import type { WorkflowHandle } from '@temporalio/client'
 import type { createActivities } from '../../activities/index.ts'
 import { createCollection } from '../../db/knowledge/collections.ts'
 import { cancelRun, terminateRun } from '../../db/runs/moves/ends.ts'
@@ -52,23 +53,27 @@ describe('runs that an operator resets in the Temporal UI', () => {
     around = (advance) => advance
   })
 
+  /** Waits until workflow task number `task`, from 0, has completed: a row may show a segment before. */
+  async function untilCompleted(handle: WorkflowHandle, task: number) {
+    for (;;) {
+      const events = (await handle.fetchHistory()).events ?? []
+      const completed = events.filter((event) => event.workflowTaskCompletedEventAttributes)
+      if (completed[task]) return completed[task]
+      assert.ok(!events.at(-1)?.workflowExecutionTerminatedEventAttributes, 'no such task: terminated before')
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
   /** Resets to completed workflow task number `task`, from 0. @returns the new Temporal run's id. */
   async function reset(id: string, task: number, base?: string): Promise<string> {
     const handle = worker.client.workflow.getHandle(`run:${id}`, base)
-    const completed = async () => {
-      const events = (await handle.fetchHistory()).events ?? []
-      return events.filter((event) => event.workflowTaskCompletedEventAttributes)
-    }
-    // The row may show a segment before its task has completed.
-    await until(async () => (await completed()).length > task)
-    const tasks = await completed()
+    const { eventId } = await untilCompleted(handle, task)
     const { runId } = await handle.describe()
     const answer = await worker.client.workflowService.resetWorkflowExecution({
       namespace: 'default',
       workflowExecution: { workflowId: handle.workflowId, runId },
       reason: 'test',
       requestId: randomUUID(),
-      workflowTaskFinishEventId: tasks[task]!.eventId!,
+      workflowTaskFinishEventId: eventId!,
     })
     return answer.runId
   }
@@ -249,6 +254,8 @@ describe('runs that an operator resets in the Temporal UI', () => {
     const { temporal_run_id: resumed } = await run(id)
     await until(async () => (await run(id)).temporal_run_id !== null)
     for (const base of [resumed, undefined]) {
+      // A run that is terminated during its first workflow task has none to be reset to.
+      await untilCompleted(worker.client.workflow.getHandle(`run:${id}`), 0)
       await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id))
       assert.equal((await run(id)).status, 'terminated')
       const closed = worker.client.workflow.getHandle(`run:${id}`)
