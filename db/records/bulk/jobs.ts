@@ -77,12 +77,12 @@ const COLUMNS = [
   'undoes',
   'total',
   'listing',
-  'done',
-  'refused',
   'created_by',
   'created_at',
   'ended_at',
   'error',
+  'done',
+  'refused',
 ]
 
 const jobs = (tx: Tenant) => tx.trx('bulk_jobs').where({ organization_id: tx.organizationId })
