@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NULL, typeOfSchema } from '../language/value-types.ts'
+import { members, typeOfSchema } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { RUN_STATUSES } from '../shared/statuses.ts'
 import { defineNode } from './define.ts'
@@ -39,9 +39,10 @@ export const runWorkflow = defineNode({
     wait: z.boolean().default(true).describe('If false, the node continues as soon as the run is queued.'),
   }),
   output,
+  // Null without a wait: a path through it would silently be null, so that it has no members to read.
   outputType: ({ wait }) => {
     const { properties = {}, ...rest } = typeOfSchema(output)
-    return { ...rest, properties: wait === false ? { ...properties, outputs: NULL } : properties }
+    return { ...rest, properties: wait === false ? { ...properties, outputs: members({}) } : properties }
   },
   handles: () => [
     { name: 'success', description: 'The run has completed; with `wait: false`, it is queued.' },

@@ -99,7 +99,7 @@ outputs: {total: "{{ nodes.a.output.n }}", count: 1}`
       ])
     deepEqual(await reading('nodes.a.output.outputs.zzz'), [['workflow_outputs', 6, 'one of count, total']])
     const [[unwaited] = []] = await reading('nodes.a.output.outputs.total', ', wait: false')
-    equal(unwaited, 'unknown_path')
+    equal(unwaited, 'unknown_field')
   })
 
   it('warns of a mail that the service cannot send', async () => {

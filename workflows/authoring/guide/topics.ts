@@ -62,31 +62,31 @@ export const TOPICS: Record<string, Topic> = {
       [
         '- Without `next`, a node leads by its first handle to the node after it, unless some `next` names that one: branches can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
         '- By handle: `next: {"true": a, "false": [b, c], error: end}`; b and c run in parallel. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
-        '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
-        '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
-        '- A node reads only results of nodes before it. If one is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
+        '- Cases of a switch are handles: lead each to a node or to `end`.',
+        '- Several at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
+        '- A node reads results of nodes before it. If one is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
       ].join('\n'),
   },
   loops: {
     title: 'Loops',
     text: () =>
-      `A ${EACH_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed. A ${REPEAT_TYPES} runs its body (handle \`turn\`) until a condition holds: \`until: "{{ nodes.get.output.body.done }}"\`; \`previous\` is the result of the turn before.`,
+      `A ${EACH_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The body's last node has no \`next\`; the nodes after the loop follow \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed. A ${REPEAT_TYPES} runs its body (handle \`turn\`) until a condition holds: \`until: "{{ nodes.get.output.body.done }}"\`; \`previous\` is the result of the turn before.`,
   },
   expressions: {
     title: 'Expressions',
     text: (_, level) =>
       [
-        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`, in YAML with quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps the type of its value; in a longer text, null is empty, lists and objects are JSON. There are no tags ({% … %}); \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
+        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`, in YAML with quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps the type of its value; in a longer text, null is empty, lists and objects are JSON. No tags ({% … %}); \`{inputs.a}\`, \`\${inputs.a}\` are plain text.`,
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
-        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
+        '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
-        `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
+        `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'A path that does not exist fails the node, unless a `default` filter follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -182,19 +182,17 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Validation',
     text: () =>
       [
-        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, path and hint. Apply all hints, then validate again:',
+        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, path and hint. Apply all, then validate again:',
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow, warnings do not. `/docs/findings` explains each code.',
+        'Errors refuse the workflow. `/docs/findings` explains each code.',
       ].join('\n'),
   },
   examples: {
     title: 'Examples',
     text: (_, level) =>
-      level === 'full'
-        ? 'Whole workflows, each valid and run by a test.'
-        : 'Whole workflows; `?topic=examples` has more.',
+      level === 'full' ? 'Whole workflows, each valid and run by a test.' : '`?topic=examples` has more.',
   },
 }
 
