@@ -76,7 +76,7 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Expressions',
     text: (_, level) =>
       [
-        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`, in YAML with quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps the type of its value; in a longer text, null is empty, lists and objects are JSON. No tags ({% … %}); \`{inputs.a}\`, \`\${inputs.a}\` are plain text.`,
+        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders, in quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps the type of its value; in a longer text, null is empty, lists and objects are JSON. No tags ({% … %}); \`{inputs.a}\`, \`\${inputs.a}\` are plain text.`,
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
