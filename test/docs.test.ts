@@ -97,8 +97,7 @@ describe('the promised output of an example', () => {
   })
 })
 
-describe('the commands of the documentation', function () {
-  this.timeout(180_000)
+describe('the commands of the documentation', () => {
   let stack: TestStack
   const folders: string[] = []
   const withUrl = (text: string) => text.replaceAll('http://localhost:8080', stack.apiUrl)

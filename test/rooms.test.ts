@@ -225,9 +225,7 @@ describe('SQL', () => {
   })
 })
 
-describe('the workflow bundle', function () {
-  this.timeout(60_000)
-
+describe('the workflow bundle', () => {
   it('holds the Temporal SDK and a few files of this project, but no zod, yaml or Node built-in', async () => {
     const modules = sourcesOf(readFileSync(await testBundle(), 'utf8'))
     const ours = modules.filter((path) => !path.includes('node_modules/') && /(^|\/)workflows\//.test(path))

@@ -15,8 +15,7 @@ const each = (config: Record<string, unknown>) => ({
 const inputs = { items: { type: 'array' as const } }
 const outputs = { values: '{{ nodes.each.output.items | map: "output" }}' }
 
-describe('long loops', function () {
-  this.timeout(240_000)
+describe('long loops', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
@@ -48,7 +47,7 @@ describe('long loops', function () {
     const definition = { nodes: [each({}), body], edges: [edge('each', 'body', 'item')], inputs, outputs }
     const statements = recordStatements()
     const id = await queueRun(db, organizationId, definition, { items: numbers(10_000) })
-    const run = await untilRun(db, id, undefined, 200_000)
+    const run = await untilRun(db, id, undefined, 200)
     const tags = statements.take().map((line) => line.split(' → ')[1]!)
     statements.stop()
     assert.deepEqual(run.outputs?.values, numbers(10_000))
@@ -72,7 +71,7 @@ describe('long loops', function () {
       settings: { timeout: '1h' },
     }
     const id = await queueRun(db, organizationId, definition, { items: numbers(1_500) })
-    const run = await untilRun(db, id, undefined, 200_000)
+    const run = await untilRun(db, id, undefined, 200)
     assert.deepEqual(run.outputs?.values, numbers(1_500))
     assert.deepEqual([calls, most <= 50], [1_500, true])
     const executions = []

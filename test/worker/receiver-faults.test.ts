@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/self-signed.${name}`, import.meta.url))
@@ -88,8 +89,7 @@ const FAULTS: Record<string, Fault> = {
   ),
 }
 
-describe('a delivery to a receiver that', function () {
-  this.timeout(30_000)
+describe('a delivery to a receiver that', () => {
   let on: Deliveries
   let worker: TestWorker
   before(async () => {

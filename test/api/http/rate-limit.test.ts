@@ -7,8 +7,7 @@ import { withApi } from '../../support/with-api.ts'
 
 const LIMIT = 1_000
 
-describe('the rate limit of /v1', function () {
-  this.timeout(40_000)
+describe('the rate limit of /v1', () => {
   const suite = withApi()
   /** Three processes on one database. */
   let processes: TestApi[]

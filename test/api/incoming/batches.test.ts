@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { itemsOf, MAX_ITEMS } from '../../../db/model/incoming/batch.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('batches of incoming webhooks', function () {
-  this.timeout(90_000)
+describe('batches of incoming webhooks', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

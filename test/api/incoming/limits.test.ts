@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 
-describe('limits of incoming webhooks', function () {
-  this.timeout(30_000)
+describe('limits of incoming webhooks', () => {
   let test: IncomingTest
   // X-Forwarded-For distinguishes the addresses.
   before(async () => {
