@@ -110,7 +110,10 @@ describe('the commands of the documentation', () => {
   }
 
   before(async () => {
-    stack = await startStack({ env: { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' } })
+    stack = await startStack({
+      onSuite: true,
+      env: { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' },
+    })
   })
   after(async () => {
     await stack?.stop()

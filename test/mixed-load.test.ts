@@ -22,7 +22,7 @@ describe('two api processes under a mixed load, killed repeatedly', function () 
 
   before(async () => {
     const env = { SECRETS_KEY: randomBytes(32).toString('base64'), LOG_LEVEL: 'warn' }
-    one = await startStack({ env })
+    one = await startStack({ onSuite: true, env })
     two = await startStack({ env, beside: one })
     db = connect({ url: one.databaseUrl })
   })

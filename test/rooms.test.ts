@@ -78,6 +78,18 @@ describe('the rooms', () => {
     )
   })
 
+  it('have each folder on the map of the README', () => {
+    const [, map] = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## Map')
+    const folders = Object.keys(MAY_IMPORT)
+      .filter((room) => room !== 'test')
+      .flatMap((room) => readdirSync(join(ROOT, room), { withFileTypes: true }))
+      .filter((entry) => entry.isDirectory())
+    assert.deepEqual(
+      folders.filter(({ name }) => !new RegExp(`\\b${name}/`).test(map!)).map(({ name }) => name),
+      [],
+    )
+  })
+
   for (const [room, allowed] of Object.entries(MAY_IMPORT))
     it(`${room} imports from this project only ${allowed.join(', ') || 'itself'}`, () => {
       const strangers = filesOf(room).flatMap((file) =>

@@ -10,7 +10,7 @@ const ROWS = 1_500
 describe('a bulk job and an undo whose worker is killed', () => {
   let stack: TestStack
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
   })
   after(() => stack?.stop())
 

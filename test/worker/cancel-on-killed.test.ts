@@ -9,7 +9,7 @@ describe('runs that an event cancels while the worker is killed', () => {
   let stack: TestStack
   let db: Database
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
     db = connect({ url: stack.databaseUrl })
   })
   after(async () => {

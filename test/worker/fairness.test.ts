@@ -88,14 +88,15 @@ describe('a backlog of one organization', function () {
     }) as typeof original
     try {
       const first = await queueRun(suite.db, organizationId, light)
-      await repeat(suite.db, organizationId, first, BACKLOG - 1)
+      const runs = BACKLOG / 2
+      await repeat(suite.db, organizationId, first, runs - 1)
       let [ended, since] = [0, Date.now()]
-      while (ended < BACKLOG) {
+      while (ended < runs) {
         await new Promise((resolve) => setTimeout(resolve, 100))
         const now = await countOf(suite.db, organizationId, ['completed'])
         assert.ok(
           now > ended || Date.now() - since < 120_000,
-          `${now} of ${BACKLOG} runs have ended, and no more do`,
+          `${now} of ${runs} runs have ended, and no more do`,
         )
         if (now > ended) [ended, since] = [now, Date.now()]
       }

@@ -10,7 +10,7 @@ const ROWS = 3_000
 describe('an import whose worker is killed', () => {
   let stack: TestStack
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
   })
   after(() => stack?.stop())
 

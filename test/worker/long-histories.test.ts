@@ -6,11 +6,9 @@ import { bundleWith } from '../support/bundle.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, each, edge, set } from '../support/nodes.ts'
+import { SUGGESTED_EVENTS } from '../support/temporal-settings.ts'
 import { until } from '../support/until.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
-
-/** In the tests, Temporal suggests to continue as new from 1,000 events. */
-const SUGGESTED = 1_000
 
 describe('runs with a long history', () => {
   let db: TestDatabase
@@ -89,12 +87,8 @@ describe('runs with a long history', () => {
       release = resolve
     })
     answer = () => released
-    const id = await beside(call('long'), 450)
-    await until(
-      async () => (await itemsDone(id)) > SUGGESTED / 5 || undefined,
-      'items beyond the suggestion',
-      120,
-    )
+    const id = await beside(call('long'), SUGGESTED_EVENTS / 2)
+    await until(async () => (await itemsDone(id)) > SUGGESTED_EVENTS / 5)
     release()
     assert.equal((await untilRun(db, id, undefined, 120)).status, 'completed')
     assert.deepEqual(made, [`${id}:long`])
@@ -102,15 +96,16 @@ describe('runs with a long history', () => {
       const all = await executions(id)
       return all.length >= 2 ? all : undefined
     }, 'two executions')
-    assert.ok(Math.max(...lengths) > SUGGESTED, String(lengths))
+    assert.ok(Math.max(...lengths) > SUGGESTED_EVENTS, String(lengths))
   })
 
   it('continue as new beside a call that waits for its next attempt, which stays as late as it was', async () => {
     answer = async () => {
       throw new NodeError('http_429', 'Too many requests.', { retryable: true, retryAfterMs: 3_600_000 })
     }
-    const id = await beside(call('limited'), 250)
-    await until(async () => (await itemsDone(id)) === 250, 'all items', 120)
+    const items = Math.ceil(SUGGESTED_EVENTS / 3)
+    const id = await beside(call('limited'), items)
+    await until(async () => (await itemsDone(id)) === items)
     await until(async () => (await executions(id)).length >= 2, 'two executions')
     const node = await db.system('run_nodes').where({ run_id: id, node_id: 'limited' }).first()
     assert.deepEqual([node.attempt, made.filter((key) => key.startsWith(id)).length], [2, 1])
@@ -124,11 +119,7 @@ describe('runs with a long history', () => {
     const before = (await executions(id)).length
     away = true
     await during()
-    await until(
-      async () => (await executions(id)).length > before || undefined,
-      'a workflow that continues as new',
-      120,
-    )
+    await until(async () => (await executions(id)).length > before)
     away = false
   }
 
@@ -140,7 +131,8 @@ describe('runs with a long history', () => {
     await until(async () => (await row(id)).sleeps_until, 'the pause')
     await outageOf(id)
     assert.equal((await untilRun(db, id)).status, 'completed')
-    for (const events of await executions(id)) assert.ok(events < 2 * SUGGESTED, `${events} events`)
+    for (const events of await executions(id))
+      assert.ok(events < SUGGESTED_EVENTS + 1_000, `${events} events`)
     const started = await db.system('events').where({ subject_id: id, name: 'workflow.started' })
     assert.equal(started.length, 1)
   })
@@ -187,7 +179,7 @@ describe('runs with a long history', () => {
     away = true
     const handle = worker.client.workflow.getHandle(`run:${id}`)
     const length = async () => (await historyOf(worker.client, handle.workflowId)).length
-    await until(async () => (await length()) > SUGGESTED + 200, 'a long history', 120)
+    await until(async () => (await length()) > SUGGESTED_EVENTS + 200)
     away = false
     release()
     assert.equal((await untilRun(db, id)).status, 'completed')

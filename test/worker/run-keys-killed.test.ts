@@ -11,7 +11,7 @@ describe('debounced and rated runs while the worker and the api are killed', () 
   let stack: TestStack
   let db: Database
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
     db = connect({ url: stack.databaseUrl })
   })
   after(async () => {

@@ -67,7 +67,7 @@ describe('a workflow whose worker and api are killed in the middle', () => {
 
   before(async () => {
     service = await startHeldService()
-    stack = await startStack({ env: { EGRESS_ALLOW: '127.0.0.0/8' } })
+    stack = await startStack({ onSuite: true, env: { EGRESS_ALLOW: '127.0.0.0/8' } })
     const { v1 } = await clientOf(stack)
     api = async (method, path, body) => {
       const { status, body: answer } = await v1(method, path, body)

@@ -33,6 +33,7 @@ describe('the spans of a request', () => {
     collector = await startCollector()
     receiver = await startReceiver()
     stack = await startStack({
+      onSuite: true,
       env: {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
