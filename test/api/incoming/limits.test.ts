@@ -240,5 +240,5 @@ describe('limits of incoming webhooks', () => {
 /** Waits if the current minute, the window of the limit, ends soon. */
 async function nextMinute(): Promise<void> {
   const left = 60_000 - (Date.now() % 60_000)
-  if (left < 3_000) await new Promise((resolve) => setTimeout(resolve, left))
+  if (left < 10_000) await new Promise((resolve) => setTimeout(resolve, left))
 }
