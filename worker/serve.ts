@@ -136,7 +136,9 @@ async function serveConnected(
   const namespace = config.TEMPORAL_NAMESPACE
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const relay = pool ? undefined : new Relay({ db, client, log, queues: queuesOf(context) })
-  const sweep = pool ? undefined : new Sweep({ db, client, log, taskQueue, metrics })
+  const sweep = pool
+    ? undefined
+    : new Sweep({ db, client, log, taskQueue, metrics, relayId: context.relayId })
   const presence =
     pool && new PoolPresence({ db, log, pool: pool.pool, connection, namespace, worker: workers[0]! })
   const running = Promise.all(workers.map((worker) => worker.run()))
