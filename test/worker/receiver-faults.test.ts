@@ -129,7 +129,11 @@ describe('a delivery to a receiver that', function () {
 
   /** When the first of the endpoints began to fail, in ms since the epoch. */
   const firstFailure = async (endpoints: Knex.QueryBuilder): Promise<number> =>
-    Math.min(...(await endpoints.select('failing_since')).map((one) => one.failing_since.getTime()))
+    Math.min(
+      ...(await endpoints.select('failing_since')).map((one: { failing_since: Date }) =>
+        one.failing_since.getTime(),
+      ),
+    )
 
   for (const [what, { serve, scheme = 'http', error, http_status = null }] of Object.entries(FAULTS))
     it(`${what} ${error ? 'fails, with the reason' : 'succeeds'}`, async () => {
