@@ -178,6 +178,7 @@ function queuesOf({
   secretsKey,
   metrics,
   storage,
+  http,
 }: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
@@ -192,6 +193,7 @@ function queuesOf({
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
     storage,
+    http,
     onMail: (mails, outcome) => metrics.mails.inc({ mails, outcome }),
     onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })
