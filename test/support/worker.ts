@@ -165,6 +165,7 @@ export async function startWorker(
       approvalLink: linkOf,
       secretsKey,
       storage,
+      http: receivers,
     }),
   })
   await relay.start()
