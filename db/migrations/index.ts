@@ -13,6 +13,7 @@ import * as knowledge from './0011_knowledge.ts'
 import * as storedFiles from './0012_stored_files.ts'
 import * as reports from './0013_reports.ts'
 import * as nodeAttempts from './0014_node_attempts.ts'
+import * as bulkCounts from './0015_bulk_counts.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -54,4 +55,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0012_stored_files', storedFiles],
   ['0013_reports', reports],
   ['0014_node_attempts', nodeAttempts],
+  ['0015_bulk_counts', bulkCounts],
 ]
