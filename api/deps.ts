@@ -1,3 +1,4 @@
+import type { QueryVectors } from '../db/knowledge/query-vectors.ts'
 import type { Traces } from '../db/model/spans.ts'
 import type { Database } from '../db/postgres/connect.ts'
 import type { Logger } from '../db/process/log.ts'
@@ -31,6 +32,8 @@ export interface AppDeps {
   nodeTests: Slots
   /** Runs computations whose cost a tenant controls, without blocking other requests. */
   compute: Compute
+  /** Makes the vectors of queries to the knowledge base. */
+  queryVectors: QueryVectors
   metrics: Metrics
   /** Absent if traces are not configured. */
   traces?: Traces | undefined

@@ -12,6 +12,7 @@ import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import type { Scope } from '../http/scopes.ts'
 import { collectionCreate, collectionSchema, collectionUpdate } from './knowledge-shapes.ts'
 import { withETag } from './record-shapes.ts'
 
@@ -21,6 +22,9 @@ export const collectionParams = z.object({
   collection_id: z.uuid().toLowerCase().describe('The id of the collection.'),
 })
 const byId = { path: `${path}/{collection_id}`, params: collectionParams, tag }
+
+/** An embedding sends the passages to another service, as an outgoing webhook sends records. */
+const SENDS: Scope[] = ['webhooks:write']
 
 const present = (collection: Collection) => ({ object: 'knowledge_collection' as const, ...collection })
 
@@ -62,8 +66,11 @@ export const knowledgeCollectionRoutes: Route[] = [
     response: { status: 201, schema: collectionSchema },
     example: { name: 'Help center', description: 'Answers for customers', language: 'english' },
     etag: true,
-    handler: async ({ body, tenant, setHeader }) =>
-      withETag(setHeader, present(await tenant((tx) => createCollection(tx, body)))),
+    handler: async ({ body: { embedding, ...values }, deps, tenant, setHeader, requireScopes }) => {
+      if (embedding) requireScopes(SENDS)
+      const given = embedding ? { keys: deps.secretsKey, settings: embedding } : undefined
+      return withETag(setHeader, present(await tenant((tx) => createCollection(tx, values, given))))
+    },
   }),
   route({
     ...byId,
@@ -88,9 +95,12 @@ export const knowledgeCollectionRoutes: Route[] = [
     example: { description: 'Answers for customers and partners' },
     etag: true,
     ifMatch: true,
-    handler: async ({ params, body, headers, tenant, setHeader }) => {
+    handler: async ({ params, body, headers, deps, tenant, setHeader, requireScopes }) => {
       const accepted = ifMatch(headers)
-      const updated = await tenant((tx) => updateCollection(tx, params.collection_id, body, accepted))
+      const { embedding, ...patch } = body
+      if (embedding !== undefined) requireScopes(SENDS)
+      const given = embedding === undefined ? undefined : { keys: deps.secretsKey, settings: embedding }
+      const updated = await tenant((tx) => updateCollection(tx, params.collection_id, patch, accepted, given))
       return withETag(setHeader, present(updated))
     },
   }),

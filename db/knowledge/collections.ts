@@ -8,6 +8,14 @@ import type { Page } from '../model/lists/page.ts'
 import { requireVersion } from '../model/lists/version.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import type { SecretsKey } from '../process/seal.ts'
+import {
+  type Embedding,
+  type EmbeddingSettings,
+  embeddingsOf,
+  removeEmbedding,
+  setEmbedding,
+} from './embeddings.ts'
 import { indexAgain } from './index-passages.ts'
 
 /** A collection of documents that are searched together, as in the API. */
@@ -17,12 +25,19 @@ export interface Collection {
   description: string | null
   /** The text search configuration of its documents. */
   language: Language
+  embedding: Embedding | null
   documents: number
   version: number
   created_at: Date
   updated_at: Date
   created_by: Actor
   updated_by: Actor
+}
+
+/** How to embed a collection; `settings` null: not at all. */
+export interface NewEmbedding {
+  keys: SecretsKey
+  settings: EmbeddingSettings | null
 }
 
 export type CollectionValues = Pick<Collection, 'name' | 'description' | 'language'>
@@ -54,8 +69,20 @@ const shown = (tx: Tenant) =>
     ),
   ])
 
+async function withEmbeddings(tx: Tenant, rows: Omit<Collection, 'embedding'>[]): Promise<Collection[]> {
+  const found = await embeddingsOf(
+    tx,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => ({ ...row, embedding: found.get(row.id) ?? null }))
+}
+
 /** Throws `conflict` for a name that is taken, and above `KNOWLEDGE.collections`. */
-export async function createCollection(tx: Tenant, values: CollectionValues): Promise<Collection> {
+export async function createCollection(
+  tx: Tenant,
+  values: CollectionValues,
+  embedding?: NewEmbedding,
+): Promise<Collection> {
   const [others] = await collections(tx).count<{ count: number }[]>()
   if (others!.count >= KNOWLEDGE.collections)
     throw conflict(`the organization already has ${KNOWLEDGE.collections} collections`, {
@@ -68,25 +95,28 @@ export async function createCollection(tx: Tenant, values: CollectionValues): Pr
       .trx('knowledge_collections')
       .insert({ organization_id: tx.organizationId, id, ...values, created_by: actor, updated_by: actor }),
   )
+  if (embedding?.settings) await setEmbedding(tx, embedding.keys, id, embedding.settings)
   return getCollection(tx, id)
 }
 
 /** Collections, newest first. @param name lists only the collection with this name, compared case-insensitively. */
-export function listCollections(
+export async function listCollections(
   tx: Tenant,
   name: string | undefined,
   page: IdPage,
 ): Promise<Page<Collection>> {
   const rows = shown(tx)
   if (name !== undefined) rows.whereRaw('name_lower = lower(?)', [name])
-  return pageById(tx, rows, page, { of: ['collections', name] })
+  const found = await pageById<Omit<Collection, 'embedding'>>(tx, rows, page, { of: ['collections', name] })
+  return { ...found, data: await withEmbeddings(tx, found.data) }
 }
 
 /** Throws `not_found`. */
 export async function getCollection(tx: Tenant, id: string): Promise<Collection> {
-  const row = await shown(tx).where({ id }).first<Collection | undefined>()
+  const row = await shown(tx).where({ id }).first<Omit<Collection, 'embedding'> | undefined>()
   if (!row) throw notFound('collection')
-  return row
+  const [collection] = await withEmbeddings(tx, [row])
+  return collection!
 }
 
 /** The collection with an id, or with a name, compared case-insensitively. Throws `not_found`. */
@@ -108,12 +138,15 @@ export async function updateCollection(
   id: string,
   patch: Patch,
   accepted: readonly number[] | undefined,
+  embedding?: NewEmbedding,
 ): Promise<Collection> {
   const before = await lockCollection(tx, id, accepted)
   const members = Object.entries(patch).filter(
     ([name, value]) => value !== undefined && value !== before[name as keyof Patch],
   )
-  if (members.length === 0) return getCollection(tx, id)
+  if (embedding?.settings) await setEmbedding(tx, embedding.keys, id, embedding.settings)
+  if (embedding?.settings === null) await removeEmbedding(tx, id)
+  if (members.length === 0 && !embedding) return getCollection(tx, id)
   const changed = Object.fromEntries(members) as Patch
   await unlessTaken(tx, patch.name ?? before.name, ({ trx }) =>
     trx('knowledge_collections')
