@@ -3,18 +3,19 @@ import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import { startHttpServer } from './http-server.ts'
 
 /**
- * A small deterministic embedding, without a model: the hashes of the words and of their parts of four letters are added
- * to a vector, so texts with words of common stems, compounds or misspelt words are near to each other. It knows no
- * synonyms.
+ * A small deterministic embedding, without a model: the hashes of the words, of their parts of four letters, and of the
+ * groups of the thesaurus that they are in, are added to a vector. So texts with words of common stems, misspelt words or
+ * synonyms are near to each other. The thesaurus stands for what a model knows of the language.
  */
 export function embeddingOf(text: string, dimensions = 256): number[] {
-  const vector = Array.from({ length: dimensions }, () => 0)
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  const vector: number[] = Array.from({ length: dimensions }, () => 0)
+  const lower = text.toLowerCase()
+  const words = lower.match(/[\p{L}\p{N}]+/gu) ?? []
   const add = (feature: string, weight: number) => {
     const hash = hashOf(feature)
     // Two places for each feature, so that features with a common place differ in the other.
     for (const part of [hash & 0xffff, hash >>> 16])
-      vector[(part >> 1) % dimensions]! += part & 1 ? weight : -weight
+      vector[(part >> 1) % dimensions] = vector[(part >> 1) % dimensions]! + (part & 1 ? weight : -weight)
   }
   for (const word of words) {
     if (COMMON.has(word)) continue
@@ -22,9 +23,50 @@ export function embeddingOf(text: string, dimensions = 256): number[] {
     const padded = ` ${word} `
     for (let i = 0; i + 4 <= padded.length; i++) add(padded.slice(i, i + 4), 0.5)
   }
+  for (const [i, group] of THESAURUS.entries()) if (group.test(lower)) add(`group ${i}`, 2)
   if (vector.every((value) => value === 0)) vector[0] = 1
   return vector
 }
+
+/** Words and phrases of one meaning. */
+const THESAURUS = [
+  'delet|remov|get rid|erase|gone|recover|restor|undo|bin',
+  'chang|modif|edit|correct|adjust',
+  'cost|fee|price|expensive|charge|euros|dollars',
+  'how long does it take|days|when will|wait',
+  'allowed|role|permission|may create|cannot edit|not edit',
+  'maximum|limit|quota|how many times|at most',
+  'mails?|informed|notif',
+  'error|fails?|fix|what now',
+  'plan|upgrade|edition|greyed',
+  'store|kept|region|spreadsheet|save|european',
+  'invoice|bill',
+  'refund|money back',
+  'subscription|membership',
+  'shipment|parcel',
+  'warehouse|depot',
+  'password|login secret',
+  'invitation|invite',
+  'administrator|admin',
+  'deal|opportunity',
+  'forecast|revenue',
+  'reminder|to-do',
+  'calendar|appointment',
+  'recording|conversation',
+  'newsletter|mailing',
+  'import|upload',
+  'export|download',
+  'workflow|automation',
+  'approval|sign-off',
+  'retry|attempt',
+  'ticket|help request',
+  'maintenance|downtime',
+  'discount|voucher',
+  'transfer|wire',
+  'supplier|vendor',
+  'employee|colleague|staff',
+  'meeting|conference',
+].map((words) => new RegExp(`\\b(${words})`))
 
 const COMMON = new Set(
   'a an and are as at be but by can do does for from has have how i if in is it my not of on or our should that the their there this to was we what when where which who why will with you your'.split(

@@ -126,7 +126,7 @@ describe('the embedding of a collection', function () {
     await until(id, 'completed')
     endpoint.next.push({ status: 429 }, { dimensions: 3 }, { status: 200, body: { data: [] } })
     for (const reason of [/answered 429/, /3 dimensions/, /0 vectors for 1 texts/]) {
-      const { status, body } = await search(id, 'refund', 'hybrid')
+      const { status, body } = await search(id, `refund ${reason.source}`, 'hybrid')
       equal(status, 503)
       match(body.error.message, reason)
       match(body.error.hint, /mode=text/)
