@@ -20,7 +20,7 @@ const described = {
     ),
 }
 
-const embedding = z
+export const embeddingBody = z
   .strictObject({
     base_url: z
       .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
@@ -47,18 +47,13 @@ const embedding = z
         'The key of the service, stored encrypted and never returned. Absent: the stored key stays. `null`: none is sent.',
       ),
   })
-  .nullable()
-  .optional()
-  .describe(
-    'How to make the vectors that `mode` vector and hybrid of the search compare. The passages are sent to the service, so it needs `webhooks:write` besides. `null` removes the embedding.',
-  )
+  .meta({ id: 'KnowledgeEmbedding' })
 
 export const collectionCreate = z
   .strictObject({
     name: described.name,
     description: described.description.nullable().default(null),
     language: described.language.default('english'),
-    embedding,
   })
   .meta({ id: 'KnowledgeCollectionCreate' })
 
@@ -66,7 +61,6 @@ export const collectionUpdate = changes('KnowledgeCollectionUpdate', {
   name: described.name.optional(),
   description: described.description.nullable().optional(),
   language: described.language.optional(),
-  embedding,
 })
 
 const { title, body, format, tags, source_url, external_id } = documentFields

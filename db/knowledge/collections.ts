@@ -34,12 +34,6 @@ export interface Collection {
   updated_by: Actor
 }
 
-/** How to embed a collection; `settings` null: not at all. */
-export interface NewEmbedding {
-  keys: SecretsKey
-  settings: EmbeddingSettings | null
-}
-
 export type CollectionValues = Pick<Collection, 'name' | 'description' | 'language'>
 type Patch = { [K in keyof CollectionValues]?: CollectionValues[K] | undefined }
 
@@ -78,11 +72,7 @@ async function withEmbeddings(tx: Tenant, rows: Omit<Collection, 'embedding'>[])
 }
 
 /** Throws `conflict` for a name that is taken, and above `KNOWLEDGE.collections`. */
-export async function createCollection(
-  tx: Tenant,
-  values: CollectionValues,
-  embedding?: NewEmbedding,
-): Promise<Collection> {
+export async function createCollection(tx: Tenant, values: CollectionValues): Promise<Collection> {
   const [others] = await collections(tx).count<{ count: number }[]>()
   if (others!.count >= KNOWLEDGE.collections)
     throw conflict(`the organization already has ${KNOWLEDGE.collections} collections`, {
@@ -95,7 +85,6 @@ export async function createCollection(
       .trx('knowledge_collections')
       .insert({ organization_id: tx.organizationId, id, ...values, created_by: actor, updated_by: actor }),
   )
-  if (embedding?.settings) await setEmbedding(tx, embedding.keys, id, embedding.settings)
   return getCollection(tx, id)
 }
 
@@ -138,15 +127,12 @@ export async function updateCollection(
   id: string,
   patch: Patch,
   accepted: readonly number[] | undefined,
-  embedding?: NewEmbedding,
 ): Promise<Collection> {
   const before = await lockCollection(tx, id, accepted)
   const members = Object.entries(patch).filter(
     ([name, value]) => value !== undefined && value !== before[name as keyof Patch],
   )
-  if (embedding?.settings) await setEmbedding(tx, embedding.keys, id, embedding.settings)
-  if (embedding?.settings === null) await removeEmbedding(tx, id)
-  if (members.length === 0 && !embedding) return getCollection(tx, id)
+  if (members.length === 0) return getCollection(tx, id)
   const changed = Object.fromEntries(members) as Patch
   await unlessTaken(tx, patch.name ?? before.name, ({ trx }) =>
     trx('knowledge_collections')
@@ -159,6 +145,29 @@ export async function updateCollection(
       }),
   )
   if (changed.language) await indexAgain(tx, id, changed.language)
+  return getCollection(tx, id)
+}
+
+/**
+ * Sets how the passages of a collection are embedded; null: not at all. Throws `not_found`, `version_conflict`, and as
+ * `setEmbedding`.
+ */
+export async function embedCollection(
+  tx: Tenant,
+  keys: SecretsKey,
+  id: string,
+  settings: EmbeddingSettings | null,
+  accepted: readonly number[] | undefined,
+): Promise<Collection> {
+  const { version } = await lockCollection(tx, id, accepted)
+  await (settings ? setEmbedding(tx, keys, id, settings) : removeEmbedding(tx, id))
+  await collections(tx)
+    .where({ id })
+    .update({
+      version: version + 1,
+      updated_at: tx.trx.fn.now(),
+      updated_by: JSON.stringify(tx.actor),
+    })
   return getCollection(tx, id)
 }
 

@@ -76,7 +76,7 @@ export async function setEmbedding(
   if (before?.api_key_sealed && api_key === undefined && originOf(before) !== originOf(settings))
     throw invalid([
       {
-        loc: ['body', 'embedding', 'api_key'],
+        loc: ['body', 'api_key'],
         msg: 'is required with another server',
         type: 'missing',
         hint: 'send its key, or null for none',

@@ -24,8 +24,7 @@ export function embeddingOf(text: string, dimensions = 256): number[] {
     for (let i = 0; i + 4 <= padded.length; i++) add(padded.slice(i, i + 4), 0.5)
   }
   for (const [i, group] of THESAURUS.entries()) if (group.test(lower)) add(`group ${i}`, 2)
-  if (vector.every((value) => value === 0)) vector[0] = 1
-  return vector
+  return vector.some((value) => value !== 0) ? vector : [1, ...vector.slice(1)]
 }
 
 /** Words and phrases of one meaning. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createCollection } from '../../db/knowledge/collections.ts'
+import { createCollection, embedCollection } from '../../db/knowledge/collections.ts'
 import { addDocument } from '../../db/knowledge/documents.ts'
 import { beginEmbedding, pendingPassages, storeVectors } from '../../db/knowledge/embed.ts'
 import { searchPassages } from '../../db/knowledge/search.ts'
@@ -30,7 +30,8 @@ export async function fillWithSet(db: Database, organizationId: string): Promise
   const settings = { base_url: 'https://embeddings.example.com', model: 'small', dimensions: null }
   const id = await db.tenant(organizationId, testActor, async (tx) => {
     const values = { name: 'Labelled', description: null, language: 'english' as const }
-    const collection = await createCollection(tx, values, { keys, settings })
+    const collection = await createCollection(tx, values)
+    await embedCollection(tx, keys, collection.id, settings, undefined)
     for (const { id, title, heading, text } of SET.passages)
       await addDocument(
         tx,

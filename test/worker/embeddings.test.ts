@@ -36,7 +36,8 @@ describe('the embedding of a collection', function () {
     ...more,
   })
   async function collection(documents: object[], embedding: object | null = settings()): Promise<string> {
-    const { id } = await made('POST', COLLECTIONS, { name: `Embedded ${++count}`, embedding })
+    const { id } = await made('POST', COLLECTIONS, { name: `Embedded ${++count}` })
+    if (embedding) await made('PUT', `${COLLECTIONS}/${id}/embedding`, embedding)
     for (const one of documents) await made('POST', `${COLLECTIONS}/${id}/documents`, one)
     return id
   }
@@ -94,11 +95,11 @@ describe('the embedding of a collection', function () {
       'Shipping\nParcels travel three days.',
     ])
     const other = settings({ model: 'large', dimensions: 64 })
-    await made('PATCH', `${COLLECTIONS}/${id}`, { embedding: other })
+    await made('PUT', `${COLLECTIONS}/${id}/embedding`, other)
     const { embedded, dimensions } = await until(id, 'completed')
     deepEqual([embedded, dimensions], [2, 64])
     deepEqual(await titles(id, 'chargeback', 'vector', { limit: '1' }), ['Payments'])
-    equal((await made('PATCH', `${COLLECTIONS}/${id}`, { embedding: null })).embedding, null)
+    equal((await made('DELETE', `${COLLECTIONS}/${id}/embedding`)).embedding, null)
     const { rows } = await suite.db.system.raw('select from knowledge_vectors where collection_id = ?', [id])
     equal(rows.length, 0)
   })
@@ -115,9 +116,9 @@ describe('the embedding of a collection', function () {
     const { error, embedded } = await until(id, 'failed')
     deepEqual([embedded, error.message], [1, 'the embedding endpoint answered 401: Incorrect key [masked]'])
     endpoint.next.push({ dimensions: 3 })
-    await made('PATCH', `${COLLECTIONS}/${id}`, { embedding: settings({ model: 'busy' }) })
+    await made('PUT', `${COLLECTIONS}/${id}/embedding`, settings({ model: 'busy' }))
     match((await until(id, 'failed')).error.message, /vectors of 3 dimensions, those before have 256/)
-    await made('PATCH', `${COLLECTIONS}/${id}`, { embedding: settings({ model: 'busy' }) })
+    await made('PUT', `${COLLECTIONS}/${id}/embedding`, settings({ model: 'busy' }))
     equal((await until(id, 'completed')).embedded, 2)
   })
 
@@ -139,13 +140,13 @@ describe('the embedding of a collection', function () {
 
   it('sends passages only for keys that may, and a key only to its server', async () => {
     const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['knowledge:write'] })
-    const refused = await send('POST', COLLECTIONS, { name: 'Sent', embedding: settings() }, key)
+    const id = await collection([])
+    const refused = await send('PUT', `${COLLECTIONS}/${id}/embedding`, settings(), key)
     equal(refused.status, 403)
     match(refused.body.error.message, /webhooks:write/)
-    const id = await collection([])
     const { api_key: _, ...keyless } = settings({ base_url: 'https://other.example.com/v1' })
-    const { status, body } = await send('PATCH', `${COLLECTIONS}/${id}`, { embedding: keyless })
-    deepEqual([status, body.detail?.[0].loc], [422, ['body', 'embedding', 'api_key']])
+    const { status, body } = await send('PUT', `${COLLECTIONS}/${id}/embedding`, keyless)
+    deepEqual([status, body.detail?.[0].loc], [422, ['body', 'api_key']])
     const { rows } = await suite.db.system.raw(
       'select api_key_sealed from knowledge_embeddings where id = ?',
       [id],

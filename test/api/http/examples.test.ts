@@ -353,6 +353,8 @@ describe('the example responses of the document', function () {
     await example('getKnowledgeDocument', { params: { document_id } })
     await example('updateKnowledgeDocument', { params: { document_id } })
     await example('searchKnowledge', { query: '?q=refund%20days&limit=1' })
+    await example('setKnowledgeEmbedding', { params })
+    await example('deleteKnowledgeEmbedding', { params })
     await example('deleteKnowledgeDocument', { params: { document_id } })
     await example('deleteKnowledgeCollection', { params })
   }
