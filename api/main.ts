@@ -10,6 +10,7 @@ import { requireSessions } from '../db/postgres/sessions.ts'
 import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, secretsKey } from '../db/process/config.ts'
 import { createEmbeddings } from '../db/process/embeddings.ts'
+import { createFetchFile } from '../db/process/fetch-file.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
@@ -65,9 +66,8 @@ async function main(): Promise<void> {
   metrics.collectProcess()
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
   const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
-  const embeddings = createEmbeddings({ allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }, () =>
-    metrics.embeddingRequests.inc(),
-  )
+  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const stopping = new AbortController()
   const app = createApp({
     config,
@@ -77,6 +77,7 @@ async function main(): Promise<void> {
     files: new FileStore({ storage, keys, log }),
     runEnds,
     compute,
+    fetchFile: createFetchFile(egress),
     queryVectors: new QueryVectors(keys, embeddings),
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),

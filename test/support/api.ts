@@ -14,6 +14,7 @@ import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import { Listener } from '../../db/postgres/notify.ts'
 import { secretsKey as secretsKeyOf } from '../../db/process/config.ts'
 import { createEmbeddings } from '../../db/process/embeddings.ts'
+import { createFetchFile } from '../../db/process/fetch-file.ts'
 import { createLogger } from '../../db/process/log.ts'
 import { LogOutput } from '../../db/process/log-output.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
@@ -78,7 +79,8 @@ export async function startApi(
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
   const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
   const compute = new Compute()
-  const embeddings = createEmbeddings({ allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY })
+  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const embeddings = createEmbeddings(egress)
   const stopping = new AbortController()
   const logger = createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api'))
   const app = createApp({
@@ -91,6 +93,7 @@ export async function startApi(
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),
     compute,
+    fetchFile: createFetchFile(egress),
     queryVectors: new QueryVectors(secretsKey, embeddings),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),

@@ -61,7 +61,7 @@ export const knowledge: Port<Knowledge> = {
         [
           `searching ${collection === undefined ? 'the knowledge base' : `the collection ${collection}`}`,
           ...(tags ? [`${tags.length} tags`] : []),
-          ...(mode === 'text' ? [] : [`mode ${mode}`]),
+          ...listed('by', mode === 'text' ? [] : [mode]),
           `at most ${limit} passages`,
         ].join(', '),
       result: ({ passages, has_more }) =>

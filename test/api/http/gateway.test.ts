@@ -107,6 +107,7 @@ describe('the gateway', () => {
       nodeTests: nodeTestSlots(),
       compute: new Compute(),
       queryVectors: noVectors(),
+      fetchFile: () => Promise.reject(new Error('nothing is fetched')),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
     }

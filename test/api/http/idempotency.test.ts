@@ -53,6 +53,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       nodeTests: nodeTestSlots(),
       compute: new Compute(),
       queryVectors: noVectors(),
+      fetchFile: () => Promise.reject(new Error('nothing is fetched')),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),
     }
