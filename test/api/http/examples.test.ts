@@ -61,7 +61,7 @@ const operations = new Map<string, { method: string; path: string; operation: Op
 const title = (name: string) => name[0]!.toUpperCase() + name.slice(1)
 
 describe('the example responses of the document', function () {
-  this.timeout(60_000)
+  this.timeout(240_000)
   const suite = withApi({
     SIGN_UP: 'open',
     PLAN_CHANGES: 'open',
