@@ -42,7 +42,7 @@ export const streamOf = (bytes: Buffer, filters = '/FlateDecode') =>
 /** The content of a page with one line. */
 export const lineOf = (text: string) => streamOf(deflateSync(`BT /F1 12 Tf 72 700 Td (${text}) Tj ET`))
 
-/** A zip archive. `flags` 1 marks an encrypted part. */
+/** A zip archive, without checksums. `flags` 1 marks an encrypted part. */
 export function zipOf(parts: Record<string, string | Buffer>, { flags = 0 } = {}): Buffer {
   const files: Buffer[] = []
   const entries: Buffer[] = []
@@ -54,7 +54,6 @@ export function zipOf(parts: Record<string, string | Buffer>, { flags = 0 } = {}
     head.writeUInt16LE(20, 0)
     head.writeUInt16LE(flags, 2)
     head.writeUInt16LE(8, 4)
-    head.writeUInt32LE(crc32(raw), 10)
     head.writeUInt32LE(packed.length, 14)
     head.writeUInt32LE(raw.length, 18)
     head.writeUInt16LE(name.length, 22)
@@ -72,15 +71,6 @@ export function zipOf(parts: Record<string, string | Buffer>, { flags = 0 } = {}
   end.writeUInt32LE(directory.length, 8)
   end.writeUInt32LE(at, 12)
   return Buffer.concat([...files, directory, Buffer.from('PK\x05\x06'), end])
-}
-
-function crc32(bytes: Buffer): number {
-  let crc = 0xffffffff
-  for (const byte of bytes) {
-    crc ^= byte
-    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0)
-  }
-  return (crc ^ 0xffffffff) >>> 0
 }
 
 const W = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'

@@ -56,9 +56,10 @@ describe('the tools of a running agx over stdio', function () {
     deepEqual([broken.id, broken.error.code], [null, -32700])
     const [refused] = await answersTo([LIST], { ...endpoint, key: 'agx_wrong' })
     deepEqual([refused.id, refused.error.message], [7, 'missing or invalid API key'])
-    const [away] = await answersTo([LIST], { ...endpoint, url: 'http://127.0.0.1:1/mcp' })
+    // Nobody listens there, and it is none of the ports that fetch refuses itself.
+    const [away] = await answersTo([LIST], { ...endpoint, url: 'http://127.0.0.1:4/mcp' })
     equal(away.id, 7)
-    match(away.error.message, /cannot be reached at http:\/\/127\.0\.0\.1:1\/mcp: ECONNREFUSED/)
+    match(away.error.message, /cannot be reached at http:\/\/127\.0\.0\.1:4\/mcp: ECONNREFUSED/)
   })
 
   it('need a URL and a key', async () => {
