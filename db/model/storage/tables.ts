@@ -39,6 +39,7 @@ export const STORED = {
     'incoming_logs',
     'incoming_replays',
     'incoming_responses',
+    'incoming_items',
     'deliveries',
     'delivery_attempts',
     'outgoing_replays',
