@@ -3,8 +3,7 @@ import { SENDER_VERIFICATIONS } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 import { NOT_IN_HEADERS, publicKey, SIGNING, secret } from '../../support/sender-signatures.ts'
 
-describe('a captured request with another id in a header', function () {
-  this.timeout(60_000)
+describe('a captured request with another id in a header', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()
