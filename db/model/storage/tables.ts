@@ -18,7 +18,7 @@ export const STORED = {
     'views',
     'reports',
   ],
-  knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages'],
+  knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages', 'knowledge_vectors'],
   files: ['files', 'imports', 'import_pieces', 'import_errors', 'import_keys', 'exports', 'export_pieces'],
   workflows: ['workflows', 'workflow_versions', 'workflow_samples'],
   runs: [
@@ -62,6 +62,7 @@ export const UNCOUNTED = [
   'incoming_sources',
   'incoming_webhooks',
   'invitations',
+  'knowledge_embeddings',
   'limit_months',
   'limit_windows',
   'deleted_files',
