@@ -1,10 +1,10 @@
 import { Agent, request as undiciRequest } from 'undici'
 import { AppError } from '../../db/model/errors.ts'
+import { type EgressOptions, EgressRefused, guardedConnector } from '../../db/process/guarded-connector.ts'
 import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflows/effects/http.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
 import { withDeadline } from '../deadline.ts'
-import { type EgressOptions, EgressRefused, guardedConnector } from './egress.ts'
 import { readBody } from './read-body.ts'
 import { type Hop, isRedirect, nextHop } from './redirects.ts'
 import { sizeText, tooLarge } from './too-large.ts'
@@ -49,6 +49,12 @@ export interface ExchangeResult {
   truncated: boolean
   durationMs: number
 }
+
+/** The failure of a call to a name that has no address, or whose servers do not tell it. */
+export class Unresolved extends NodeError {}
+
+/** What the system's resolver, or DNS, answers then. */
+const UNRESOLVED = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'ESERVFAIL', 'ENODATA']
 
 /** Sends requests to external URLs. Refuses private addresses that `allow` does not list. */
 export interface HttpClient {
@@ -188,7 +194,8 @@ function explain(error: unknown, one: Exchange, isOver: boolean): unknown {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return timedOut(one.timeoutMs)
   const reason = typeof code === 'string' ? code : String(message).slice(0, 200)
-  return new NodeError('connection_failed', `the connection failed: ${reason}`, { retryable: true })
+  const Failure = UNRESOLVED.includes(reason) ? Unresolved : NodeError
+  return new Failure('connection_failed', `the connection failed: ${reason}`, { retryable: true })
 }
 
 const timedOut = (ms: number) =>

@@ -80,7 +80,7 @@ async function receive(call: Call): Promise<object | string> {
     (await captureSample(call)) ??
     (isBatch
       ? acceptBatch(call, bytes, records)
-      : answerOfWorkflow(call, await acceptRecord(call, bytes, first)))
+      : answerOfWorkflow(call, (warning) => acceptRecord(call, bytes, first, warning)))
   )
 }
 
@@ -158,7 +158,7 @@ async function refuseSender(call: Call, bytes: Buffer, verdict: Unverified): Pro
 const UNVERIFIED = {
   missing: ['missing_secret', 'the webhook secret or signature is missing'],
   wrong: ['invalid_secret', 'the webhook secret or signature is wrong'],
-  stale: ['stale_timestamp', 'the signature is right, but its timestamp is more than five minutes off'],
+  stale: ['stale_timestamp', 'the signature is right, but its timestamp is too old or in the future'],
 } as const
 
 function unverified(verdict: Unverified): Refusal {

@@ -52,7 +52,7 @@ export const peopleNode = defineNode({
   outputType,
   handles: () => [{ name: 'success', description: 'The user exists.' }],
   example: {
-    config: { operation: 'next', rotation: 'leads', among: ['ada@example.com', 'ben@example.com'] },
+    config: { operation: 'next', rotation: 'leads' },
     output: {
       id: '019a0000-0000-7000-8000-000000000001',
       name: 'Ada',

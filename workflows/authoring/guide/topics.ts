@@ -61,7 +61,7 @@ export const TOPICS: Record<string, Topic> = {
     text: () =>
       [
         '- Without `next`, a node leads by its first handle to the node after it, unless some `next` names that one: branches can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
-        '- By handle: `next: {"true": a, "false": [b, c], error: end}`; b and c run in parallel. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
+        '- By handle: `next: {"true": a, "false": [b, c], error: end}`; b and c run in parallel. Quote `"true"`, `"false"`. Other handles end the branch.',
         '- Cases of a switch are handles: lead each to a node or to `end`.',
         '- Several at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
         '- A node reads results of nodes before it. If one is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
