@@ -2,12 +2,13 @@ import { v7 as uuidv7 } from 'uuid'
 import { recordChange } from '../../access/audit-log.ts'
 import { type IdPage, pageById } from '../../lists/id-list.ts'
 import type { Actor } from '../../model/actor.ts'
-import { conflict, notFound } from '../../model/errors.ts'
+import { conflict, invalid, notFound } from '../../model/errors.ts'
 import type { Page } from '../../model/lists/page.ts'
 import type { BulkAction } from '../../model/records/bulk-statuses.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kindNames, kinds } from '../../model/records/kinds/index.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { lockFieldRules } from '../custom-fields/rules.ts'
 import { listRecords } from '../list.ts'
 import { organizationTimezone } from '../local-times.ts'
 import { checkSelection, type FieldTypes, lockFieldTypes, type Selection } from '../selection.ts'
@@ -90,8 +91,9 @@ const jobs = (tx: Tenant) => tx.trx('bulk_jobs').where({ organization_id: tx.org
 /** The number of records that match now, and the first of them. Throws `validation_error`. */
 export async function previewBulk(
   tx: Tenant,
-  { entity, selection }: Pick<NewBulkJob, 'entity' | 'selection'>,
+  { entity, selection, data }: Pick<NewBulkJob, 'entity' | 'selection' | 'data'>,
 ): Promise<{ count: number; record_ids: string[] }> {
+  await refuseSensitive(tx, entity, data)
   await checkSelection(tx, entity, selection)
   const page = await listRecords(tx, entity, { ...selection, limit: 10, offset: 0, count: 'exact' })
   return { count: page.total ?? 0, record_ids: page.data.map(({ id }) => id) }
@@ -100,6 +102,7 @@ export async function previewBulk(
 /** Stores a job; workers list its records, then change them. Throws `validation_error`. @returns its id. */
 export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string> {
   const { entity, action, query, selection, data } = job
+  await refuseSensitive(tx, entity, data)
   const types = await lockFieldTypes(tx, entity, selection)
   await checkSelection(tx, entity, selection)
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
@@ -112,6 +115,23 @@ export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string
     list_query: JSON.stringify(kept),
     data: data && JSON.stringify(data),
   })
+}
+
+/** A job keeps and shows its values. Throws `validation_error` for those of sensitive custom fields. */
+async function refuseSensitive(tx: Tenant, entity: KindName, data: NewBulkJob['data']): Promise<void> {
+  const names = Object.keys((data?.custom_fields ?? {}) as object)
+  if (names.length === 0) return
+  const { definitions } = await lockFieldRules(tx, entity)
+  const found = names.filter((name) => Object.hasOwn(definitions, name) && definitions[name]!.sensitive)
+  if (found.length === 0) return
+  throw invalid(
+    found.map((name) => ({
+      loc: ['body', 'data', 'custom_fields', name],
+      msg: 'is sensitive: a job would show its value',
+      type: 'invalid_value',
+      hint: 'write it in each record, such as by POST …/batch',
+    })),
+  )
 }
 
 /** What an import or a bulk job changed, by what it did to the record. */
