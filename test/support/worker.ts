@@ -164,6 +164,7 @@ export async function startWorker(
       approvalLink: linkOf,
       secretsKey,
       storage,
+      http: receivers,
     }),
   })
   await relay.start()

@@ -111,6 +111,17 @@ describe('interrupted deliveries', function () {
     assert.deepEqual(outcomes(await on.ended(id)), ['succeeded', 'unknown', 'succeeded'])
   })
 
+  it('are left alone by the worker that makes the attempt, if its own reports are late', async () => {
+    const id = await stranded()
+    await passLease(id)
+    await leaveDeadWorker()
+    const own = new InterruptedDeliveries({ db: on.db, log: testLog, relayId: RELAY })
+    for (const second of [0, 5, 10]) await own.look(second * 1_000)
+    assert.equal((await on.get(id)).attempt_count, 1)
+    await looks(20, 23)
+    await on.ended(id)
+  })
+
   it('are started again if their worker died before the first attempt', async () => {
     const id = await stranded()
     await on.db.system('delivery_attempts').where({ delivery_id: id }).delete()

@@ -57,6 +57,7 @@ describe('accepting requests of an incoming webhook', function () {
     trigger_query: [],
     dedupe_window: 0,
     response_wait: 0,
+    source: null,
   } satisfies Parameters<typeof createIncomingWebhook>[1]
 
   /** A request as it is before its transaction: only data. */
