@@ -4,14 +4,14 @@ import { advanceBulkJob, bulkJobs } from '../../db/records/bulk/advance.ts'
 import { createKey } from '../support/api.ts'
 import { importsOf } from '../support/imports.ts'
 import { recordStatements } from '../support/statements.ts'
+import { until } from '../support/until.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
 import { startWorker } from '../support/worker.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
 type Json = any
 
-describe('bulk jobs', function () {
-  this.timeout(60_000)
+describe('bulk jobs', () => {
   const on = withApiAndWorker()
   const send = async (method: string, path: string, body?: object, key?: string): Promise<Json> => {
     const answer = await on.api.request(method, path, { ...(body && { body }), ...(key && { key }) })
@@ -22,12 +22,10 @@ describe('bulk jobs', function () {
   const patch = (kind: string, id: string, body: object) => send('PATCH', `/v1/objects/${kind}/${id}`, body)
   const ended = async (job: Json): Promise<Json> => {
     assert.equal(job.status, 'running', JSON.stringify(job))
-    for (let i = 0; i < 600; i++) {
+    return until(async () => {
       const now = await send('GET', `/v1/bulk-jobs/${job.id}`)
-      if (now.status === 'completed') return now
-      await new Promise((resolve) => setTimeout(resolve, 25))
-    }
-    return assert.fail('the job did not end')
+      return now.status === 'completed' && now
+    })
   }
   const bulk = async (kind: string, body: object) =>
     ended(await send('POST', `/v1/objects/${kind}/bulk`, { ...body, confirm: true }))

@@ -6,7 +6,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { Knex } from 'knex'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/self-signed.${name}`, import.meta.url))
@@ -92,8 +93,7 @@ const FAULTS: Record<string, Fault> = {
   ),
 }
 
-describe('a delivery to a receiver that', function () {
-  this.timeout(30_000)
+describe('a delivery to a receiver that', () => {
   let on: Deliveries
   let worker: TestWorker
   before(async () => {

@@ -5,9 +5,7 @@ import { formOf, visit, visitWith } from '../../support/console.ts'
 import { planted } from '../../support/planted.ts'
 import { withApi } from '../../support/with-api.ts'
 
-describe('the session of the console', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('the session of the console', () => {
   const suite = withApi()
   const password = planted('correct horse battery staple')
 

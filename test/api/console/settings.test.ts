@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
 import { startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
 /** Markup in a stored text, which must be shown as it is. */
@@ -197,12 +198,3 @@ describe('the settings in the console', () => {
     })
   })
 })
-
-/** Asks again until there is an answer. */
-async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const answer = await ask()
-    if (answer !== undefined) return answer
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}

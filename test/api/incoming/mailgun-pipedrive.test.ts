@@ -59,8 +59,7 @@ const person = {
 }
 const ada = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
 
-describe('the events of Mailgun', function () {
-  this.timeout(30_000)
+describe('the events of Mailgun', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -11,8 +11,7 @@ import {
 
 const RELAY = randomUUID()
 
-describe('the health of an endpoint', function () {
-  this.timeout(30_000)
+describe('the health of an endpoint', () => {
   let db: TestDatabase
   let organization_id: string
   const id = randomUUID()

@@ -64,7 +64,7 @@ describe('lists of records', () => {
       ),
       { numRuns: 50 },
     )
-  }).timeout(20_000)
+  })
 
   describe('filters', () => {
     let records: TestRecords
