@@ -49,6 +49,18 @@ describe('bulk jobs', () => {
     assert.equal((await get('companies', other.id)).version, 1)
   })
 
+  it('say at once what no record could take', async () => {
+    const id = '01890a5d-ac96-774b-bcce-b302099a8061'
+    for (const [body, loc] of [
+      [{ action: 'reassign', owner_id: id }, ['body', 'owner_id']],
+      [{ action: 'update', data: { company_id: id } }, ['body', 'data', 'company_id']],
+    ] as const)
+      for (const confirm of [false, true]) {
+        const refused = await send('POST', '/v1/objects/contacts/bulk', { ...body, query: {}, confirm })
+        assert.deepEqual([refused.status, refused.detail?.[0].loc], [422, loc], JSON.stringify(refused))
+      }
+  })
+
   it('are undone, except in records that were changed since', async () => {
     const [a, b] = [
       await create('deals', { name: 'Bulk a', stage: 'won', closed_at: '2020-01-31T00:00:00Z', amount: '5' }),

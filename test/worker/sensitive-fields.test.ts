@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createKey } from '../support/api.ts'
 import { tenantTables } from '../support/every-table.ts'
 import { importsOf } from '../support/imports.ts'
-import { until } from '../support/journey.ts'
 import { type App, signIn } from '../support/session.ts'
+import { until } from '../support/until.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
@@ -143,14 +143,10 @@ describe('sensitive custom fields', function () {
       assert.deepEqual(await revealedOf(mail), { ssn }, way)
     }
 
-    await until(
-      'the runs',
-      async () => {
-        const { data } = await send('GET', '/v1/runs?status=completed')
-        return data.length >= 5 || undefined
-      },
-      30,
-    )
+    await until(async () => {
+      const { data } = await send('GET', '/v1/runs?status=completed')
+      return data.length >= 5
+    })
     for (const [way, ssn] of Object.entries(SSN)) assert.deepEqual(await placesWith(ssn), [], way)
   })
 
