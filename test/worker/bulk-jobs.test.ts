@@ -102,13 +102,14 @@ describe('bulk jobs', () => {
   it('reassign, and say which records they could not change', async () => {
     const { data: users } = await send('GET', '/v1/users')
     const note = await create('notes', { body: 'reassigned' })
-    const wrong = await bulk('notes', {
-      action: 'reassign',
-      query: { body: 'reassigned' },
-      owner_id: note.id,
+    const only = await create('contacts', { last_name: 'Reassigned' })
+    const wrong = await bulk('contacts', {
+      action: 'update',
+      query: { last_name: 'Reassigned' },
+      data: { last_name: null },
     })
     assert.deepEqual(counts(wrong), [1, 0, 1])
-    assert.equal(wrong.refusals[0].id, note.id)
+    assert.equal(wrong.refusals[0].id, only.id)
     if (users.length > 0) {
       const right = { action: 'reassign', query: { body: 'reassigned' }, owner_id: users[0].id }
       assert.deepEqual(counts(await bulk('notes', right)), [1, 1, 0])
