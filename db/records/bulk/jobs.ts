@@ -33,7 +33,7 @@ export interface NewBulkJob {
 
 /** What the listing of a job reads. */
 export interface KeptSelection extends Selection {
-  /** Of its custom fields when the job was confirmed. */
+  /** The types of its custom fields when the job was confirmed. */
   types: FieldTypes
 }
 
