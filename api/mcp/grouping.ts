@@ -72,13 +72,14 @@ export function exclusionOf({ response, accepts }: Route): string | undefined {
 
 /**
  * Operations that need a confirmation although /v1 has no preview of them: they delete, change many rows at once, stop
- * what is running, replace a secret, decide for a person, or send data to other services now or from now on.
+ * what is running, replace or show a secret, decide for a person, or send data to other services now or from now on.
  */
 const CONSEQUENTIAL = [
   /^DELETE /,
-  /^POST .*\/(merge|batch|bulk|erase|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
+  /^POST .*\/(merge|batch|bulk|erase|reveal|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
   /^POST \/(workflows|runs)\/.*\/(deactivate|cancel|resume)$/,
   /^(POST|PATCH) \/webhooks\/outgoing(\/\{webhook_id\})?$/,
+  /^(PUT|POST) \/knowledge\/.*\/(embedding|fetch)$/,
 ]
 
 /** The test of a whole workflow has no effects. */
@@ -90,7 +91,7 @@ export const isConsequential = ({ method, path }: Pick<Route, 'method' | 'path'>
 
 /** Operations whose effects leave the service: runs, tests, and requests to the receivers of webhooks. */
 const OUTSIDE =
-  /^POST (\/workflows\/.*(run|run-by-name|test|backfill)|\/runs\/.*\/(retry|resume|signal)|\/run-batches|\/deliveries\/.*|\/webhooks\/outgoing\/.*\/(test|replays))$/
+  /^PUT \/knowledge\/.*\/embedding$|^POST (\/knowledge\/.*\/fetch|\/workflows\/.*(run|run-by-name|test|backfill)|\/runs\/.*\/(retry|resume|signal)|\/run-batches|\/deliveries\/.*|\/webhooks\/outgoing\/.*\/(test|replays))$/
 
 export const reachesOutside = ({ method, path }: Pick<Route, 'method' | 'path'>): boolean =>
   !WITHOUT_EFFECTS.test(`${method} ${path}`) && OUTSIDE.test(`${method} ${path}`)
