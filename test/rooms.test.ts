@@ -102,6 +102,15 @@ describe('the rooms', () => {
       assert.deepEqual(strangers, [])
     })
 
+  it('have no comment that begins with "Of": it names what it describes', () => {
+    const bare = /(?:\/\*\*|\/\/|^\s*\*) Of /m
+    const found = Object.keys(MAY_IMPORT)
+      .flatMap(filesOf)
+      .filter((file) => bare.test(readFileSync(file, 'utf8')))
+    assert.deepEqual(found, [])
+    assert.ok(bare.test(['/**', 'Of another sender. */'].join(' ')) && !bare.test('/** The name of it. */'))
+  })
+
   it('name node types in workflows/nodes and in examples only', () => {
     const files = Object.keys(MAY_IMPORT)
       .filter((room) => room !== 'test')

@@ -2,8 +2,8 @@ import type { WorkflowExecutionDescription } from '@temporalio/client'
 import type { IdleRun } from '../db/runs/queue.ts'
 
 /**
- * Of a workflow task that is repeated, Temporal stores the events of its schedule and start only when it completes; the
- * worker counts them.
+ * Temporal stores the schedule and the start of a repeated workflow task only when the task completes; the worker counts
+ * them.
  */
 const UNSTORED = 2
 

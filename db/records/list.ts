@@ -26,7 +26,7 @@ export interface ListQuery {
   match: 'all' | 'any'
   count: 'exact' | 'estimated' | 'none'
   filters: Filter[]
-  /** Of dates, and of times without an offset. Default: that of the organization. */
+  /** The zone of dates, and of times without an offset; default: that of the organization. */
   time_zone?: string | undefined
 }
 

@@ -18,7 +18,7 @@ export interface NodeAttempt extends AttemptResult {
 
 export interface AttemptResult {
   ended_at: string | null
-  /** Of the answer of another service. */
+  /** The status of the answer of another service. */
   response_status: number | null
   error: RunError | null
   /** The time of the next attempt, if this one failed and may be repeated. */

@@ -10,7 +10,7 @@ import { recordNotFound } from '../records/merged.ts'
 export interface TimelinePlace {
   type: TimelineType
   id: string
-  /** Of a change; else 0. */
+  /** The version that a change made; 0 for other entries. */
   version: number
   at: Date
 }
@@ -66,7 +66,7 @@ function pageOf(type: TimelineType, last: string | undefined): string {
       ? 'true'
       : type === last
         ? '(at, id, version) < (:at::timestamptz, :cursorId::uuid, :version::integer)'
-        : // Of the same time, types follow in descending order.
+        : // Entries of the same time are in descending order of their types.
           `at ${type < last ? '<=' : '<'} :at::timestamptz`
   return `select '${type}' collate "C" as type, id, version, at from (${SOURCES[type]}) as source
     where ${beyond} order by at desc, id desc, version desc limit :limit`

@@ -55,7 +55,7 @@ describe('every route', () => {
   }
   const isAnswer = ({ status }: Answer, path: string) => assert.ok(status < 500, `${path}: ${status}`)
 
-  it('of /v1 needs the promised scopes: with none, each one alone and all of them', async () => {
+  it('of /v1 needs the promised scopes: not with none, nor with all but one of them', async () => {
     const keys = new Map<string, ReturnType<typeof createKey>>()
     const keyWith = async (scopes: readonly Scope[]) => {
       const name = scopes.join(' ')
@@ -81,7 +81,15 @@ describe('every route', () => {
       const sent = isOfRecords ? bodyOf(route) : {}
       for (const path of pathsOf(route, ids)) {
         const needed = promisedFor(method, path)
-        const sets: Scope[][] = [[], ...SCOPES.map((scope) => [scope]), needed]
+        const [only, ...others] = needed
+        const sets: Scope[][] = [
+          [],
+          needed,
+          ...needed.map((scope) => SCOPES.filter((one) => !covers(one, scope))),
+          ...(only && others.length === 0
+            ? SCOPES.filter((one) => covers(one, only)).map((one) => [one])
+            : needed.map((one) => [one])),
+        ]
         const walk = async (held: Scope[]) => {
           const what = `${method} ${path} with ${held.join(' ') || 'no scope'}`
           const target = await deletable(method, path)
@@ -102,7 +110,7 @@ describe('every route', () => {
         await Promise.all(sets.map(walk))
       }
     }
-    assert.ok(walked > 2_500, String(walked))
+    assert.ok(walked > 800, String(walked))
   })
 
   it('of /v1 is under /app/v1 for sessions: of a role with the scopes, with a CSRF token, never for keys', async () => {

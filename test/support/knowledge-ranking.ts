@@ -107,7 +107,7 @@ export async function topOf(
   return found.map(({ document_id }) => names.get(document_id)!)
 }
 
-/** Of one relevant passage, nDCG is 1 / log2(1 + its rank). */
+/** For one relevant passage, nDCG is 1 / log2(1 + its rank). */
 export async function measure(
   db: Database,
   organizationId: string,

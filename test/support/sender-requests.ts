@@ -18,7 +18,7 @@ export interface SenderRequest {
   body: string
   type?: string
   headers?: Record<string, string>
-  /** Of another sender. */
+  /** How the webhook verifies it; default: by the signature of its sender. */
   verification?: Verification
   target?: string
 }

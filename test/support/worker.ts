@@ -77,7 +77,7 @@ export async function startWorker(
     nodeTestMs?: number
     /** Fewer slots for calls than usual, so that a test needs few calls. */
     slots?: CallSlots
-    /** Of other threads than usual. */
+    /** Uses other threads than usual. */
     lightWork?: LightWork
     /** Polling interval of the relay. */
     pollMs?: number

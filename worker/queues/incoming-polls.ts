@@ -74,7 +74,7 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
     isWhole = await readPages(deps, tenant, webhook)
   } catch (error) {
     const reason = problemOf(error)
-    // Of another cause, such as a database that is away: the lease ends, and the poll is repeated.
+    // Another cause, such as a database that is away: the lease ends, and the poll is repeated.
     if (reason === undefined) throw error
     problem = firstCharacters(reason, 500)
     deps.log.info({ organization_id, webhook_id: id, problem }, 'the poll of a source failed')

@@ -77,7 +77,7 @@ export interface MissingStub {
 }
 
 export interface Mismatch {
-  /** Of the expectation, such as `nodes.send.input.to`. */
+  /** The path of the expectation, such as `nodes.send.input.to`. */
   path: string
   message: string
   expected?: unknown

@@ -4,7 +4,7 @@ import type { FieldSpec } from '../forms/field-spec.ts'
 /** What a field shows: the text of the form, or of the stored value. */
 export interface FieldValue {
   text: string
-  /** Of a field with several values. */
+  /** All values of a field that has several. */
   all?: readonly string[]
 }
 

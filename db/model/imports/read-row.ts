@@ -59,7 +59,7 @@ export interface Reading {
   currencies: Currencies
   /** The organization's. */
   currency: string
-  /** Of times without an offset. */
+  /** The time zone of times without an offset. */
   timezone: string
 }
 

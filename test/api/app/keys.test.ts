@@ -152,7 +152,7 @@ describe('keys', () => {
     assert.equal(await used(), null)
     await assertWorks(key)
     const first = await untilUsed(() => true)
-    assert.ok(Math.abs(first - Date.now()) < 10_000)
+    assert.ok(Math.abs(first - Date.now()) < 60_000)
     const ago = (seconds: number) => {
       const at = new Date(Date.now() - seconds * 1_000)
       return suite.db.system('api_keys').where({ id }).update({ last_used_at: at }).returning('last_used_at')

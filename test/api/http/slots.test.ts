@@ -24,7 +24,9 @@ describe('what is in progress at once', () => {
     return socket
   }
   const get = (lines = '') => `GET /healthz HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`
-  const answerOf = async (socket: Socket) => String((await once(socket, 'data'))[0])
+  /** What the server answers; no HTTP if it closes the connection without one. */
+  const answerOf = async (socket: Socket) =>
+    String((await Promise.race([once(socket, 'data'), once(socket, 'close')]))[0])
   /** A request that is never answered here. @returns its response, if it is refused. */
   const pending = (path: string, init: RequestInit = {}) => {
     const abort = new AbortController()

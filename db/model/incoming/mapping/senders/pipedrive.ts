@@ -46,7 +46,7 @@ const variant = (entity: string, fields: NonNullable<Sender['fields']>): Sender 
   fields,
 })
 
-/** Of each list the primary value, else its first. */
+/** The primary value of each list, else its first. */
 const primaryOf = (payload: Payload, lists: string[]): string[] =>
   lists.flatMap((path) => {
     const list = valueAt(payload, path)
