@@ -3,6 +3,7 @@ import { captureEntry, captureNext } from '../../db/incoming/capture.ts'
 import { getEntry } from '../../db/incoming/replay-entries.ts'
 import { bodyOf, previewPayload } from '../../db/incoming/replay-entry.ts'
 import { parsedBy } from '../../db/incoming/replays.ts'
+import { withSensitiveTargets } from '../../db/incoming/sensitive-targets.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
 import { invalid } from '../../db/model/errors.ts'
@@ -200,7 +201,8 @@ async function sampleOf({
 }: Request): Promise<{ webhook: IncomingWebhook; body: Body }> {
   return tenant(async (tx) => {
     const stored = await getIncomingWebhook(tx, params.webhook_id)
-    const webhook = { ...stored, kind: body.target_entity ? kindOf(body.target_entity) : stored.kind }
+    const kind = body.target_entity ? kindOf(body.target_entity) : stored.kind
+    const webhook = await withSensitiveTargets(tx, { ...stored, kind })
     if (body.payload !== undefined)
       return { webhook, body: { content: sampleBody(body.payload), type: body.content_type } }
     const logId = body.log_id ?? stored.sample_log_id

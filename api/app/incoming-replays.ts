@@ -18,6 +18,7 @@ import {
   replayOne,
   setReplayStatus,
 } from '../../db/incoming/replays.ts'
+import { withSensitiveTargets } from '../../db/incoming/sensitive-targets.ts'
 import { getIncomingWebhook } from '../../db/incoming/webhooks.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
 import type { FieldMapping } from '../../db/model/incoming/types.ts'
@@ -200,7 +201,9 @@ async function preview(request: Request, shown: object, ids: string[]) {
 
 /** The webhook, with the draft mapping if there is one. */
 async function webhookWith({ params, tenant }: Request, draft: FieldMapping | null) {
-  const webhook = await tenant((tx) => getIncomingWebhook(tx, params.webhook_id))
+  const webhook = await tenant(async (tx) =>
+    withSensitiveTargets(tx, await getIncomingWebhook(tx, params.webhook_id)),
+  )
   const drafted = { ...webhook, field_mapping: draft ?? webhook.field_mapping }
   assertTargets(drafted)
   return drafted

@@ -72,11 +72,11 @@ export function exclusionOf({ response, accepts }: Route): string | undefined {
 
 /**
  * Operations that need a confirmation although /v1 has no preview of them: they delete, change many rows at once, stop
- * what is running, replace a secret, decide for a person, or send data to other services now or from now on.
+ * what is running, replace or show a secret, decide for a person, or send data to other services now or from now on.
  */
 const CONSEQUENTIAL = [
   /^DELETE /,
-  /^POST .*\/(merge|batch|bulk|erase|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
+  /^POST .*\/(merge|batch|bulk|erase|reveal|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
   /^POST \/(workflows|runs)\/.*\/(deactivate|cancel|resume)$/,
   /^(POST|PATCH) \/webhooks\/outgoing(\/\{webhook_id\})?$/,
   /^(PUT|POST) \/knowledge\/.*\/(embedding|fetch)$/,

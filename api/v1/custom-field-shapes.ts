@@ -6,7 +6,11 @@ import {
   type DefinitionPatch,
 } from '../../db/model/records/custom-fields/definition.ts'
 import { fieldName, storable } from '../../db/model/records/custom-fields/shape.ts'
-import { CUSTOM_FIELD_TYPES, UNIQUE_TYPES } from '../../db/model/records/custom-fields/types.ts'
+import {
+  CUSTOM_FIELD_TYPES,
+  SENSITIVE_TYPES,
+  UNIQUE_TYPES,
+} from '../../db/model/records/custom-fields/types.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { refuseOthers } from '../../db/model/records/schemas.ts'
@@ -52,6 +56,12 @@ const options = z
   .describe('The values of select and multi_select. Input is case-insensitive and stored in this form.')
 const fallback = storable.describe('The value of new records without one. Not for unique fields.')
 
+const sensitive = z
+  .boolean()
+  .describe(
+    `Whether the value is shown only to who may see sensitive values: everything else has a mask such as \`[masked:…]\`. It cannot be changed. Types: ${SENSITIVE_TYPES.join(', ')}.`,
+  )
+
 const parts = {
   label: label.optional(),
   description: description.optional(),
@@ -59,6 +69,7 @@ const parts = {
   unique: unique.optional(),
   options: options.optional(),
   default: fallback.optional(),
+  sensitive: sensitive.optional(),
 }
 
 export const createBody: z.ZodType<DefinitionInput & { name: string }> = z
@@ -110,6 +121,7 @@ export const definitionSchema = z
     unique: z.boolean(),
     options: z.array(z.string()).nullable(),
     default: z.unknown(),
+    sensitive: z.boolean(),
     version: z.int(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),

@@ -33,6 +33,7 @@ const present = (kind: KindName, definition: NamedDefinition) => ({
   object: 'custom_field' as const,
   entity: kind,
   ...definition,
+  sensitive: definition.sensitive ?? false,
 })
 
 /** Definitions of the custom fields of each kind. */

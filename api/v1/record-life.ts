@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type KindName, withArticle } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { actor, type RecordInput, recordSchema } from '../../db/model/records/schemas.ts'
+import { revealSensitive } from '../../db/records/custom-fields/sensitive.ts'
 import { listHistory } from '../../db/records/history.ts'
 import { mergeRecords } from '../../db/records/merge.ts'
 import { restoreRecord } from '../../db/records/restore.ts'
@@ -47,12 +48,26 @@ const mergeBody = z
   .strictObject({ from: z.uuid().toLowerCase().describe('The id of the duplicate.') })
   .meta({ id: 'MergeRequest' })
 
+const sensitiveValues = z
+  .object({
+    object: z.literal('sensitive_values'),
+    entity: z.enum(kindNames),
+    id: z.uuid(),
+    custom_fields: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'SensitiveValues' })
+
 const revertBody = z
   .strictObject({ version: z.int().min(1).describe('A version of its history.') })
   .meta({ id: 'RevertRequest' })
 
 /** Restore and merge of each kind, and the history and revert of all kinds. */
-export const recordLifeRoutes: Route[] = [...kindNames.flatMap(routesOf), historyRoute(), revertRoute()]
+export const recordLifeRoutes: Route[] = [
+  ...kindNames.flatMap(routesOf),
+  historyRoute(),
+  revealRoute(),
+  revertRoute(),
+]
 
 function routesOf(kind: KindName): Route[] {
   const { object } = kinds[kind]
@@ -119,6 +134,29 @@ function historyRoute(): Route {
       const offset = offsetOf(query)
       return presentList(await tenant((tx) => listHistory(tx, entity, entity_id, { ...query, offset })))
     },
+  })
+}
+
+function revealRoute(): Route {
+  return route({
+    method: 'POST',
+    path: '/objects/{entity}/{entity_id}/reveal',
+    scope: ({ entity }) => [`${entity}:read` as const, 'records:reveal' as const],
+    id: 'revealSensitiveValues',
+    tag: 'Records',
+    // A kept answer would have the values in plain text, and a repetition changes nothing.
+    idempotent: false,
+    summary: 'Reveal the sensitive values of a record',
+    description:
+      'The values of the sensitive custom fields, of which the record itself has masks. The audit log notes who retrieved which fields.',
+    params: recordParams.extend(kindParams.shape),
+    response: { status: 200, schema: sensitiveValues },
+    handler: async ({ params: { entity, entity_id }, tenant }) => ({
+      object: 'sensitive_values',
+      entity,
+      id: entity_id,
+      custom_fields: await tenant((tx) => revealSensitive(tx, entity, entity_id)),
+    }),
   })
 }
 

@@ -48,6 +48,7 @@ export const AUDIT_ACTIONS = [
   'custom_field.created',
   'custom_field.updated',
   'custom_field.deleted',
+  'record.revealed',
   'bulk_job.created',
   'view.created',
   'view.updated',

@@ -2,6 +2,7 @@ import { beginImport as markBegun, recordImportProgress } from '../files/moves/i
 import type { CsvRow } from '../model/csv/rows.ts'
 import type { AppError } from '../model/errors.ts'
 import { columnsOf } from '../model/imports/read-row.ts'
+import { sensitiveColumns } from '../model/imports/targets.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
 import { organizationTimezone } from '../records/local-times.ts'
@@ -66,7 +67,8 @@ export async function advanceImport(
     ? tryRows(tx, job, rows, write)
     : write({ ...tx, job: row.id }, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
-  await recordFailures(tx, row, rows, written)
+  const isSensitive = sensitiveColumns(header, row.targets!, targets)
+  await recordFailures(tx, row, rows, written, isSensitive)
   const last = rows.at(-1)?.end
   const progress = {
     next_byte: last?.byte ?? row.next_byte,
@@ -98,8 +100,11 @@ async function recordFailures(
   row: ImportRow,
   rows: CsvRow[],
   { failures }: Written,
+  isSensitive: boolean[],
 ): Promise<void> {
   if (failures.length === 0) return
+  const { header } = row.file!
+  const isSecret = (column: string | null) => column !== null && isSensitive[header.indexOf(column)]
   const numbers = new Map(rows.map((one, index) => [one, row.rows_read + index + 1]))
   await tx.trx('import_errors').insert(
     failures.map((failure) => ({
@@ -107,8 +112,14 @@ async function recordFailures(
       import_id: row.id,
       row_number: numbers.get(failure.row),
       line: failure.row.line,
-      issues: storable(JSON.stringify(failure.issues)),
-      cells: storable(JSON.stringify(failure.row.cells)),
+      issues: storable(
+        JSON.stringify(
+          failure.issues.map((issue) =>
+            isSecret(issue.column) ? { ...issue, message: 'is not a valid value' } : issue,
+          ),
+        ),
+      ),
+      cells: storable(JSON.stringify(failure.row.cells.map((cell, i) => (isSensitive[i] ? '' : cell)))),
     })),
   )
 }

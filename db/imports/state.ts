@@ -5,7 +5,7 @@ import { type Mapping, type Targets, targetOf } from '../model/imports/targets.t
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type Formats, type ImportFile, type ImportRow, lockImport } from './imports.ts'
-import { targetsFor } from './targets.ts'
+import { targetsFor, withoutSensitive } from './targets.ts'
 import { forgetKeys } from './try-rows.ts'
 
 /** User actions on an import. Its statuses and their moves are in `db/files/moves/`. */
@@ -55,7 +55,8 @@ export async function startImport(
           hint: 'resume it',
         })
   if (!row.upload_id) throw expired()
-  const resolved = resolveMapping(row, row.file, mapping, await targetsFor(tx, row.entity))
+  const targets = await targetsFor(tx, row.entity)
+  const resolved = resolveMapping(row, row.file, mapping, targets)
   requireColumns(row.file, { ...row.formats, ...formats })
   check(resolved)
   await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: id }).delete()
@@ -63,6 +64,7 @@ export async function startImport(
   return queueImport(tx, row, {
     ...progressAtStart(row.file),
     targets: JSON.stringify(resolved),
+    file: JSON.stringify(withoutSensitive(row.file, resolved, targets)),
     formats: JSON.stringify({ ...row.formats, ...formats }),
     currencies: JSON.stringify({ ...row.currencies, ...currencies }),
     time_zone: time_zone ?? row.time_zone,

@@ -15,7 +15,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { type ImportFile, type ImportRow, lockImport } from './imports.ts'
 import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
 import { progressAtStart, wasStarted } from './state.ts'
-import { targetsFor } from './targets.ts'
+import { targetsFor, withoutSensitive } from './targets.ts'
 
 /** Pieces per insert statement. */
 const PIECES_PER_INSERT = 4
@@ -45,7 +45,8 @@ export async function receiveFile(
       const before = await lockImport(tx, row.id)
       requireReplaceable(before)
       const targets = await targetsFor(tx, row.entity)
-      const found = { ...file, proposed: proposeMapping(row.entity, file.header, targets) }
+      const proposed = proposeMapping(row.entity, file.header, targets)
+      const found = withoutSensitive({ ...file, proposed }, proposed, targets)
       if (before.upload_id) await deletePieces(tx, before.upload_id)
       await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: row.id }).delete()
       return markImportReady(tx, row.id, {

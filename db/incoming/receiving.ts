@@ -4,6 +4,7 @@ import { windowAt } from '../access/limits.ts'
 import type { Subscription } from '../access/plans.ts'
 import { type TargetEntity, withKind } from '../model/incoming/target-entity.ts'
 import type { IncomingWebhook } from '../model/incoming/types.ts'
+import { SENSITIVE_TARGETS, withTargets } from './sensitive-targets.ts'
 
 /** The webhook of a request: its settings, its sealed secrets, and the block state of the sender's address. */
 export interface Receiver extends IncomingWebhook, Subscription {
@@ -43,7 +44,7 @@ export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId
  */
 export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
   const { rows } = await system.raw<{ rows: Row[] }>(
-    `select w.*, o.plan, o.limits, o.storage_full, c.source as caller, coalesce(m.used, 0) as used_of_minute,
+    `select w.*, ${SENSITIVE_TARGETS} as sensitive, o.plan, o.limits, o.storage_full, c.source as caller, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
      from unnest(?::uuid[], ?::text[]) as c (webhook_id, source)
@@ -61,14 +62,14 @@ export async function findReceivers(system: Knex, callers: Caller[]): Promise<Ma
     ],
   )
   return new Map(
-    rows.map(({ caller, ...receiver }) => [
+    rows.map(({ caller, sensitive, ...receiver }) => [
       callerKey({ webhookId: receiver.id, source: caller }),
-      withKind(receiver),
+      withKind({ ...receiver, secret_fields: withTargets(receiver.secret_fields, sensitive) }),
     ]),
   )
 }
 
-type Row = Omit<Receiver, 'kind'> & { target_entity: TargetEntity; caller: string }
+type Row = Omit<Receiver, 'kind'> & { target_entity: TargetEntity; caller: string; sensitive: string[] }
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
 

@@ -20,6 +20,7 @@ import {
   readEntries,
 } from './replay-entries.ts'
 import { bodyOf, type Outcome, type Parsed, QUOTA_EXCEEDED, replayEntry } from './replay-entry.ts'
+import { withSensitiveTargets } from './sensitive-targets.ts'
 import { getIncomingWebhook } from './webhooks.ts'
 
 /**
@@ -225,7 +226,8 @@ async function advanceBy(
     const progress = await readRunning(tx, id)
     if (!progress || progress.position !== position) return undefined
     const stored = await getIncomingWebhook(tx, progress.webhook_id)
-    const webhook = { ...stored, field_mapping: progress.field_mapping ?? stored.field_mapping }
+    const field_mapping = progress.field_mapping ?? stored.field_mapping
+    const webhook = await withSensitiveTargets(tx, { ...stored, field_mapping })
     const entry = await getEntry(tx, webhook.id, entryId).catch(undefinedIfGone)
     return { webhook, entry, subscription: await subscriptionOf(tx), organizationId: tx.organizationId }
   })

@@ -11,6 +11,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { moveFiles } from '../stored-files/files.ts'
 import { keepKeys } from './alternate-keys.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
+import { hasSensitive, moveSensitive } from './custom-fields/sensitive.ts'
 import { freeUnique } from './custom-fields/unique.ts'
 import { moveLinks } from './links.ts'
 import { lockExisting, lockLives, lockRecords, lockReferencesTo } from './lock.ts'
@@ -60,6 +61,7 @@ export async function mergeRecords(
   await keepKeys(tx, kind, { winnerId, loserId, keys })
   await moveLinks(tx, { entity: kind, id: loserId }, { entity: kind, id: winnerId })
   await moveFiles(tx, kind, loserId, winnerId)
+  if (hasSensitive(rules)) await moveSensitive(tx, loserId, winnerId)
 
   const write = await fold(tx, definition, winner, loser, keys)
   const { record } = write

@@ -18,6 +18,7 @@ export const recordPurges: Purge[] = kindNames.map((kind) => ({
     'merged_records',
     'alternate_keys',
     'custom_field_values',
+    'sensitive_values',
     'files',
   ],
   keeps: `${RESTORABLE_DAYS} days after their deletion`,
@@ -81,6 +82,9 @@ const purgeOf = (kind: KindName, which = OLD): string => `
     where h.organization_id = done.organization_id and h.record_id = done.id
   ), unique_values as (
     delete from custom_field_values v using gone
+    where v.organization_id = gone.organization_id and v.record_id = gone.id
+  ), sensitive as (
+    delete from sensitive_values v using gone
     where v.organization_id = gone.organization_id and v.record_id = gone.id
   ), keys as (
     delete from alternate_keys k using gone

@@ -6,6 +6,7 @@ import type { AgxRecord } from '../model/records/schemas.ts'
 import { hasUnique } from '../model/records/unique.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { hasSensitive, keepSensitive } from './custom-fields/sensitive.ts'
 import { claimUnique } from './custom-fields/unique.ts'
 import { changeLinks, type Linked, linkChanges } from './links.ts'
 import { fillReference } from './primaries.ts'
@@ -68,6 +69,7 @@ export async function writeDrafts(
   const writes = drafts.flatMap(({ write }) => write ?? [])
   const linked = linkChanges(tx, kind, drafts)
   const hasMore = linked.gone.length > 0 || linked.made.length > 0 || (rules && hasUnique(rules))
+  if (rules && hasSensitive(rules)) await keepSensitive(tx, kind.entity, rules, writes)
   if (isLast && !hasMore) tx.last()
   await writeRecords(tx, kind, writes).catch((error: unknown) => {
     // The error does not name the record: `inSets` then writes each record alone.

@@ -19,6 +19,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
     /^\/objects\/contacts\/[^/]+\/export$/,
     () => [...kindNames.map((kind) => of(kind, 'read')), 'workflows:read', 'webhooks:read'],
   ],
+  [/^\/objects\/(\w+)\/[^/]+\/reveal$/, (_, kind) => [of(kind!, 'read'), of('records', 'reveal')]],
   [/^\/objects\/(\w+)\/[^/]+\/associations\/(\w+)\//, (_, a, b) => [of(a!, 'write'), of(b!, 'write')]],
   [new RegExp(`^/objects/(\\w+)/[^/]+/(${KINDS})$`), (_, a, b) => [of(a!, 'read'), of(b!, 'read')]],
   [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
@@ -57,7 +58,7 @@ export const covers = (held: Scope, needed: Scope) =>
 
 /** As documented: the scopes that members lack. Owners and admins have all. */
 export const mayNot = (role: MemberRole, scope: Scope) =>
-  role === 'member' && ['workflows:author', 'webhooks:write'].includes(scope)
+  role === 'member' && ['workflows:author', 'webhooks:write', 'records:reveal'].includes(scope)
 
 /** The table with the rows that a path parameter names. */
 export const TABLES: [path: RegExp, parameter: string, table: string][] = [

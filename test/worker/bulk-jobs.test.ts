@@ -49,6 +49,18 @@ describe('bulk jobs', () => {
     assert.equal((await get('companies', other.id)).version, 1)
   })
 
+  it('say at once what no record could take', async () => {
+    const id = '01890a5d-ac96-774b-bcce-b302099a8061'
+    for (const [body, loc] of [
+      [{ action: 'reassign', owner_id: id }, ['body', 'owner_id']],
+      [{ action: 'update', data: { company_id: id } }, ['body', 'data', 'company_id']],
+    ] as const)
+      for (const confirm of [false, true]) {
+        const refused = await send('POST', '/v1/objects/contacts/bulk', { ...body, query: {}, confirm })
+        assert.deepEqual([refused.status, refused.detail?.[0].loc], [422, loc], JSON.stringify(refused))
+      }
+  })
+
   it('are undone, except in records that were changed since', async () => {
     const [a, b] = [
       await create('deals', { name: 'Bulk a', stage: 'won', closed_at: '2020-01-31T00:00:00Z', amount: '5' }),
@@ -90,13 +102,14 @@ describe('bulk jobs', () => {
   it('reassign, and say which records they could not change', async () => {
     const { data: users } = await send('GET', '/v1/users')
     const note = await create('notes', { body: 'reassigned' })
-    const wrong = await bulk('notes', {
-      action: 'reassign',
-      query: { body: 'reassigned' },
-      owner_id: note.id,
+    const only = await create('contacts', { last_name: 'Reassigned' })
+    const wrong = await bulk('contacts', {
+      action: 'update',
+      query: { last_name: 'Reassigned' },
+      data: { last_name: null },
     })
     assert.deepEqual(counts(wrong), [1, 0, 1])
-    assert.equal(wrong.refusals[0].id, note.id)
+    assert.equal(wrong.refusals[0].id, only.id)
     if (users.length > 0) {
       const right = { action: 'reassign', query: { body: 'reassigned' }, owner_id: users[0].id }
       assert.deepEqual(counts(await bulk('notes', right)), [1, 1, 0])

@@ -8,6 +8,8 @@ import { MASK } from './secret-names.ts'
  * each of its items.
  */
 export class SecretPaths {
+  /** As given. */
+  protected readonly names: readonly string[]
   private readonly paths: string[][]
   /** The members that are secret, by the object or list that holds them. */
   private readonly members = new Map<object, Set<string>>()
@@ -15,8 +17,14 @@ export class SecretPaths {
   private readonly whole = new Set<object>()
 
   constructor(body: unknown, paths: readonly string[]) {
-    this.paths = paths.map((path) => [path, ...stepsOf(path)])
+    this.names = paths
+    this.paths = paths.map(nameAndSteps)
     this.mark(body)
+  }
+
+  /** Adds paths, which the next `mark` looks for. */
+  protected add(paths: readonly string[]): void {
+    this.paths.push(...paths.map(nameAndSteps))
   }
 
   protected mark(root: unknown): void {
@@ -83,6 +91,9 @@ export class SecretPaths {
     )
   }
 }
+
+/** A path is also the name of a member. */
+const nameAndSteps = (path: string) => [path, ...stepsOf(path)]
 
 /** Values that are also masked where they are repeated. Each is searched for in the whole payload. */
 const MAX_VALUES = 50

@@ -6,8 +6,8 @@ const ofRecords = kindNames.map((kind) => [kind, ['read', 'write'] as const] as 
 
 const LEVELS = {
   ...(Object.fromEntries(ofRecords) as Record<KindName, readonly ['read', 'write']>),
-  /** Gives new records times of the past: see db/model/records/backdated.ts. */
-  records: ['backdate'],
+  /** `backdate`: gives new records times of the past. `reveal`: shows the values of sensitive custom fields. */
+  records: ['backdate', 'reveal'],
   workflows: ['read', 'author', 'run'],
   knowledge: ['read', 'write'],
   /** `write`: saved reports. */

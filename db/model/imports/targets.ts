@@ -29,7 +29,13 @@ export interface Target {
   choices?: readonly string[]
   /** The label of a custom field. */
   label?: string
+  /** Of a sensitive custom field: what is kept of the file shows none of its values. */
+  sensitive?: true
 }
+
+/** The columns of a header that are written to sensitive fields. */
+export const sensitiveColumns = (header: string[], mapping: Mapping, { byName }: Targets): boolean[] =>
+  header.map((column) => byName.get(mapping[column] ?? '')?.sensitive === true)
 
 const CELL_TYPES: Partial<Record<FieldType, CellType>> = {
   integer: 'integer',
@@ -100,7 +106,13 @@ const CUSTOM_TYPES: Record<CustomFieldType, CellType> = {
   json: 'json',
 }
 
-function customTarget(name: string, { type, label, options }: Definition): Target {
+function customTarget(name: string, { type, label, options, sensitive }: Definition): Target {
   const choices = options ? { choices: options } : {}
-  return { name: `custom_fields.${name}`, label, type: CUSTOM_TYPES[type], ...choices }
+  return {
+    name: `custom_fields.${name}`,
+    label,
+    type: CUSTOM_TYPES[type],
+    ...choices,
+    ...(sensitive && { sensitive }),
+  }
 }

@@ -102,7 +102,10 @@ export function proposeFrom(
     const redactor = new Redactor(values)
     const proposed = proposal.proposed.map((one) => ({
       ...one,
-      value: secrets.isSecret(first, one.rule.from) ? MASK : redactor.value(one.value),
+      value:
+        secrets.writes(one.rule.to) || secrets.isSecret(first, one.rule.from)
+          ? MASK
+          : redactor.value(one.value),
     }))
     return { ...proposal, proposed }
   })

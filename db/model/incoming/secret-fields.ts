@@ -24,15 +24,25 @@ export interface Hidden {
   values: string[]
 }
 
+/** In a list of secret fields: whatever the mapping writes to this field of the record is secret. */
+const TARGET = 'record:'
+export const secretTarget = (field: string) => `${TARGET}${field}`
+
 /** The secret values of a body, which may be a batch: a path begins at the body or at a record of it. */
 export class SecretFields extends SecretPaths {
   /** What is shown of a record. */
   hide(record: Payload, mapped: Mapped, mapping: FieldMapping): Hidden {
+    this.add(pathsTo(this.names, mapped, mapping))
     this.mark(record)
     const values = this.valuesOf(record)
     const payload = new Redactor(values).value(this.masked(record) as Payload)
     const isFound = this.touches(record, [])
     return { payload, isFound, targets: isFound ? this.targets(record, mapped, mapping) : [], values }
+  }
+
+  /** Whether the names include a field of the record. */
+  writes(field: string): boolean {
+    return this.names.includes(secretTarget(field))
   }
 
   /** Whether the value at a path is secret, is part of a secret value, or has one. */
@@ -53,6 +63,18 @@ export class SecretFields extends SecretPaths {
     )
     return [...new Set([...sourced.map(([to]) => to), ...combined.map(({ to }) => to)])]
   }
+}
+
+/** The paths of a payload that the mapping takes for the secret fields of the record. */
+function pathsTo(names: readonly string[], { sources }: Mapped, mapping: FieldMapping): string[] {
+  const isSecret = (to: string) => names.includes(secretTarget(to))
+  const rules = mapping.mode === 'manual' ? mapping.rules.filter(({ to }) => isSecret(to)) : []
+  return [
+    ...Object.entries(sources).flatMap((source) => (isSecret(source[0]) ? takenPath(source) : [])),
+    ...rules.flatMap(({ transforms }) =>
+      transforms.flatMap((one) => (one.type === 'combine' ? one.with : [])),
+    ),
+  ]
 }
 
 /** What a payload wrote, or would write, as it is shown. */

@@ -13,6 +13,7 @@ export const STORED = {
     'alternate_keys',
     'custom_field_definitions',
     'custom_field_values',
+    'sensitive_values',
     'bulk_jobs',
     'bulk_job_items',
     'views',

@@ -1,15 +1,18 @@
-import { v7 as uuidv7 } from 'uuid'
+import { NIL, v7 as uuidv7 } from 'uuid'
 import { recordChange } from '../../access/audit-log.ts'
 import { type IdPage, pageById } from '../../lists/id-list.ts'
 import type { Actor } from '../../model/actor.ts'
-import { conflict, notFound } from '../../model/errors.ts'
+import { conflict, invalid, notFound } from '../../model/errors.ts'
 import type { Page } from '../../model/lists/page.ts'
 import type { BulkAction } from '../../model/records/bulk-statuses.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kindNames, kinds } from '../../model/records/kinds/index.ts'
+import type { AgxRecord } from '../../model/records/schemas.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { lockFieldRules } from '../custom-fields/rules.ts'
 import { listRecords } from '../list.ts'
 import { organizationTimezone } from '../local-times.ts'
+import { referenceIssues } from '../references.ts'
 import { checkSelection, type FieldTypes, lockFieldTypes, type Selection } from '../selection.ts'
 
 /** Refusals that a job shows. */
@@ -90,8 +93,9 @@ const jobs = (tx: Tenant) => tx.trx('bulk_jobs').where({ organization_id: tx.org
 /** The number of records that match now, and the first of them. Throws `validation_error`. */
 export async function previewBulk(
   tx: Tenant,
-  { entity, selection }: Pick<NewBulkJob, 'entity' | 'selection'>,
+  { entity, selection, action, data }: Pick<NewBulkJob, 'entity' | 'selection' | 'action' | 'data'>,
 ): Promise<{ count: number; record_ids: string[] }> {
+  await checkPatch(tx, { entity, action, data })
   await checkSelection(tx, entity, selection)
   const page = await listRecords(tx, entity, { ...selection, limit: 10, offset: 0, count: 'exact' })
   return { count: page.total ?? 0, record_ids: page.data.map(({ id }) => id) }
@@ -100,6 +104,7 @@ export async function previewBulk(
 /** Stores a job; workers list its records, then change them. Throws `validation_error`. @returns its id. */
 export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string> {
   const { entity, action, query, selection, data } = job
+  await checkPatch(tx, job)
   const types = await lockFieldTypes(tx, entity, selection)
   await checkSelection(tx, entity, selection)
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
@@ -112,6 +117,33 @@ export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string
     list_query: JSON.stringify(kept),
     data: data && JSON.stringify(data),
   })
+}
+
+/**
+ * Checks what is the same for all records, so that a job does not refuse each of them. Throws `validation_error` for
+ * references to what does not exist, and for sensitive custom fields: a job keeps and shows its values.
+ */
+async function checkPatch(
+  tx: Tenant,
+  { entity, action, data }: Pick<NewBulkJob, 'entity' | 'action' | 'data'>,
+): Promise<void> {
+  if (!data) return
+  const names = Object.keys((data.custom_fields ?? {}) as object)
+  const definitions = names.length > 0 ? (await lockFieldRules(tx, entity)).definitions : {}
+  const sensitive = names.filter((name) => Object.hasOwn(definitions, name) && definitions[name]?.sensitive)
+  const record = { ...data, id: NIL, version: 1 } as AgxRecord
+  const references = await referenceIssues(tx, kinds[entity], [{ record, only: Object.keys(data) }])
+  const at = action === 'update' ? ['body', 'data'] : ['body']
+  const issues = [
+    ...(references.get(NIL) ?? []).map((issue) => ({ ...issue, loc: [...at, ...issue.loc.slice(1)] })),
+    ...sensitive.map((name) => ({
+      loc: [...at, 'custom_fields', name],
+      msg: 'is sensitive: a job would show its value',
+      type: 'invalid_value',
+      hint: 'write it in each record, such as by POST …/batch',
+    })),
+  ]
+  if (issues.length > 0) throw invalid(issues)
 }
 
 /** What an import or a bulk job changed, by what it did to the record. */

@@ -13,6 +13,7 @@ import type { KindName } from '../../model/records/kind.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { lockFieldRules, readDefinitions } from './rules.ts'
+import { forgetSensitive, requireNoValues } from './sensitive.ts'
 import { freeField } from './unique.ts'
 
 /**
@@ -69,7 +70,8 @@ export async function createDefinition(
     })
   const definition = newDefinition(name, input)
   await store(tx, kind, { ...definitions, [name]: definition })
-  await fitValues(tx, kind, name, undefined, definition)
+  if (definition.sensitive) await requireNoValues(tx, kind, name)
+  else await fitValues(tx, kind, name, undefined, definition)
   await recordChange(tx, 'custom_field.created', fieldNamed(kind, name))
   return { name, ...definition }
 }
@@ -114,6 +116,7 @@ export async function deleteDefinition(
   await store(tx, kind, others)
   await freeField(tx, kind, name)
   const cleared = options.deleteValues ? await clearValues(tx, kind, name) : 0
+  if (options.deleteValues && before.sensitive) await forgetSensitive(tx, kind, name)
   await recordChange(tx, 'custom_field.deleted', fieldNamed(kind, name))
   return { name, deleted_at: new Date().toISOString(), values_deleted: cleared }
 }
@@ -128,13 +131,14 @@ function definitionOf(definitions: Rules['definitions'], name: string): Definiti
 
 async function store(tx: Tenant, kind: KindName, definitions: Rules['definitions']): Promise<void> {
   const json = JSON.stringify(definitions)
+  const sensitive = Object.keys(definitions).filter((name) => definitions[name]!.sensitive)
   if (Buffer.byteLength(json) > MAX_BYTES)
     throw conflict(`the definitions of ${kind} would exceed ${MAX_BYTES / 1_024} KiB`, {
       hint: 'shorten options and descriptions, or delete unused definitions',
     })
   await tx
     .trx('custom_field_definitions')
-    .insert({ organization_id: tx.organizationId, entity: kind, definitions: json })
+    .insert({ organization_id: tx.organizationId, entity: kind, definitions: json, sensitive })
     .onConflict(['organization_id', 'entity'])
-    .merge(['definitions'])
+    .merge(['definitions', 'sensitive'])
 }

@@ -272,6 +272,15 @@ describe('the example responses of the document', () => {
     await example('listTimeline', { params, query: '?types=note,change&limit=2' })
     await example('revertRecord', { params })
     await example('exportContact', { params })
+    await call('createCustomField', {
+      params: { entity: 'contacts' },
+      body: { name: 'tax_id', type: 'text', sensitive: true },
+    })
+    await call('updateContact', {
+      params: { entity_id: ids.contacts! },
+      body: { custom_fields: { tax_id: 'DE123456789' } },
+    })
+    await example('revealSensitiveValues', { params })
     for (const email of ['same@example.com', 'SAME@example.com'])
       await call('createContact', { body: { email } })
     await example('listContactDuplicates')

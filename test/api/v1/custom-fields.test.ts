@@ -42,6 +42,7 @@ describe('/v1/custom-fields', () => {
       unique: false,
       options: ['gold', 'silver'],
       default: 'gold',
+      sensitive: false,
       version: 1,
     })
     assert.ok(Date.parse(created_at) && Date.parse(updated_at))

@@ -3,6 +3,7 @@ import { computation } from './computation.ts'
 import { csrf } from './csrf.ts'
 import { egress } from './egress.ts'
 import { mails } from './mails.ts'
+import { references } from './references.ts'
 import { rowSecurity } from './row-security.ts'
 import { sandbox } from './sandbox.ts'
 import { scopes } from './scopes.ts'
@@ -15,6 +16,7 @@ import { tenants } from './tenants.ts'
 /** Every kind of attack. To add one, add a file beside this one, and a line here. */
 export const FAMILIES: Family[] = [
   tenants,
+  references,
   scopes,
   csrf,
   rowSecurity,

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { appRoutes } from '../../../api/app/route-table.ts'
+import { consoleRoutes } from '../../../api/console/route-table.ts'
 import type { AppRoute, Route } from '../../../api/http/route.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { tenantTables } from '../../support/every-table.ts'
 import { bodyOf, filled, QUERIES, tablesOf } from '../../support/route-paths.ts'
-import type { Family } from '../family.ts'
+import type { Family, Tally } from '../family.ts'
 import type { Ground } from '../ground.ts'
 
 /** Tables that change by themselves: by a worker, the clock, or the victim's own sessions. */
@@ -48,9 +50,34 @@ export const tenants: Family = {
         `${what} leaks`,
       )
     }
+    await openPages(ground, tally, session)
     const after = await stateOf(ground)
     for (const [table, hash] of before) tally.attempt(after.get(table) === hash, `rows of ${table} changed`)
   },
+}
+
+/** Every page of the console, and every form, with ids of the victim. */
+async function openPages(
+  { victimId, victim, mark, send }: Ground,
+  tally: Tally,
+  { Cookie, 'X-CSRF-Token': csrf_token }: Record<string, string>,
+): Promise<void> {
+  for (const { method, path: pattern } of consoleRoutes) {
+    const tables = tablesOf(pattern)
+    if (/^\/(sign|reset|theme)/.test(pattern) || (tables.length === 0 && method !== 'GET')) continue
+    const ids = await Promise.all(tables.map(async ([name, table]) => [name, await victimId(table)]))
+    const path = filled(pattern, Object.fromEntries(ids))
+    const form = new URLSearchParams({ csrf_token: csrf_token!, idempotency_key: randomUUID(), version: '1' })
+    const { status, text } = await send(
+      method,
+      path,
+      { Cookie: Cookie!, ...(method === 'POST' && { 'Content-Type': 'application/x-www-form-urlencoded' }) },
+      method === 'POST' ? form.toString() : undefined,
+    )
+    const what = `${method} ${path}: ${status} ${text.slice(0, 200)}`
+    tally.attempt(tables.length === 0 || [404, 409, 422].includes(status), what)
+    tally.attempt(!text.includes(mark) && !text.includes(victim.organizationId), `${what} leaks`)
+  }
 }
 
 /** The state once the victim's own work has ended. */

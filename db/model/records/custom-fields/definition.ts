@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Issue, invalid } from '../../errors.ts'
 import { sizeIssues } from './shape.ts'
-import { type CustomFieldType, customTypes, type Definition, readValue, UNIQUE_TYPES } from './types.ts'
+import {
+  type CustomFieldType,
+  customTypes,
+  type Definition,
+  readValue,
+  SENSITIVE_TYPES,
+  UNIQUE_TYPES,
+} from './types.ts'
 
 /** Checks and completes the definition of a custom field. */
 
@@ -14,6 +21,7 @@ export interface DefinitionInput {
   unique?: boolean | undefined
   options?: string[] | null | undefined
   default?: unknown
+  sensitive?: boolean | undefined
 }
 
 export type DefinitionPatch = Omit<DefinitionInput, 'type'> & { type?: CustomFieldType | undefined }
@@ -31,6 +39,15 @@ export function changedDefinition(
   patch: DefinitionPatch,
 ): Definition | undefined {
   const type = patch.type ?? before.type
+  const sensitive = before.sensitive === true
+  if ((patch.sensitive ?? sensitive) !== sensitive)
+    throw wrongMember(
+      'sensitive',
+      'cannot be changed: history, events and runs keep the values as they were written',
+      'define another field, and delete this one with delete_values=true',
+    )
+  if (sensitive && type !== before.type)
+    throw wrongMember('type', 'that of a sensitive field cannot be changed')
   // A change to a type without options removes the options.
   const kept = before.options && !hasOptions(type) ? { ...before, options: null } : before
   const { version, created_at, updated_at } = before
@@ -38,6 +55,9 @@ export function changedDefinition(
   if (isDeepStrictEqual(after, before)) return undefined
   return { ...after, version: version + 1, updated_at: new Date().toISOString() }
 }
+
+const wrongMember = (member: string, msg: string, hint?: string) =>
+  invalid([{ loc: ['body', member], msg, type: 'invalid_value', ...(hint ? { hint } : {}) }])
 
 /** The contradictions in a definition whose invalid members may be missing. */
 export const contradictions = (input: DefinitionInput): Issue[] => read('', input).issues
@@ -53,7 +73,7 @@ function completed(name: string, input: DefinitionInput): Completed {
 const hasOptions = (type: CustomFieldType) => type === 'select' || type === 'multi_select'
 
 function read(name: string, input: DefinitionInput): { definition: Completed; issues: Issue[] } {
-  const { type, label = name, unique = false, required = false } = input
+  const { type, label = name, unique = false, required = false, sensitive = false } = input
   const options = input.options ?? null
   const issues: Issue[] = []
   const wrong = (field: string, msg: string, hint?: string) =>
@@ -62,6 +82,15 @@ function read(name: string, input: DefinitionInput): { definition: Completed; is
   if (!hasOptions(type) && options) wrong('options', `a field of type ${type} has no options`)
   if (unique && !customTypes[type].canBeUnique)
     wrong('unique', `a field of type ${type} cannot be unique`, `unique types: ${UNIQUE_TYPES.join(', ')}`)
+  if (sensitive && !SENSITIVE_TYPES.includes(type))
+    wrong(
+      'sensitive',
+      `a field of type ${type} cannot be sensitive`,
+      `types that can: ${SENSITIVE_TYPES.join(', ')}`,
+    )
+  if (sensitive && unique)
+    wrong('unique', 'a sensitive field cannot be unique: a refusal would tell its value')
+  if (sensitive && input.default != null) wrong('default', 'a sensitive field cannot have a default')
   let fallback: unknown = null
   if (input.default !== undefined && input.default !== null) {
     if (unique) wrong('default', 'a unique field cannot have a default')
@@ -71,5 +100,6 @@ function read(name: string, input: DefinitionInput): { definition: Completed; is
     for (const { msg } of sizeIssues({ [name]: fallback })) wrong('default', msg)
   }
   const description = input.description ?? null
-  return { definition: { type, label, description, required, unique, options, default: fallback }, issues }
+  const definition: Completed = { type, label, description, required, unique, options, default: fallback }
+  return { definition: { ...definition, ...(sensitive && { sensitive }) }, issues }
 }

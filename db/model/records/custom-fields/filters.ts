@@ -34,6 +34,8 @@ export function applyTypes(definitions: Rules['definitions'], { sort, filters }:
     return filter
   })
   const sortType = definitionOf(sort)?.type
+  if (definitionOf(sort)?.sensitive)
+    issues.push({ loc: ['query', 'sort'], msg: `${sort} ${HIDDEN}`, type: 'invalid_value', input: sort })
   if (sortType && !customTypes[sortType].sortable)
     issues.push({
       loc: ['query', 'sort'],
@@ -44,6 +46,8 @@ export function applyTypes(definitions: Rules['definitions'], { sort, filters }:
   return { filters: read, sortType, issues }
 }
 
+const HIDDEN = 'is sensitive: the order or number of records would tell its value'
+
 function typedFilter(filter: Filter, definition: Definition): Filter | Issue {
   const { type, options } = definition
   const { field, operator, values } = filter
@@ -53,6 +57,8 @@ function typedFilter(filter: Filter, definition: Definition): Filter | Issue {
   if (!operators.includes(operator))
     return { loc, msg: `${operator} is not an operator of the type ${type}`, type: 'unknown_operator', hint }
   if (operator === 'is_null') return { ...filter, type }
+  if (definition.sensitive)
+    return { loc, msg: `${field} ${HIDDEN}`, type: 'invalid_value', hint: 'only is_null is possible' }
   const refused = (value: string, msg: string, hint: string): Issue => ({
     loc,
     msg,

@@ -30,6 +30,8 @@ export interface Definition {
   options: string[] | null
   /** The default of new records; null: none. */
   default: unknown
+  /** Records hold a mask in place of the value: `sensitive.ts`. */
+  sensitive?: true
   version: number
   created_at: string
   updated_at: string
@@ -204,6 +206,17 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
 
 /** The types that may be unique. */
 export const UNIQUE_TYPES = CUSTOM_FIELD_TYPES.filter((type) => customTypes[type].canBeUnique)
+
+/** The types that may be sensitive: whoever may write could guess which of a few values a field has. */
+export const SENSITIVE_TYPES: readonly CustomFieldType[] = [
+  'text',
+  'number',
+  'date',
+  'datetime',
+  'url',
+  'email',
+  'phone',
+]
 
 export const readValue = (definition: Pick<Definition, 'type' | 'options'>, value: unknown): Reading =>
   customTypes[definition.type].read(value, definition.options ?? [])

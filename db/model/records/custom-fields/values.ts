@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Issue, invalid } from '../../errors.ts'
+import { isMask, SensitiveValue } from './sensitive.ts'
 import { isPlain, sizeIssues, withoutNulls } from './shape.ts'
 import { type Definition, type Rules, readValue } from './types.ts'
 
@@ -68,8 +69,11 @@ export function readCustomFields(
     const definition = Object.hasOwn(rules.definitions, name) ? rules.definitions[name] : undefined
     if (value === null || (definition && isUnset(definition, value))) values[name] = null
     else if (definition) {
-      const reading = readValue(definition, value)
-      if ('value' in reading) values[name] = reading.value
+      // A mask of a former value, as of a revert: `keepSensitive` checks whose it is.
+      const isKept = definition.sensitive && isMask(value)
+      const reading = isKept ? { value } : readValue(definition, value)
+      if ('value' in reading)
+        values[name] = definition.sensitive && !isKept ? new SensitiveValue(reading.value) : reading.value
       else issues.push({ loc, msg: reading.msg, type: `invalid_${definition.type}` })
     } else if (rules.strict)
       issues.push({

@@ -9,7 +9,7 @@ describe('roles', () => {
 
   it('give members records, runs, the knowledge base and read access', () => {
     const refused = SCOPES.filter((scope) => !allows(ROLE_SCOPES.member, scope))
-    assert.deepEqual(refused, ['records:backdate', 'workflows:author', 'webhooks:write'])
+    assert.deepEqual(refused, ['records:backdate', 'records:reveal', 'workflows:author', 'webhooks:write'])
   })
 
   it('are ordered: each includes the lower ones', () => {
