@@ -126,6 +126,7 @@ export const FREE = {
   nodes: [
     'format_phone',
     'key_value',
+    'people',
     'delay',
     'wait_until',
     'wait_for_event',
