@@ -13,6 +13,7 @@ import { keyValuesOf } from './key-values.ts'
 import { knowledgeOf } from './knowledge.ts'
 import { lookupsOf } from './lookups.ts'
 import { type MailDeps, mailOf } from './mail.ts'
+import { peopleOf } from './people.ts'
 import { ratesOf } from './rates.ts'
 import { recordsIn } from './records.ts'
 import { responsesOf } from './responses.ts'
@@ -59,6 +60,7 @@ export const createEffects = ({
   mail: (host) => mailOf({ mailer, db, files, unsubscribeLink, mailMinute }, host),
   rates: (host) => ratesOf(rates, host),
   runs: runsOf,
+  people: peopleOf,
   responses: responsesOf,
   keyValues: keyValuesOf,
   knowledge: (host) => knowledgeOf({ db, queryVectors }, host),

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import {
   deleteValue,
   getValue,
@@ -10,27 +8,12 @@ import {
 } from '../../db/key-values/key-values.ts'
 import type { KeyValue, KeyValues } from '../../workflows/effects/key-values.ts'
 import { type EffectHost, transactionOf } from './define.ts'
+import { storedOnce } from './stored-once.ts'
 
-/**
- * The organization's values. Other runs change the same key, so the result of a write cannot be read again: it is
- * stored with the run, and returned only to the same write. A write that was rendered differently is another one.
- */
+/** The organization's values. */
 export function keyValuesOf(host: EffectHost): KeyValues {
   const tx = transactionOf(host)
-  const once = async <T>(request: unknown[], write: () => Promise<T>): Promise<T> => {
-    const written = createHash('sha256').update(JSON.stringify(request)).digest('base64url')
-    const { result } = await host.once(
-      'stored_value',
-      async (id, kept) => {
-        const before = kept as { written: string; result: T } | null
-        return before?.written === written ? { id, ...before } : undefined
-      },
-      async () => ({ id: uuidv7(), written, result: await write() }),
-      ({ id }) => id,
-      ({ written, result }) => ({ written, result }),
-    )
-    return result
-  }
+  const once = storedOnce(host)
   return {
     async get(key) {
       const found = await getValue(tx, key)

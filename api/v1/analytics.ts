@@ -43,6 +43,9 @@ const metric = z
     subject: z.enum(SUBJECTS),
     unit: z.string().meta({ description: '`count`, `money`, `percent`, `days`, `seconds`, `milliseconds`.' }),
     description: z.string(),
+    formula: z
+      .string()
+      .meta({ description: 'How it is computed, of the columns of its rows; made from what computes it.' }),
     time: z.string().meta({ description: 'The time that puts a row into the period and a bucket.' }),
     dimensions: z
       .array(

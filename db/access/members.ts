@@ -51,6 +51,19 @@ export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<s
 export const memberWithEmail = (tx: Tenant, email: string): Promise<FullMember | undefined> =>
   members(tx).whereRaw('lower(u.email) = lower(?)', [email]).first()
 
+/** The member with this id. */
+export const findMember = (tx: Tenant, id: string): Promise<FullMember | undefined> =>
+  members(tx).where('u.id', id).first()
+
+/** The members among these ids. */
+export async function membersByIds(tx: Tenant, ids: string[]): Promise<FullMember[]> {
+  return ids.length === 0 ? [] : await members(tx).whereIn('u.id', ids)
+}
+
+/** All members, the oldest first. */
+export const membersOf = (tx: Tenant): Promise<FullMember[]> =>
+  members(tx).orderBy([{ column: 'm.created_at' }, { column: 'u.id' }])
+
 /** Gives a member another role. Throws not_found, insufficient_scope; conflict for the last owner. */
 export async function changeRole(tx: Tenant, userId: string, role: MemberRole): Promise<FullMember> {
   const member = await lockMember(tx, userId)

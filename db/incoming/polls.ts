@@ -5,6 +5,8 @@ import type { JobKey } from '../queue/paged-jobs.ts'
 import { defineQueue } from '../queue/queue.ts'
 import { findReceivers, type Receiver } from './receiving.ts'
 
+const POLL_LEASE = 60
+
 /**
  * The polls of sources. A source is a row that is due: a worker leases it, and what it accepts is written with the mark
  * of each item in one transaction. So a worker that is killed neither loses nor doubles an item, wherever it stops: the
@@ -16,8 +18,8 @@ export const incomingPolls = defineQueue<JobKey>({
   waits: "next_poll_at <= now() and status = 'Active'",
   order: 'next_poll_at',
   lease: 'poll_lease_until',
-  // Longer than a poll.
-  seconds: 150,
+  // Longer than a page, each of which renews it.
+  seconds: POLL_LEASE,
   turns: { slots: 2 },
 })
 
@@ -71,14 +73,15 @@ export async function markItems(tx: Tenant, webhookId: string, fingerprints: Buf
   if (rowCount < fingerprints.length) throw new AlreadyMarked('the item was taken already')
 }
 
-/** Stores how far the polls are, unless the source was changed since it was read. */
+/** Stores how far the polls are, unless the source was changed since it was read, and renews the lease. */
 export async function savePollState(
   tx: Tenant,
   { id, source }: PolledReceiver,
   state: PollState,
 ): Promise<void> {
   await tx.trx.raw(
-    `update incoming_webhooks set source_state = :state
+    `update incoming_webhooks set source_state = :state,
+       poll_lease_until = now() + interval '${POLL_LEASE} seconds'
      where organization_id = :organizationId and id = :id and source = cast(:source as jsonb)`,
     {
       organizationId: tx.organizationId,

@@ -49,6 +49,18 @@ export async function setValue(
   return found ? { ...found, stored: false } : setValue(tx, key, value, { seconds, onlyIfAbsent })
 }
 
+/** The value of a key, with its row locked until the transaction ends; an absent key is created with `initial`. */
+export async function lockValue(tx: Tenant, key: string, initial: unknown): Promise<unknown> {
+  const { rows } = await tx.trx.raw<{ rows: Written[] }>(
+    `insert into key_values (organization_id, key, value) values (:organizationId, :key, cast(:initial as jsonb))
+     on conflict (organization_id, key) do update set
+       value = case when ${LIVE} then key_values.value else excluded.value end,
+       expires_at = case when ${LIVE} then key_values.expires_at end ${RETURNED}`,
+    { organizationId: tx.organizationId, key, initial: JSON.stringify(initial) },
+  )
+  return (await counted(tx, rows[0]!)).value
+}
+
 /**
  * Adds to a number, which starts at 0. Concurrent transactions are serialised by its row lock.
  * @param seconds until a new number expires; an existing one keeps its expiry. Throws `invalid_request` for a value

@@ -9,11 +9,11 @@ import {
   typeOf,
   WHOLE_VALUE_OPERATORS,
 } from '../model/records/filters.ts'
+import type { Fragment } from '../model/records/fragment.ts'
 import type { FieldType, Kind } from '../model/records/kind.ts'
 import { escapeLike } from '../model/records/like.ts'
 import { inZone, isLocal } from '../model/records/values.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment } from './fragment.ts'
 import { associationCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */

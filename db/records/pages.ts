@@ -1,10 +1,10 @@
 import type { Position } from '../model/lists/cursor.ts'
 import { shownColumns } from '../model/records/columns.ts'
+import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind } from '../model/records/kind.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { SortKey } from './filter-sql.ts'
-import type { Fragment } from './fragment.ts'
 
 /** The query of a page: conditions, order and start. */
 export interface Listing {

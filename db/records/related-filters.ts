@@ -1,7 +1,7 @@
 import { isNegation } from '../../workflows/shared/operators.ts'
 import type { Filter } from '../model/records/filters.ts'
+import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
-import type { Fragment } from './fragment.ts'
 
 /**
  * Filters by other records. The columns of `associations` are renamed, so that `id` and `organization_id` are those of

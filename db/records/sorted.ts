@@ -1,5 +1,5 @@
+import type { Fragment } from '../model/records/fragment.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment } from './fragment.ts'
 import {
   allOf,
   columns,

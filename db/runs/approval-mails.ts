@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { ApprovalRequest } from '../../workflows/nodes/wait-for.ts'
+import { membersByIds } from '../access/members.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type MailOutcome, mailsIn, type RecordedMail, recordAttempt } from '../queue/mails.ts'
 
@@ -20,8 +21,9 @@ export async function insertMails(
   approval: Pick<ApprovalRequest, 'assignees' | 'escalate_to'> & { id: string; run_id: string },
   events: Iterable<MailedEvent>,
 ): Promise<void> {
+  const users = await emailsOf(tx, approval.assignees)
   const rows = [...events].flatMap((event) =>
-    addressesOf(approval, event).map((address) => ({
+    addressesOf(approval, event, users).map((address) => ({
       organization_id: tx.organizationId,
       id: uuidv7(),
       run_id: approval.run_id,
@@ -35,15 +37,22 @@ export async function insertMails(
   tx.wake('agx_mails')
 }
 
-/** The distinct addresses of the assignees; user ids have none. */
+/** The distinct addresses of the assignees; `users`: of the members among them, by id. */
 function addressesOf(
   { assignees, escalate_to }: Pick<ApprovalRequest, 'assignees' | 'escalate_to'>,
   event: MailedEvent,
+  users: ReadonlyMap<string, string>,
 ): string[] {
   const recipients = event === 'approval.escalated' && escalate_to.length > 0 ? escalate_to : assignees
-  return [...new Map(recipients.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
+  const addresses = recipients.map((one) => users.get(one.toLowerCase()) ?? one)
+  return [...new Map(addresses.map((text) => [text.toLowerCase(), text])).values()].filter((text) =>
     text.includes('@'),
   )
+}
+
+async function emailsOf(tx: Tenant, assignees: string[]): Promise<Map<string, string>> {
+  const ids = assignees.map((one) => one.toLowerCase()).filter((one) => !one.includes('@'))
+  return new Map((await membersByIds(tx, ids)).map(({ id, email }) => [id, email]))
 }
 
 /** A claimed mail. */

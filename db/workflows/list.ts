@@ -25,18 +25,21 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs of a run of one of them. */
+/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs and outputs of a run of one of them. */
 export interface NamedWorkflows {
   count: number
   /** Whether any of them is a draft. */
   draft: boolean
   inputs: Record<string, InputSpec> | null
+  /** The names of its outputs. */
+  outputs: string[] | null
 }
 
 /** The workflows with each of these names or ids. */
 export async function findWorkflows(tx: Tenant, references: string[]): Promise<Map<string, NamedWorkflows>> {
   const { rows } = await tx.trx.raw<{ rows: (NamedWorkflows & { reference: string })[] }>(
-    `select wanted.reference, found.count, found.draft, v.program -> 'inputs' as inputs
+    `select wanted.reference, found.count, found.draft, v.program -> 'inputs' as inputs,
+       (select jsonb_agg(one order by one) from json_object_keys(v.program -> 'outputs') one) as outputs
      from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)
      cross join lateral (
        select count(*) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft, (array_agg(w.id order by w.created_at))[1] as id from workflows w

@@ -5,6 +5,7 @@ export const ORGANIZATION_CODES = [
   'draft_workflow',
   'unlike_sample',
   'workflow_inputs',
+  'workflow_outputs',
   'unknown_secret',
   'unknown_env',
   'unknown_custom_field',

@@ -31,6 +31,7 @@ import { Relay } from '../../worker/relay.ts'
 import { RunCapacity } from '../../worker/run-capacity.ts'
 import { createPoolWorker, createWorkers, MOST_RUNS } from '../../worker/workers.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
+import type { RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { RUN_END_STATUSES } from '../../workflows/shared/statuses.ts'
 import { testBundle } from './bundle.ts'
 import { filesOf, testActor } from './database.ts'
@@ -217,12 +218,13 @@ export async function queueRun(
   organizationId: string,
   definition: PartialDefinition,
   inputs: Record<string, unknown> = {},
+  trigger: RunTrigger = { type: 'api' },
 ): Promise<string> {
   const { id, name } = await saveWorkflow(db, organizationId, definition)
   return db.tenant(organizationId, testActor, (tx) =>
     createRun(tx, {
       workflow: { id, version: 1, name },
-      trigger: { type: 'api' },
+      trigger,
       inputs,
       chain: CHAIN_START,
     }),

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
 import { renewLeases } from '../../db/queue/mails.ts'
 import { approvalMails } from '../../db/runs/approval-mails.ts'
-import { createOrganization } from '../support/database.ts'
+import { createMember, createOrganization } from '../support/database.ts'
 import type { ReceivedMail } from '../support/smtp.ts'
 import { until } from '../support/until.ts'
 import { withMails } from '../support/with-mails.ts'
@@ -94,6 +94,40 @@ describe('the mails of an approval', () => {
     deepEqual([status, decision, comment], ['completed', 'approved', 'Fine.'])
     deepEqual(answered_by, { type: 'link', id: null })
     equal(smtp.received.length, 2)
+  })
+
+  it('ask users by their ids, and the owner of the record', async () => {
+    const owner = await createMember(db, api.organizationId, 'Olga')
+    const address = `${owner}@example.com`
+    const made = await api.request('POST', '/v1/objects/deals', { body: { name: 'Big', owner_id: owner } })
+    const spec = 'trigger: {type: event, events: [deal.updated]}'
+    const check = (assignees: string, trigger = spec) =>
+      api.request('POST', '/v1/workflows/validate', {
+        body: {
+          spec: `name: Ask\n${trigger}\nnodes: {ask: {type: approval, config: {title: T, assignees: ${assignees}}}}`,
+        },
+      })
+    deepEqual((await check('owner')).body.errors, [])
+    const [unknown] = (await check('owner', 'trigger: {type: schedule, every: 1h}')).body.errors
+    match(unknown.message, /trigger has no record/)
+    const start = (record: object) =>
+      queueRun(
+        db,
+        api.organizationId,
+        definition({ assignees: 'owner' }),
+        {},
+        {
+          type: 'event',
+          event: 'deal.updated',
+          record,
+        },
+      )
+    const id = await start(made.body)
+    const [mail] = await received(address)
+    equal((await answer(pathIn(mail!))).status, 200)
+    equal((await untilRun(db, id)).status, 'completed')
+    const { error } = await untilRun(db, await start({ ...made.body, owner_id: null }))
+    equal(error?.code, 'no_such_user')
   })
 
   it('remind at the interval and escalate to other addresses, until somebody has decided', async () => {

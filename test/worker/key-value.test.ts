@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from 'node:assert/strict'
 import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
-import { createOrganization, testActor } from '../support/database.ts'
+import { createMember, createOrganization, testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -58,6 +58,62 @@ describe('the key-value store of workflows', () => {
       { key: 'p:a', deleted: false },
       { key: 'p:a', value: null, found: false, expires_at: null },
     ])
+  })
+
+  it('lets people take turns, also in concurrent runs, and reads them', async () => {
+    const ids = [
+      await createMember(suite.db, suite.organizationId, 'Ada'),
+      await createMember(suite.db, suite.organizationId, 'Ben'),
+      await createMember(suite.db, suite.organizationId, 'Cyd'),
+    ]
+    const [ada, ben, cyd] = ids as [string, string, string]
+    const nobody = '019a0000-0000-7000-8000-00000000000f'
+    const people = (config: Record<string, unknown>) =>
+      queueRun(suite.db, suite.organizationId, {
+        nodes: [{ id: 'who', type: 'people', config }],
+        outputs: { who: '{{ nodes.who.output }}' },
+      })
+    const ended = async (config: Record<string, unknown>) => untilRun(suite.db, await people(config))
+    const named = (run: { outputs: unknown }) => (run.outputs as { who: { name: string; id: string } }).who
+    const next = {
+      operation: 'next',
+      rotation: 'leads',
+      among: [`${ada}@EXAMPLE.com`, ben, nobody, cyd, ben],
+    }
+    const runs = await Promise.all(Array.from({ length: 12 }, () => people(next)))
+    const taken = (await Promise.all(runs.map((id) => untilRun(suite.db, id)))).map((run) => named(run).id)
+    for (const id of ids) equal(taken.filter((one) => one === id).length, 4)
+    // In their order, and a newcomer gets one turn, not all that he has missed.
+    const turns = []
+    const dee = await createMember(suite.db, suite.organizationId, 'Dee')
+    for (let n = 0; n < 5; n++) turns.push(named(await ended({ ...next, among: [...next.among, dee] })).name)
+    equal(turns[0], 'Dee')
+    equal(turns[4], 'Dee')
+    deepEqual(new Set(turns.slice(1, 4)), new Set(['Ada', 'Ben', 'Cyd']))
+    deepEqual(named(await ended({ operation: 'get', id: ada })), {
+      id: ada,
+      name: 'Ada',
+      email: `${ada}@example.com`,
+      role: 'member',
+    })
+    equal(named(await ended({ operation: 'find', email: `${ben}@Example.com` })).name, 'Ben')
+    const { data } = named(await ended({ operation: 'list', role: 'member' })) as unknown as {
+      data: object[]
+    }
+    equal(data.length, 4)
+    const other = await createOrganization(suite.db)
+    const foreign = await createMember(suite.db, other, 'Eve')
+    for (const config of [
+      { operation: 'get', id: null },
+      { operation: 'get', id: foreign },
+      { operation: 'find', email: 'nobody@example.com' },
+      { ...next, among: [nobody, foreign] },
+    ]) {
+      const { status, error } = await ended(config)
+      deepEqual([status, (error as { code: string }).code], ['failed', 'no_such_user'])
+    }
+    await run(set('rotation:broken', 'x'))
+    equal((await ended({ operation: 'next', rotation: 'broken' })).error?.code, 'conflict')
   })
 
   it('gives each of many concurrent runs another number', async () => {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { forwardLines } from '../stdio/forward.ts'
+import { forwardLines } from '../forward-stdio.ts'
 
 /**
  * `npm run --silent mcp -- --url=https://agx.example.com`: the tools of a running agx for MCP clients that start a

@@ -44,6 +44,7 @@ import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
 import { payloadReferences } from './payload-references.ts'
+import { renderedTexts } from './rendered-texts.ts'
 import { salvage, schemaProblems } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
@@ -217,8 +218,12 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
   })
   const { workflows, services, pools, timeouts, settings, payload } = outsideReferences(lowered)
   const references = {
-    workflows: workflows.map(({ inputs, ...one }) =>
-      placed(inputs ? { ...one, inputs: inputs.map(placed) } : one),
+    workflows: workflows.map(({ inputs, outputs, ...one }) =>
+      placed({
+        ...one,
+        ...(inputs && { inputs: inputs.map(placed) }),
+        ...(outputs && { outputs: outputs.map(placed) }),
+      }),
     ),
     services: services.map(placed),
     pools: pools.map(placed),
@@ -237,7 +242,7 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
   const lowered = authored && withCleanup(authored)
   const rendered = lowered && withoutVerbatim(lowered)
   return {
-    workflows: lowered ? workflowReferences(lowered) : [],
+    workflows: lowered && rendered ? workflowReferences(lowered, rendered) : [],
     services: lowered ? serviceReferences(lowered) : [],
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
@@ -249,12 +254,13 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
   }
 }
 
-function workflowReferences({ definition, nodePath }: Lowered): WorkflowReference[] {
+function workflowReferences({ definition, nodePath }: Lowered, rendered: Lowered): WorkflowReference[] {
+  const reads = memberReads(rendered)
   const { error_workflow } = definition.settings
   const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
     (findNodeType(type)?.workflows(config) ?? [])
       .filter(({ workflow }) => !hasPlaceholder(workflow))
-      .map(({ workflow, path, inputs }) => {
+      .map(({ workflow, path, inputs, outputs: member }) => {
         const at = (keys: PropertyKey[]) => `${nodePath(id)}/config${pointer(...keys)}`
         const given = inputs && {
           inputs: Object.entries(inputs.values).map(([name, value]) => ({
@@ -265,11 +271,35 @@ function workflowReferences({ definition, nodePath }: Lowered): WorkflowReferenc
             atKey: true,
           })),
         }
-        return { workflow, node_id: id, path: at(path), ...given }
+        const outputs = reads.flatMap(({ read, ...place }) => {
+          const [, node, , outputs, name] = read
+          return member !== undefined && node === id && outputs === member && typeof name === 'string'
+            ? [{ ...place, name, read: read.slice(0, 5) }]
+            : []
+        })
+        return { workflow, node_id: id, path: at(path), ...given, ...(outputs.length > 0 && { outputs }) }
       }),
   )
   if (error_workflow === undefined) return inNodes
   return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
+}
+
+/** The members of outputs of nodes that are read: `nodes.<id>.output.<member>.<name>`. */
+function memberReads(lowered: Lowered): { read: (string | number)[]; path: string; node_id?: string }[] {
+  const calls = new Set(
+    lowered.definition.nodes
+      .filter(({ type, config }) => findNodeType(type)?.workflows(config).length)
+      .map(({ id }) => id),
+  )
+  if (calls.size === 0) return []
+  return [...renderedTexts(lowered)].flatMap(({ text, path, node }) =>
+    lowered.texts
+      .readable(text)
+      .filter(
+        ({ path: [root, id, output] }) => root === 'nodes' && calls.has(String(id)) && output === 'output',
+      )
+      .map(({ path: read }) => ({ read, path: path(), ...(node && { node_id: node.id }) })),
+  )
 }
 
 const callTimeouts = ({ definition, nodePath }: Lowered): CallTimeout[] =>

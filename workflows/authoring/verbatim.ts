@@ -2,13 +2,18 @@ import type { NodeSpec } from '../language/definition.ts'
 import { findNodeType } from '../nodes/index.ts'
 import type { Lowered } from './lower.ts'
 
-/** The nodes without the settings that are passed as written: `{{` in them is no placeholder. */
+/**
+ * The nodes without the settings that are passed as written, in which `{{` is no placeholder, and with the placeholders
+ * that other settings stand for.
+ */
 export const renderedNodes = (nodes: readonly NodeSpec[]): NodeSpec[] =>
   nodes.map((node) => {
-    const verbatim = findNodeType(node.type)?.verbatim ?? []
-    if (verbatim.length === 0) return node
+    const type = findNodeType(node.type)
+    const implied = Object.entries(type?.reads(node.config) ?? {})
+    const { verbatim = [] } = type ?? {}
+    if (verbatim.length === 0 && implied.length === 0) return node
     const rendered = Object.entries(node.config).filter(([name]) => !verbatim.includes(name))
-    return { ...node, config: Object.fromEntries(rendered) }
+    return { ...node, config: Object.fromEntries([...rendered, ...implied]) }
   })
 
 export const withoutVerbatim = (lowered: Lowered): Lowered => ({

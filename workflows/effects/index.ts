@@ -6,6 +6,7 @@ import { type KeyValues, keyValues } from './key-values.ts'
 import { type Knowledge, knowledge } from './knowledge.ts'
 import { type Lookups, lookups } from './lookups.ts'
 import { type Mail, mail } from './mail.ts'
+import { type People, people } from './people.ts'
 import { type Rates, rates } from './rates.ts'
 import { type Records, records } from './records.ts'
 import { type Responses, responses } from './responses.ts'
@@ -28,6 +29,7 @@ export interface Effects {
   responses: Responses
   keyValues: KeyValues
   knowledge: Knowledge
+  people: People
   sandbox: Sandbox
 }
 
@@ -46,6 +48,7 @@ export const ports: { [Name in EffectName]: Port<Effects[Name]> } = {
   sandbox,
   keyValues,
   knowledge,
+  people,
 }
 
 export const effectNames = Object.keys(ports) as EffectName[]

@@ -309,6 +309,15 @@ export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'colu
   workflow: string
   /** The inputs that a node gives to its runs; absent if they are not known. */
   inputs?: InputReference[]
+  /** What is read of the outputs of its runs. */
+  outputs?: OutputReference[]
+}
+
+/** A place that reads an output of the run of another workflow. */
+export interface OutputReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  name: string
+  /** The path in the placeholder, up to the name. */
+  read: (string | number)[]
 }
 
 /** An input that a node gives to the run of another workflow. */

@@ -492,6 +492,10 @@ export const CODES = {
     'A node starts a workflow with inputs that it does not have, or without one that it requires: the node fails.',
     'Give the inputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
   ),
+  workflow_outputs: warning(
+    'A placeholder reads an output that the started workflow does not have: the node that reads it fails, or gets its default.',
+    'Write one of the outputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
+  ),
   unknown_secret: warning(
     'The organization does not have the secret yet: the node fails until it is set.',
     'Set it: PUT /app/secrets/<name>.',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../language/duration.ts'
+import { NodeError } from '../language/node-error.ts'
 import { defineNode } from './define.ts'
 import { duration } from './fields.ts'
 import { type ApprovalAnswer, DECISIONS, type Notice } from './wait-for.ts'
@@ -7,16 +8,22 @@ import { type ApprovalAnswer, DECISIONS, type Notice } from './wait-for.ts'
 const MAX_REMINDERS = 10
 const MAX_ASKED = 50
 
+/** Stands for the owner of the record of the trigger. */
+const OWNER = 'owner'
+const OWNER_ID = '{{ trigger.record.owner_id }}'
+
 const span = duration('1s', '365d')
 
 export const approval = defineNode({
   type: 'approval',
   engine: 3,
+  laterUses: [{ engine: 14, isUsed: ({ assignees }) => assignees === OWNER }],
+  reads: ({ assignees }) => (assignees === OWNER ? { assignees: [OWNER_ID] } : {}),
   category: 'flow',
   title: 'Approval',
   alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
-    'Asks a person to approve or reject, and waits for the decision at a link, where anybody who has it can decide; only with a `timeout` can it leave by `expired`. Assignees with an email address get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
+    'Asks to approve or reject, and waits for the decision at a link, where anybody who has it can decide; `expired` only with a `timeout`; `assignees`: email addresses and ids of users, or `owner` (of the record). Assignees get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
   effect: 'write',
   grows: () => false,
   asksPerson: true,
@@ -24,11 +31,10 @@ export const approval = defineNode({
     title: z.string().min(1).max(200).describe('The decision to make, in a few words.'),
     message: z.string().max(10_000).optional().describe('What the person should know, as plain text.'),
     assignees: z
-      .array(z.union([z.uuid(), z.email()]))
-      .max(MAX_ASKED)
+      .union([z.literal(OWNER), z.array(z.union([z.uuid(), z.email()])).max(MAX_ASKED)])
       .default([])
       .describe(
-        'The people to ask. Email addresses get a mail with the link; ids are only part of the events. The link works for anybody.',
+        'The people to ask, by email address or user id; they get a mail with the link. `owner`: the owner of `trigger.record`. The link works for anybody.',
       ),
     timeout: span.optional().describe('How long to wait at most. Default: without limit.'),
     reminders: z
@@ -141,8 +147,9 @@ export const approval = defineNode({
     },
     handle: 'approved',
   },
-  run(config, { now }) {
-    const { title, message = null, assignees, timeout, escalate_after, escalate_to } = config
+  run(config, { now, renderWith }) {
+    const { title, message = null, timeout, escalate_after, escalate_to } = config
+    const assignees = config.assignees === OWNER ? [ownerOf(renderWith(OWNER_ID, {}))] : config.assignees
     const after = (text: string, times = 1) => new Date(now.getTime() + times * parseDuration(text)!)
     const expires_at = timeout === undefined ? null : after(timeout)
     const reminders = [
@@ -167,13 +174,18 @@ export const approval = defineNode({
   },
 })
 
+function ownerOf(id: unknown): string {
+  if (typeof id === 'string') return id
+  throw new NodeError('no_such_user', 'The record has no owner, so that nobody can be asked.')
+}
+
 const UNDECIDED = { decision: null, comment: null, answered_by: null, answered_at: null }
 
 /** The times of repeated reminders. */
 const repeated = (interval: string | undefined, at: (interval: string, times: number) => Date): Date[] =>
   interval === undefined ? [] : Array.from({ length: MAX_REMINDERS }, (_, index) => at(interval, index + 1))
 
-/** Whether a value is an email address, or has a placeholder. */
-const mayBeAddress = (value: unknown) => typeof value === 'string' && /[@{]/.test(value)
+/** Whether it gets a mail: an email address, the id of a user, `owner`, or what a placeholder renders. */
+const mayBeAddress = (value: unknown) => typeof value === 'string'
 
 const milliseconds = (value: unknown) => (typeof value === 'string' ? parseDuration(value) : undefined)

@@ -119,7 +119,7 @@ export const crmManager = defineNode({
     'database',
   ],
   description:
-    'Creates, reads, searches, updates, deletes and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search `{data, has_more, next_cursor}`, with `all: true` every match; list_related and list_files `{data, has_more}`; attach_file the file. A related record has the properties of its link in `association`.',
+    'Reads, writes, searches and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search `{data, has_more, next_cursor}`, with `all: true` every match; list_related and list_files `{data, has_more}`; attach_file the file. A related record has its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],

@@ -98,6 +98,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   late?: Readonly<Record<string, string>>
   /** The type of the root of the late settings; default: that of the output. */
   lateType?: (config: Authored, context: TypeContext) => ValueType
+  /** Placeholders that it renders besides those of the config, under the settings that stand for them: default none. */
+  reads?: (config: Authored) => Authored
   /** Whether it stores more data: default for `write` nodes, but those that only delete. */
   grows?: (config: Authored) => boolean
   /** Settings that are passed as written: `{{` in them is plain text. */
@@ -155,6 +157,7 @@ export interface NodeType
   /** Whether it stores more data. */
   grows(config: Authored): boolean
   verbatim: readonly string[]
+  reads(config: Authored): Authored
   isMasked(config: Authored, path: readonly string[]): boolean
   /** The engine that this use of the type needs. */
   engine(config: Authored): number
@@ -199,6 +202,8 @@ export interface NamedWorkflow {
   path: PropertyKey[]
   /** Absent if a placeholder holds them. */
   inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
+  /** The member of the node's output that has the outputs of the run. */
+  outputs?: string
 }
 
 export interface OptionalSettings {
@@ -346,6 +351,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
     grows: node.grows ?? ((config) => effectClass(config) === 'write'),
     verbatim: node.verbatim ?? [],
+    reads: node.reads ?? (() => ({})),
     isMasked: node.isMasked ?? (() => false),
     engine: (config) =>
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),

@@ -21,6 +21,7 @@ import { knowledgeAdd } from './knowledge-add.ts'
 import { knowledgeSearch } from './knowledge-search.ts'
 import { parseCsv } from './parse-csv.ts'
 import { parseJson } from './parse-json.ts'
+import { peopleNode } from './people.ts'
 import { renderText } from './render-text.ts'
 import { repeat } from './repeat.ts'
 import { respond } from './respond.ts'
@@ -40,6 +41,7 @@ import { waitUntil } from './wait-until.ts'
 /** Every node type, by name. To add one: its file and a line here. */
 export const nodeTypes: Record<string, NodeType> = byType([
   crmManager,
+  peopleNode,
   analyticsQueryNode,
   condition,
   switchNode,

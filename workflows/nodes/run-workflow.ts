@@ -1,9 +1,20 @@
 import { z } from 'zod'
+import { members, typeOfSchema } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { RUN_STATUSES } from '../shared/statuses.ts'
 import { defineNode } from './define.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
+
+const output = z.strictObject({
+  run_id: z.uuid(),
+  workflow_id: z.uuid(),
+  status: z.enum(RUN_STATUSES).describe('`completed`; with `wait: false`, `queued`.'),
+  outputs: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('The outputs of the run; null with `wait: false`.'),
+})
 
 export const runWorkflow = defineNode({
   type: 'run_workflow',
@@ -27,12 +38,12 @@ export const runWorkflow = defineNode({
     inputs: z.record(z.string(), z.unknown()).default({}).describe('The inputs of the run.'),
     wait: z.boolean().default(true).describe('If false, the node continues as soon as the run is queued.'),
   }),
-  output: z.strictObject({
-    run_id: z.uuid(),
-    workflow_id: z.uuid(),
-    status: z.enum(RUN_STATUSES).describe('`completed`; with `wait: false`, `queued`.'),
-    outputs: z.record(z.string(), z.unknown()).nullable().describe('The outputs of the run.'),
-  }),
+  output,
+  // Null without a wait: a path through it would silently be null, so that it has no members to read.
+  outputType: ({ wait }) => {
+    const { properties = {}, ...rest } = typeOfSchema(output)
+    return { ...rest, properties: wait === false ? { ...properties, outputs: members({}) } : properties }
+  },
   handles: () => [
     { name: 'success', description: 'The run has completed; with `wait: false`, it is queued.' },
   ],
@@ -42,6 +53,7 @@ export const runWorkflow = defineNode({
           {
             workflow,
             path: ['workflow'],
+            outputs: 'outputs',
             ...(isObject(inputs) && { inputs: { values: inputs, path: ['inputs'] } }),
           },
         ]

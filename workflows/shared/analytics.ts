@@ -108,6 +108,8 @@ export interface MetricInfo {
   subject: string
   unit: string
   description: string
+  /** How it is computed, such as `count(stage = 'won') / count(*) of deals where …`. */
+  formula: string
   time: string
   dimensions: { name: string; description: string; values: string[] | null }[]
 }

@@ -208,6 +208,15 @@ describe('/v1/analytics', () => {
       body.data.map(({ name }: { name: string }) => name),
       METRIC_NAMES,
     )
+    const formulas = new Map(body.data.map(({ name, formula }: Record<string, string>) => [name, formula]))
+    assert.equal(
+      formulas.get('deals.weighted_value'),
+      'sum(amount * probability) / 100 of deals where closed_at is null',
+    )
+    assert.match(
+      String(formulas.get('runs.duration_average')),
+      /^average\(seconds\(started_at, ended_at\)\) of /,
+    )
     const [first] = body.data
     assert.deepEqual(
       first.dimensions.map(({ name }: { name: string }) => name),

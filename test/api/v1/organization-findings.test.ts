@@ -27,6 +27,9 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
       'unknown_custom_field save',
     ],
   },
+  'outputs-that-a-workflow-lacks.yaml': {
+    validation: ['draft_workflow 3:50', 'workflow_outputs 4:16'],
+  },
   'inputs-that-a-workflow-lacks.yaml': { validation: ['draft_workflow 3:50', 'workflow_inputs 3:66'] },
   'payload-unlike-the-sample.yaml': {
     validation: [

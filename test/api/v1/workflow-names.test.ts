@@ -78,6 +78,30 @@ nodes: {a: {type: stop, config: {message: "{{ inputs.email }} {{ inputs.days }}"
     deepEqual(await start('"{{ trigger.run }}"'), [])
   })
 
+  it('knows the outputs of the workflows that a node starts', async () => {
+    const spec = `name: Sum up
+nodes: {a: {type: set_fields, config: {fields: {n: 5}}}}
+outputs: {total: "{{ nodes.a.output.n }}", count: 1}`
+    equal((await post('/v1/workflows', { spec })).status, 201)
+    const reading = (text: string, more = '') =>
+      found(
+        `nodes:\n  a:\n    type: run_workflow\n    config: {workflow: Sum up${more}}\noutputs: {x: "{{ ${text} }}"}`,
+      ).then((findings) => findings.filter(([code]) => code !== 'draft_workflow'))
+    deepEqual(await reading('nodes.a.output.outputs.total'), [])
+    deepEqual(await reading('nodes.a.output.outputs | json'), [])
+    for (const text of ['totl', 'totl | default: 0'])
+      deepEqual(await reading(`nodes.a.output.outputs.${text}`), [
+        [
+          'workflow_outputs',
+          6,
+          'write `nodes.a.output.outputs.total` instead of `nodes.a.output.outputs.totl`',
+        ],
+      ])
+    deepEqual(await reading('nodes.a.output.outputs.zzz'), [['workflow_outputs', 6, 'one of count, total']])
+    const [[unwaited] = []] = await reading('nodes.a.output.outputs.total', ', wait: false')
+    equal(unwaited, 'unknown_field')
+  })
+
   it('warns of a mail that the service cannot send', async () => {
     const mail = 'type: send_email, config: {to: ada@example.com, subject: Hello, text: Hello}'
     const warnings = await found(`nodes:\n  a: {${mail}}`)

@@ -35,6 +35,7 @@ describe('the codes of findings', () => {
       'draft_workflow',
       'deprecated_node',
       'workflow_inputs',
+      'workflow_outputs',
       'unknown_secret',
       'unknown_env',
       'unknown_custom_field',

@@ -9,6 +9,7 @@ import { type Effects, ports } from '../../../workflows/effects/index.ts'
 import type { KeyValues } from '../../../workflows/effects/key-values.ts'
 import type { Knowledge } from '../../../workflows/effects/knowledge.ts'
 import type { Lookups } from '../../../workflows/effects/lookups.ts'
+import type { People, Person } from '../../../workflows/effects/people.ts'
 import type { Records } from '../../../workflows/effects/records.ts'
 import { contextOf, effectsFor } from '../../../workflows/interpret/context.ts'
 import { renderConfig } from '../../../workflows/interpret/late.ts'
@@ -92,6 +93,9 @@ function outside(http: Partial<HttpResponse> = {}): { effects: Effects; requests
       },
       sandbox: { run: async () => ({ result: { total: 45 }, log: ['3 prices'] }) },
       lookups: {} as Lookups,
+      people: {
+        next: async () => nodeTypes.people!.example.output as Person,
+      } as Partial<People> as People,
       runs: { start: async () => ({ run_id: ID, workflow_id: ID }) },
       http: {
         async request(request) {

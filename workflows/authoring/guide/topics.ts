@@ -37,7 +37,7 @@ export const TOPICS: Record<string, Topic> = {
     title: 'The spec',
     text: (_, level) =>
       [
-        'A workflow is one YAML document, without ``` around it. Its keys:',
+        'A workflow is one YAML document, without ```. Its keys:',
         ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
         '',
         '`settings` has:',
@@ -60,33 +60,33 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Flow: next, end, branches and joins',
     text: () =>
       [
-        '- A node without `next` leads, by its first handle, to the node after it, unless some `next` names that node: so the branches of a condition can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
-        '- `next` is an id, a list of ids (they run in parallel), `end`, or a map from handle to any of these: `next: {"true": a, "false": [b, c], error: end}`. Quote `"true"` and `"false"`. A handle that is not in the map ends the branch.',
-        '- The cases of a node that routes by value are handles: lead each to a node or to `end`.',
-        '- To start several nodes at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
-        '- A node reads only the results of nodes before it. If a node is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
+        '- Without `next`, a node leads by its first handle to the node after it, unless some `next` names that one: branches can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
+        '- By handle: `next: {"true": a, "false": [b, c], error: end}`; b and c run in parallel. Quote `"true"`, `"false"`. Other handles end the branch.',
+        '- Cases of a switch are handles: lead each to a node or to `end`.',
+        '- Several at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
+        '- A node reads results of nodes before it. If one is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
       ].join('\n'),
   },
   loops: {
     title: 'Loops',
     text: () =>
-      `A ${EACH_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The last node of the body has no \`next\`; the nodes after the loop follow its handle \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed. A ${REPEAT_TYPES} runs its body (handle \`turn\`) until a condition holds: \`until: "{{ nodes.get.output.body.done }}"\`; \`previous\` is the result of the turn before.`,
+      `A ${EACH_TYPES} runs its body, the nodes that its handle \`item\` leads to, for each item: \`{{ item.email }}\`, \`{{ index }}\`. The body's last node has no \`next\`; the nodes after the loop follow \`done\` and read \`nodes.<loop>.output.results\`, the rendered \`output\` of each item that completed. A ${REPEAT_TYPES} runs its body (handle \`turn\`) until a condition holds: \`until: "{{ nodes.get.output.body.done }}"\`; \`previous\` is the result of the turn before.`,
   },
   expressions: {
     title: 'Expressions',
     text: (_, level) =>
       [
-        `Any text in \`config\`, \`when\` and \`outputs\` can have placeholders \`{{ … }}\`. In YAML they need quotes: \`x: "{{ inputs.a }}"\`. A text that is one whole placeholder keeps the type of its value; in a longer text, null is empty and lists and objects are JSON. There are no tags ({% … %}); \`{inputs.a}\` and \`\${inputs.a}\` are plain text.`,
+        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders, in quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps the type of its value; in a longer text, null is empty, lists and objects are JSON. No tags ({% … %}); \`{inputs.a}\`, \`\${inputs.a}\` are plain text.`,
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
-        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. The fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
-        '- `run.id`, `run.workflow_id`, `run.workflow_name`, `run.started_at`; `org.id`, `org.name`, `org.currency`, `org.timezone`; `env.<name>`: settings of the organization.',
+        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
+        '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
-        `- \`secrets.<name>\`: only in the config of nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
+        `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'A path that does not exist fails the node, unless a `default` filter follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -95,7 +95,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. They are those of Liquid; an argument can be a path. \`date\` writes UTC; the node format_date has time zones.`,
+        `Filters: ${FILTERS.join(', ')}. They are Liquid's; an argument can be a path. \`date\` writes UTC; format_date has time zones.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
@@ -112,7 +112,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
-        'Runs of events and schedules have no inputs: give each a default. A trigger fires only once the workflow is activated.',
+        'Runs of events and schedules have no inputs: give each a default. Triggers fire once the workflow is activated.',
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
@@ -134,7 +134,7 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. An optional input without a default is null if a run does not set it. The default has the type of the input.`,
+        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if a run does not set it. The default has the type of the input.`,
       ].join('\n'),
   },
   errors: {
@@ -142,10 +142,9 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     text: () =>
       [
         '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error, and the other branches are cancelled.',
-        '- `on_error: continue` continues by the first handle, `on_error: end` ends the branch, `fail` (default) the run.',
-        '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) apply only to nodes with the effect external. The others run in a transaction, all or nothing.',
+        '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) are for nodes with the effect external. The others run in a transaction.',
         `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; with several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only transient errors are retried.`,
-        '- `undo: {type, config, …}` of a node, or a list, compensates it if the run fails or is cancelled after it completed, in reverse order; it reads `nodes.<id>.output` and `run.error`. `settings.on_cancel` and `settings.finally` ({type, …} or a list) run at the end; `run.status` is the outcome. No waits, loops or undo in them; no undo in loops.',
+        '- `undo: {type, config, …}` compensates its node if the run fails or is cancelled. `settings.on_cancel` and `settings.finally` run at the end; `run.status` is the outcome. No waits, loops or undo in them; no undo in loops.',
         '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
       ].join('\n'),
   },
@@ -171,7 +170,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. In updates, custom_fields are merged by name, tags are replaced; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; fields also \`custom_fields.<name>\`, \`"tags[has_not]"\`, \`associations.deals\` (an id; \`"associations.deals[is_null]": true\`: without any), of contacts, companies and deals \`"last_activity_at[not_since]": last_30_days\`. A search returns at most 200, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   metrics: {
@@ -183,19 +182,17 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Validation',
     text: () =>
       [
-        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, JSON Pointer and a hint. Apply all hints, then validate again:',
+        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, path and hint. Apply all, then validate again:',
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow, warnings do not. `/docs/findings` explains each code.',
+        'Errors refuse the workflow. `/docs/findings` explains each code.',
       ].join('\n'),
   },
   examples: {
     title: 'Examples',
     text: (_, level) =>
-      level === 'full'
-        ? 'Whole workflows, each valid and run by a test.'
-        : 'Whole workflows; `?topic=examples` has more.',
+      level === 'full' ? 'Whole workflows, each valid and run by a test.' : '`?topic=examples` has more.',
   },
 }
 

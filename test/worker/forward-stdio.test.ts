@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { forwardLines } from '../../../worker/stdio/forward.ts'
-import { withApi } from '../../support/with-api.ts'
+import { forwardLines } from '../../worker/forward-stdio.ts'
+import { withApi } from '../support/with-api.ts'
 
-const COMMAND = fileURLToPath(new URL('../../../worker/commands/mcp.ts', import.meta.url))
+const COMMAND = fileURLToPath(new URL('../../worker/commands/mcp.ts', import.meta.url))
 
 describe('the tools of a running agx over stdio', function () {
   this.timeout(60_000)
