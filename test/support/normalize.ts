@@ -17,6 +17,7 @@ export function createNormalizer() {
       .replace(/\(\d+ ms\)$/, '(4 ms)')
       // The version of the authoring guide, which changes with each node type.
       .replace(/^[0-9a-f]{12}$/, '5f1d7ad0c2b1')
+      .replace(/\[masked:[0-9a-v]{12}\]/g, '[masked:68f30p9og2lu]')
       .replace(/agx_[A-Za-z0-9]{46}/, 'agx_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')
       .replace(/^agx_\w{1,12}$/, 'agx_xxxxxx')
       .replace(/whsec_[A-Za-z0-9+/=]+/, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')

@@ -29,7 +29,7 @@ export interface Target {
   choices?: readonly string[]
   /** The label of a custom field. */
   label?: string
-  /** Of a sensitive custom field: what is kept of the file shows none of its values. */
+  /** For a sensitive custom field: what is kept of the file shows none of its values. */
   sensitive?: true
 }
 
