@@ -95,6 +95,7 @@ const NAMES: Record<string, string> = {
   name: 'tier',
   node_type: 'delay',
   node_id: 'pause',
+  pipeline_id: 'default',
   template_id: 'deal-won-onboarding',
   version: '1',
   token: 'none',

@@ -133,6 +133,7 @@ describe('the example responses of the document', function () {
     await account()
     const contact = await records()
     await customFields()
+    await pipelines()
     await views()
     await members()
     await keys()
@@ -290,6 +291,15 @@ describe('the example responses of the document', function () {
     await example('listCustomFields', { params })
     await example('updateCustomField', { params })
     await example('deleteCustomField', { params })
+  }
+
+  async function pipelines() {
+    const { id: pipeline_id } = await example('createPipeline')
+    const params = { pipeline_id }
+    await example('listPipelines')
+    await example('getPipeline', { params })
+    await example('updatePipeline', { params })
+    await example('deletePipeline', { params })
   }
 
   async function views() {

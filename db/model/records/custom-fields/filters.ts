@@ -75,7 +75,7 @@ function stageIssue(
     msg: `is not a ${field} of the organization`,
     type: 'invalid_value',
     input: unknown.slice(0, 200),
-    hint: `${field}s are ${names.join(', ')}`,
+    hint: `values are ${names.join(', ')}`,
   }
 }
 

@@ -59,13 +59,14 @@ function preset(label: string, stages: Written[]): { label: string; stages: Stag
 }
 
 /** `Proposal/price quote` is `proposal_price_quote`. */
-export const nameFrom = (label: string): string =>
-  label
+export function nameFrom(label: string): string {
+  return label
     .normalize('NFKD')
     .toLowerCase()
     .replace(/\p{M}+/gu, '')
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^[_0-9]+|_+$/g, '')
+}
 
 /**
  * The pipeline that each organization has until it changes its pipelines. It has no row of its own, so its id is that of
