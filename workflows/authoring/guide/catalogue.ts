@@ -116,7 +116,7 @@ export function kindText({ entities }: Catalogue, entity: string, full: boolean)
     const values = kind.values[name] ?? (one.anyOf ?? [one]).flatMap((option) => option.enum ?? [])
     const mark = required.includes(name) ? '*' : ''
     if (full) return `- \`${name}${mark}\` (${typeText(one)})`
-    return values.length > 0 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
+    return values.length > 1 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
   })
   const keys = `upsert by ${[...kind.upsertKeys, 'custom_fields.<name>'].join(', ')}`
   return full

@@ -168,7 +168,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Records',
     text: (catalogue, level) =>
       [
-        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. In updates, custom_fields are merged by name, tags are replaced; the associations of an upsert are added.`,
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. Updates merge custom_fields by name and replace tags; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
         `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; also \`custom_fields.<name>\` and \`"tags[has]"\`. A search returns at most 200, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
@@ -183,7 +183,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Validation',
     text: () =>
       [
-        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, JSON Pointer and a hint. Apply all hints, then validate again:',
+        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, JSON Pointer and a hint. Apply all, then validate again:',
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
