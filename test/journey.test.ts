@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { connect } from '../db/postgres/connect.ts'
+import { liftLimits } from './bench/setup.ts'
+import { prepareRows } from './fuzz/rows.ts'
+import { startOutside as startLoadOutside } from './load/outside.ts'
 import { type Journey, type Outside, prepareJourney, startOutside, until } from './support/journey.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 
@@ -127,5 +131,18 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
       env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true' },
     })
     await arrives('all@example.com')
+  })
+
+  it('gets a row of every kind that a path names, for the attacks and the fuzzer', async () => {
+    const db = connect({ url: stack.databaseUrl })
+    const others = await startLoadOutside()
+    try {
+      await liftLimits(db)
+      const { ids } = await prepareRows(stack, db, others)
+      assert.ok(Object.values(ids).every((found) => found.length > 0))
+    } finally {
+      await others.close()
+      await db.close()
+    }
   })
 })

@@ -3,6 +3,7 @@ import { SYSTEM } from '../../db/model/actor.ts'
 import { advanceBulkJob, bulkJobs } from '../../db/records/bulk/advance.ts'
 import { createKey } from '../support/api.ts'
 import { importsOf } from '../support/imports.ts'
+import { recordStatements } from '../support/statements.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -170,6 +171,11 @@ describe('bulk jobs', function () {
     assert.deepEqual([await page(), await page(), await page()], [true, true, true])
     const half = await send('GET', `/v1/bulk-jobs/${started.id}`)
     assert.deepEqual([half.total, half.listing, half.done, half.pending], [7, false, 3, 4])
+    const sent = recordStatements()
+    await send('GET', `/v1/bulk-jobs/${started.id}`)
+    const counted = sent.take().filter((statement) => statement.includes('bulk_job_items'))
+    sent.stop()
+    assert.deepEqual(counted, [], 'a client that polls does not have its items counted')
     assert.deepEqual(await bulkJobs.claim(on.db.system, 1), [], 'it is leased')
     await on.db.system('bulk_jobs').update({ lease_until: new Date(Date.now() - 1) })
     on.worker = await startWorker(on.db, { secretsKey: on.api.secretsKey })
