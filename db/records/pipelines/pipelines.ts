@@ -1,5 +1,5 @@
 import { fieldsOf, recorded } from '../../access/audit-log.ts'
-import { conflict, notFound } from '../../model/errors.ts'
+import { conflict, type Issue, notFound } from '../../model/errors.ts'
 import { requireVersion } from '../../model/lists/version.ts'
 import {
   changedPipeline,
@@ -8,7 +8,7 @@ import {
   type PipelineInput,
   type PipelinePatch,
 } from '../../model/records/pipelines/definition.ts'
-import type { Pipeline } from '../../model/records/pipelines/pipeline.ts'
+import { named, type Pipeline, placeIssues } from '../../model/records/pipelines/pipeline.ts'
 import { firstPipeline } from '../../model/records/pipelines/presets.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { lockFieldRules } from '../custom-fields/rules.ts'
@@ -29,6 +29,18 @@ export async function listPipelines(tx: Tenant): Promise<Pipeline[]> {
 /** By its id, or by its name, as deals have it. Throws `not_found`. */
 export const getPipeline = async (tx: Tenant, id: string): Promise<Pipeline> =>
   found(await listPipelines(tx), id)
+
+/** The issues of a patch of many deals, whose pipeline or stage no deal could have. */
+export async function patchIssues(
+  tx: Tenant,
+  { pipeline, stage }: Record<string, unknown>,
+): Promise<Issue[]> {
+  const given = [pipeline, stage].filter((value) => value != null)
+  if (given.length === 0 || given.some((value) => typeof value !== 'string')) return []
+  const pipelines = await listPipelines(tx)
+  const isSomewhere = pipelines.some(({ stages }) => named(stages, String(stage)))
+  return pipeline == null && isSomewhere ? [] : placeIssues(pipelines, { pipeline, stage })
+}
 
 /** Throws `validation_error`; `conflict` above `MAX_PIPELINES`. */
 export async function createPipeline(tx: Tenant, input: PipelineInput): Promise<Pipeline> {
