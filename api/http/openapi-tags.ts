@@ -20,7 +20,7 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
   return groups
 }
 
-const RECORDS = ['Records', 'Files', 'Custom fields', 'Views', 'Bulk jobs', 'Imports', 'Exports']
+const RECORDS = ['Records', 'Files', 'Custom fields', 'Pipelines', 'Views', 'Bulk jobs', 'Imports', 'Exports']
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
   { name: 'Insights', tags: ['Analytics'] },
@@ -48,6 +48,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Records: 'Operations that are the same for every kind of record: schemas, associations, history.',
   Files: 'Files of records: upload, list, download.',
   'Custom fields': 'Definitions of custom fields: types, options, uniqueness.',
+  Pipelines: 'Deals move through the stages of a pipeline until they are won or lost.',
   Views: 'Saved filters, sorts and columns of lists: own ones, and shared ones.',
   'Bulk jobs': 'Updates, deletions and reassignments of many records by filter, and their undos.',
   Imports: 'Imports of CSV files, run in the background.',

@@ -1,4 +1,4 @@
-import { fitToDefinitions, hasRecords } from '../../db/incoming/apply.ts'
+import { fitToOrganization, hasRecords } from '../../db/incoming/apply.ts'
 import { fitMapped } from '../../db/model/incoming/fit.ts'
 import type { Mapped } from '../../db/model/incoming/mapping/types.ts'
 import { toDetails } from '../../db/model/incoming/refusals.ts'
@@ -18,7 +18,7 @@ export async function testMapping(tx: Tenant, webhook: IncomingWebhook, mapped: 
       ? { mapped, issues: fitted.issues }
       : mapped.skip || !hasRecords(webhook)
         ? { mapped, issues: [] }
-        : await fitToDefinitions(tx, webhook, fitted.mapped)
+        : await fitToOrganization(tx, webhook, fitted.mapped)
   return {
     object: 'incoming_webhook_test',
     valid: issues.length === 0,

@@ -17,6 +17,7 @@ import {
   previewUndo,
   SHOWN_REFUSALS,
 } from '../../db/records/bulk/jobs.ts'
+import { patchIssues } from '../../db/records/pipelines/pipelines.ts'
 import type { Selection } from '../../db/records/selection.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
@@ -182,7 +183,9 @@ ${JOB_DAYS} days.`,
       confirm: true,
     },
     handler: async ({ body, tenant, requireScopes, asPreview }) => {
-      const wanted = jobOf(entity, body)
+      const unplaced =
+        kinds[entity].hasPipelines && body.data ? await tenant((tx) => patchIssues(tx, body.data!)) : []
+      const wanted = jobOf(entity, body, unplaced)
       requireScopes([
         ...writeScopes(entity, (wanted.data ?? {}) as RecordInput),
         ...filterScopes(wanted.selection),
@@ -224,10 +227,11 @@ function requireUndoable(endedAt: Date | null): void {
     throw conflict(`it ended more than ${JOB_DAYS} days ago`)
 }
 
-/** Throws `validation_error` with all issues that depend on the kind or the action. */
+/** Throws `validation_error` with all issues that depend on the kind or the action, and those of the data. */
 function jobOf(
   entity: KindName,
   { action, query: given, data, owner_id }: z.output<typeof newJob>,
+  ofData: readonly Issue[],
 ): NewBulkJob & { selection: Selection } {
   const issues: Issue[] = []
   const misplaced = (name: string, of: string) =>
@@ -244,11 +248,9 @@ function jobOf(
   if ('issues' in selection) issues.push(...selection.issues)
   if (action === 'update' && data) {
     const patch = check(updateSchema(entity), data, 'body')
-    if ('issues' in patch)
-      issues.push(
-        ...patch.issues.map((issue) => ({ ...issue, loc: ['body', 'data', ...issue.loc.slice(1)] })),
-      )
-    else if (Object.keys(data).length === 0)
+    const wrong = [...('issues' in patch ? patch.issues : []), ...ofData]
+    issues.push(...wrong.map((issue) => ({ ...issue, loc: ['body', 'data', ...issue.loc.slice(1)] })))
+    if (Object.keys(data).length === 0)
       issues.push({ loc: ['body', 'data'], msg: 'must have at least one field', type: 'too_small' })
   }
   if (issues.length > 0 || 'issues' in selection) throw invalid(issues)

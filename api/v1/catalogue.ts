@@ -8,7 +8,13 @@ import { kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import { typeOfSchema, withoutReferences } from '../../workflows/language/value-types.ts'
-import type { Catalogue, FilterIssue } from '../../workflows/nodes/catalogue.ts'
+import {
+  type Catalogue,
+  eventDataOf,
+  type FilterIssue,
+  type RecordKind,
+  withValues,
+} from '../../workflows/nodes/catalogue.ts'
 import { EVENTS } from '../../workflows/shared/events.ts'
 import { associationContent } from './association-shape.ts'
 import { eventSchema } from './event-examples.ts'
@@ -25,6 +31,10 @@ const EVENT_DATA = new Map(
 
 const SET_BY_CLIENTS = Object.keys(commonFields).filter((name) => !READ_ONLY.includes(name))
 
+const entities = Object.fromEntries(
+  Object.values(kinds).map((kind) => [kind.entity, withValues(recordKind(kind), ofNewOrganization(kind))]),
+)
+
 /** The kinds of records with their fields and references, for the validation of workflows. */
 export const catalogue: Catalogue = {
   metrics: METRICS.map(describeMetric),
@@ -32,34 +42,41 @@ export const catalogue: Catalogue = {
     queryProblems(query, { now: new Date(), timezone: 'UTC' }, isUnknown).map(
       ({ path, message, type, hint }) => ({ path, message, hint, isName: type !== 'invalid_value' }),
     ),
-  eventData: (name) => EVENT_DATA.get(name),
-  entities: Object.fromEntries(
-    Object.entries(kinds).map(([name, kind]) => {
-      const record = typeOfSchema(recordSchema(kind.entity))
-      const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)
-      return [
-        name,
-        {
-          object: kind.object,
-          record,
-          related: { ...record, properties: { ...record.properties, association: ASSOCIATION } },
-          readable: [...READ_ONLY, ...SET_BY_CLIENTS, ...Object.keys(kind.fields)],
-          writable: [
-            ...SET_BY_CLIENTS,
-            'associations',
-            ...settable.map(([field]) => field),
-            ...backdatedFields(kind),
-          ],
-          backdated: backdatedFields(kind),
-          schemas: { create: createSchema(kind.entity), update: updateSchema(kind.entity) },
-          upsertKeys: upsertKeys(kind.entity),
-          sortable: sortNames(kind),
-          checkFilter: (parameter, value) => filterIssue(kind, parameter, value),
-          references: Object.fromEntries(referencesOf(kind).map(([field, { to }]) => [field, to])),
-        },
-      ]
-    }),
-  ),
+  eventData: eventDataOf({ eventData: (name) => EVENT_DATA.get(name) }, entities),
+  entities,
+}
+
+function recordKind(kind: Kind): RecordKind {
+  const record = typeOfSchema(recordSchema(kind.entity))
+  const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)
+  return {
+    object: kind.object,
+    record,
+    related: { ...record, properties: { ...record.properties, association: ASSOCIATION } },
+    values: {},
+    readable: [...READ_ONLY, ...SET_BY_CLIENTS, ...Object.keys(kind.fields)],
+    writable: [
+      ...SET_BY_CLIENTS,
+      'associations',
+      ...settable.map(([field]) => field),
+      ...backdatedFields(kind),
+    ],
+    backdated: backdatedFields(kind),
+    schemas: { create: createSchema(kind.entity), update: updateSchema(kind.entity) },
+    upsertKeys: upsertKeys(kind.entity),
+    sortable: sortNames(kind),
+    checkFilter: (parameter, value) => filterIssue(kind, parameter, value),
+    references: Object.fromEntries(referencesOf(kind).map(([field, { to }]) => [field, to])),
+  }
+}
+
+/** The values of fields that an organization can define, as a new one has them. */
+function ofNewOrganization({ fields }: Kind): RecordKind['values'] {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, { values, ofOrganization }]) =>
+      ofOrganization ? [[name, values!]] : [],
+    ),
+  )
 }
 
 function filterIssue(kind: Kind, parameter: string, value: unknown): FilterIssue | undefined {

@@ -1,8 +1,17 @@
 import { z } from 'zod'
 import { describeCustomField } from '../../db/model/records/custom-fields/describe.ts'
+import type { FieldDescription } from '../../db/model/records/describe.ts'
 import { describeKind } from '../../db/model/records/describe.ts'
-import { kindNames } from '../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
+import {
+  defaultOf,
+  firstOpen,
+  namesOf,
+  type Pipeline,
+  stageNames,
+} from '../../db/model/records/pipelines/pipeline.ts'
 import { listDefinitions } from '../../db/records/custom-fields/definitions.ts'
+import { listPipelines } from '../../db/records/pipelines/pipelines.ts'
 import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
@@ -121,11 +130,14 @@ export const objectSchemaRoutes: Route[] = [
         'Returns the fields and the defined custom fields, with their types, accepted values, filter operators and sorts.',
       response: { status: 200, schema },
       handler: async ({ tenant }) => {
-        const definitions = await tenant((tx) => listDefinitions(tx, entity))
+        const [definitions, pipelines] = await tenant((tx) =>
+          Promise.all([listDefinitions(tx, entity), kinds[entity].hasPipelines ? listPipelines(tx) : []]),
+        )
         const unique = definitions.filter((definition) => definition.unique)
         return {
           object: 'object_schema',
           ...kind,
+          fields: withPlaces(kind.fields, pipelines),
           custom_fields: definitions.map(describeCustomField),
           upsert_keys: [...kind.upsert_keys, ...unique.map(({ name }) => `custom_fields.${name}`)],
         }
@@ -133,3 +145,14 @@ export const objectSchemaRoutes: Route[] = [
     })
   }),
 ]
+
+/** The fields with the organization's pipelines, and the stages of all of them. */
+function withPlaces(fields: FieldDescription[], pipelines: readonly Pipeline[]): FieldDescription[] {
+  if (pipelines.length === 0) return fields
+  const first = defaultOf(pipelines)
+  const places: Record<string, Pick<FieldDescription, 'values' | 'default'>> = {
+    pipeline: { values: namesOf(pipelines), default: first.name },
+    stage: { values: stageNames(pipelines), default: firstOpen(first).name },
+  }
+  return fields.map((field) => ({ ...field, ...places[field.name] }))
+}

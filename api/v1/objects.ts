@@ -22,7 +22,7 @@ import { recordList, recordParams, selectFields, title, withETag } from './recor
 function listNote(kind: KindName): string {
   const { fields } = kinds[kind]
   const first = (type: FieldType) => Object.keys(fields).find((name) => fields[name]!.type === type)
-  const choice = first('enum')
+  const choice = Object.keys(fields).find((name) => (fields[name]!.values?.length ?? 0) > 1)
   const examples = [
     'created_at[gte]=2026-01-01',
     ...(choice ? [`${choice}[in]=${fields[choice]!.values!.slice(0, 2).join(',')}`] : []),

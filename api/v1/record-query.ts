@@ -136,12 +136,14 @@ function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQ
 }
 
 /**
- * The issues of filters and sorts by custom fields in a query that has other issues. They depend on the definitions of
- * custom fields, which are in the database.
+ * The issues of filters and sorts by custom fields, and of filters by stages, in a query that has other issues. They
+ * depend on what the organization defines, which is in the database.
  */
 export function customQueryIssues(tx: Tenant, kind: KindName, sent: RawQuery): Promise<Issue[]> {
   const definition = kinds[kind]
-  const filters = validFilters(parseFilters(definition, sent, (name) => name.startsWith('custom_fields.')))
+  const isDefined = (name: string) =>
+    name.startsWith('custom_fields.') || definition.fields[name.split('[')[0]!]?.ofOrganization === true
+  const filters = validFilters(parseFilters(definition, sent, isDefined))
   return tryReadByType(tx, kind, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
 }
 

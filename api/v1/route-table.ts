@@ -20,6 +20,7 @@ import { nodeTestRoutes } from './node-tests.ts'
 import { nodeRoutes } from './nodes.ts'
 import { objectSchemaRoutes } from './object-schemas.ts'
 import { objectRoutes } from './objects.ts'
+import { pipelineRoutes } from './pipelines.ts'
 import { recordLifeRoutes } from './record-life.ts'
 import { reportRoutes } from './reports.ts'
 import { retryRunRoutes } from './retry-run.ts'
@@ -53,6 +54,7 @@ export const routes: Route[] = [
   ...associationRoutes,
   ...fileRoutes,
   ...customFieldRoutes,
+  ...pipelineRoutes,
   ...viewRoutes,
   ...importRoutes,
   ...exportRoutes,

@@ -16,7 +16,7 @@ import type { Database } from '../postgres/connect.ts'
 import { isDatabaseUnavailable, sqlState } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type Failed, settle } from '../records/sets.ts'
-import { type Applied, applyAll, withFittingCustomFields } from './apply.ts'
+import { type Applied, applyAll, withFittingValues } from './apply.ts'
 import {
   type Claim,
   claimFingerprints,
@@ -168,7 +168,7 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Acc
   const fresh = all.filter((one) => !earlier.has(one))
   for (const one of fresh) {
     if ('error' in one.valid) throw one.valid.error
-    one.written = await withFittingCustomFields(tx, webhook, one.valid)
+    one.written = await withFittingValues(tx, webhook, one.valid)
   }
   const applied = await applyAll(
     tx,

@@ -1,5 +1,5 @@
 import type { Issue } from '../model/errors.ts'
-import { fitCustomFields } from '../model/incoming/fit.ts'
+import { fitToRules } from '../model/incoming/fit.ts'
 import type { RequestContext } from '../model/incoming/log.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
@@ -59,23 +59,25 @@ export async function applyMapped(
   return { ...(await updateMapped(tx, webhook, one.mapped, onto)), runIds: [], warnings }
 }
 
-/** Leaves out the custom fields that their definitions refuse, if automatic mapping guessed them. */
-export async function withFittingCustomFields(
+/** Leaves out the custom fields and stages that the organization's rules refuse, if automatic mapping guessed them. */
+export async function withFittingValues(
   tx: Tenant,
   webhook: IncomingWebhook,
   mapped: Mapped,
 ): Promise<Mapped> {
-  if (!hasRecords(webhook) || Object.keys((mapped.fields.custom_fields as object) ?? {}).length === 0)
-    return mapped
+  if (!hasRecords(webhook)) return mapped
+  const { custom_fields, pipeline, stage } = mapped.fields
+  const needsRules = Object.keys((custom_fields as object) ?? {}).length > 0 || (pipeline ?? stage) != null
+  if (!needsRules) return mapped
   // The write checks them again: other issues refuse the payload there, with those of the record.
-  return (await fitToDefinitions(tx, webhook, mapped)).mapped
+  return (await fitToOrganization(tx, webhook, mapped)).mapped
 }
 
-/** The mapping with custom fields that their definitions accept, and the issues of the others. Locks the definitions. */
-export async function fitToDefinitions(
+/** The mapping with the values that the organization's rules accept, and the issues of the others. Locks the rules. */
+export async function fitToOrganization(
   tx: Tenant,
   webhook: IncomingWebhook & { kind: TargetKind },
   mapped: Mapped,
 ): Promise<{ mapped: Mapped; issues: Issue[] }> {
-  return fitCustomFields(webhook, await lockFieldRules(tx, webhook.kind), mapped)
+  return fitToRules(webhook, await lockFieldRules(tx, webhook.kind), mapped)
 }

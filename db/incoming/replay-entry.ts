@@ -19,7 +19,7 @@ import type { IncomingWebhook, Write } from '../model/incoming/types.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../process/seal.ts'
 import { openRequest } from '../process/sealed-request.ts'
-import { type Applied, applyMapped, withFittingCustomFields } from './apply.ts'
+import { type Applied, applyMapped, withFittingValues } from './apply.ts'
 import { type Claim, claimFingerprints, storeDeliveries, windowOf } from './deliveries.ts'
 import { insertLog } from './logs.ts'
 import { takeIncomingQuota } from './quota.ts'
@@ -225,7 +225,7 @@ async function tried(
     const done = await savepoint(tx, async (tx): Promise<Applied> => {
       const actor = { type: 'webhook', id: webhook.id } as const
       const own = { ...tx, actor }
-      shown = await withFittingCustomFields(own, webhook, shown!)
+      shown = await withFittingValues(own, webhook, shown!)
       return applyMapped(own, webhook, { payload: hidden?.payload ?? payload, mapped: shown, context }, onto)
     })
     return {

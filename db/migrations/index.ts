@@ -19,6 +19,7 @@ import * as polledSources from './0017_polled_sources.ts'
 import * as duePolls from './0018_due_polls.ts'
 import * as embeddings from './0019_embeddings.ts'
 import * as sensitiveValues from './0020_sensitive_values.ts'
+import * as pipelines from './0021_pipelines.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -66,4 +67,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0018_due_polls', duePolls],
   ['0019_embeddings', embeddings],
   ['0020_sensitive_values', sensitiveValues],
+  ['0021_pipelines', pipelines],
 ]

@@ -9,6 +9,7 @@ import {
 } from '../model/records/custom-fields/values.ts'
 import { type KindName, referencesOf, userFields } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { placeIssues } from '../model/records/pipelines/pipeline.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
@@ -49,7 +50,25 @@ export async function inputIssues(
   })
   const record = { id: '', version: 1, ...Object.fromEntries(ids) } as unknown as AgxRecord
   const ofReferences = await referenceIssues(tx, definition, [{ record }])
-  return [...ofFields, ...(ofReferences.get(record.id) ?? [])]
+  const ofPlace = await stageIssues(tx, kind, rules, values, changes)
+  return [...ofFields, ...ofPlace, ...(ofReferences.get(record.id) ?? [])]
+}
+
+async function stageIssues(
+  tx: Tenant,
+  kind: KindName,
+  { pipelines }: Rules,
+  { pipeline, stage }: Record<string, unknown>,
+  changes: string | undefined,
+): Promise<Issue[]> {
+  const given = Object.entries({ pipeline, stage }).filter(([, value]) => typeof value === 'string')
+  if (!pipelines || given.length === 0) return []
+  const record = changes === undefined ? undefined : await findRecord(tx, kind, changes)
+  return placeIssues(pipelines, {
+    pipeline: record?.pipeline,
+    stage: record?.stage,
+    ...Object.fromEntries(given),
+  })
 }
 
 async function fieldIssues(

@@ -3,6 +3,7 @@ import { requireVersion } from '../model/lists/version.ts'
 import { present, shownColumns } from '../model/records/columns.ts'
 import { type Kind, type KindName, referencesOf } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { resettled } from '../model/records/pipelines/pipeline.ts'
 import { nextVersion } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -19,7 +20,7 @@ export const RESTORABLE_DAYS = 30
 
 /**
  * Restores a deleted record and its links. References that deletes have cleared, to the record and from it, are filled
- * again if they are still null. Throws `not_found` for a record that is not deleted or was deleted too long ago;
+ * again if they are still null; a deal whose stage is gone goes to one with the same outcome. Throws `not_found` for a record that is not deleted or was deleted too long ago;
  * `conflict` if its external_id or the value of a unique custom field is taken.
  */
 export async function restoreRecord(
@@ -44,8 +45,11 @@ export async function restoreRecord(
   if (!rows[0]) throw notFound(`deleted ${definition.object}`)
   const before = present(definition, rows[0])
   requireVersion(definition.object, before.version, ifVersion)
+  const now = new Date().toISOString()
+  const place = rules.pipelines ? resettled(rules.pipelines, before, now) : {}
+  const changed = Object.entries(place).filter(([name, value]) => before[name] !== value)
   const moved = await movedReferences(tx, definition, before)
-  const write = nextVersion('restored', tx.actor, before, moved)
+  const write = nextVersion('restored', tx.actor, before, { ...moved, ...Object.fromEntries(changed) }, now)
   const { record } = write
   await writeDrafts(tx, definition, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, kind, id)

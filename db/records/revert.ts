@@ -3,6 +3,7 @@ import { requireVersion } from '../model/lists/version.ts'
 import { changedCustomFields } from '../model/records/custom-fields/values.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { type Pipeline, placeIssues, settled } from '../model/records/pipelines/pipeline.ts'
 import { replacement } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -23,7 +24,7 @@ export interface Revert extends Pick<Update, 'id' | 'ifVersion'> {
 
 /**
  * Gives fields of records their former values, also fields that the service derives, such as `closed_at`. References and
- * unique values are checked as in any write, custom fields by their current definitions. @returns an outcome for each.
+ * unique values are checked as in any write, custom fields and stages by their current definitions. @returns an outcome for each.
  */
 export async function revertSet(tx: Tenant, kind: KindName, reverts: Revert[]): Promise<Outcome[]> {
   const definition = kinds[kind]
@@ -39,10 +40,18 @@ export async function revertSet(tx: Tenant, kind: KindName, reverts: Revert[]): 
     requireVersion(definition.object, before.version, ifVersion)
     const { custom_fields, ...values } = await past(before)
     if (custom_fields) values.custom_fields = changedCustomFields(rules, before.custom_fields, custom_fields)
+    if (rules.pipelines) Object.assign(values, settledIn(rules.pipelines, { ...before, ...values }))
     const write = replacement(tx.actor, definition, before, values)
     return { record: write?.record ?? before, write, links: [] }
   })
   return writeSet(tx, definition, rules, drafts, false)
+}
+
+/** Throws `validation_error` if the organization no longer has the stage. */
+function settledIn(pipelines: readonly Pipeline[], deal: PastValues): PastValues {
+  const values = settled(pipelines, deal, new Date().toISOString())
+  if (!values) throw invalid(placeIssues(pipelines, deal))
+  return values
 }
 
 /** The custom fields that replace all current ones, as `PastValues` has them. */

@@ -2,6 +2,7 @@ import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
 import { applyTypes, namesCustomField } from '../model/records/custom-fields/filters.ts'
 import type { CustomFieldType } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { type ListQuery, listRecords } from './list.ts'
@@ -32,8 +33,8 @@ export async function lockFieldTypes(
   selection: Selection,
 ): Promise<FieldTypes> {
   if (!namesCustomField(selection)) return []
-  const { definitions } = await lockFieldRules(tx, entity)
-  const { filters, sortType } = applyTypes(definitions, selection)
+  const rules = await lockFieldRules(tx, entity)
+  const { filters, sortType } = applyTypes(kinds[entity], rules, selection)
   return [...filters.map(({ type }) => type ?? null), sortType ?? null]
 }
 

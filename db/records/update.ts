@@ -69,10 +69,11 @@ export async function updateSet(
   const separated = updates.map((update) => ({ ...update, ...splitLinks(update.patch) }))
   const ids = separated.map(({ id }) => id)
   const allLinks = separated.flatMap(({ links }) => links)
-  const hasCustomFields = separated.some(({ fields }) => fields.custom_fields !== undefined)
+  const needsRules =
+    definition.hasPipelines || separated.some(({ fields }) => fields.custom_fields !== undefined)
   // Sent in one round trip, in this order.
   const [rules, locked] = await Promise.all([
-    hasCustomFields ? lockFieldRules(tx, kind) : undefined,
+    needsRules ? lockFieldRules(tx, kind) : undefined,
     lockWithLinked(tx, definition, ids, allLinks),
   ])
   const withCurrency = currencyFiller(tx, definition)
@@ -89,7 +90,7 @@ export async function updateSet(
       const fields = keepsKeys ? withoutAlternateKeys(zoned, before) : zoned
       const patch = { ...fields, ...(await filledByLinks(tx, definition, before, fields, links)) }
       const next = await withCurrency(patched(definition, before, patch, rules, adding))
-      const write = change(tx.actor, definition, before, patch, next)
+      const write = change(tx.actor, definition, before, patch, next, rules)
       return { record: write?.record ?? before, write, links }
     },
   )

@@ -48,6 +48,7 @@ const TABLES: Record<string, Record<string, string>> = {
     probability: '50',
     amount: '(random() * 10000)::numeric(12, 2)',
     stage: oneOf('lead', 'qualified', 'proposal', 'won', 'won', 'lost'),
+    outcome: oneOf('open', 'open', 'open', 'won', 'won', 'lost'),
     currency: oneOf('EUR', 'EUR', 'EUR', 'USD'),
     closed_at: `case when ${oneOf('', '', '', 'won', 'won', 'lost')} <> '' then least(now(), ${LATER(90)}) end`,
   },

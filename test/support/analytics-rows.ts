@@ -67,6 +67,8 @@ export function analyticsRows(organizationId: string, now: number, count: number
         currency: amount === null && random() < 0.5 ? null : oneOf('EUR', 'USD', 'CHF'),
         pipeline: oneOf('default', 'partners'),
         stage,
+        outcome: stage === 'won' || stage === 'lost' ? stage : 'open',
+        stage_changed_at: time(created),
         probability: int(101),
         closed_at: stage === 'won' || stage === 'lost' ? time(after(created)) : null,
         source: oneOf('web', null),

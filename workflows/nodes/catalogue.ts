@@ -32,6 +32,8 @@ export interface RecordKind {
   related: ValueType
   /** The types of its custom fields; absent if they are not known. */
   customFields?: Readonly<Record<string, ValueType>>
+  /** The values of fields that the organization defines, such as the stages of deals: names as they are stored. */
+  values: Readonly<Record<string, readonly string[]>>
   /** Names of the fields that a record has. */
   readable: readonly string[]
   /** Names of the fields that a client can set. */
@@ -66,7 +68,7 @@ export interface FilterIssue {
   allowed: readonly string[]
 }
 
-/** The custom fields of an organization, by kind of record. */
+/** The fields that an organization defines, by kind of record: custom fields, and the values of native ones. */
 export type CustomFields = Readonly<Record<string, readonly CustomField[]>>
 
 export interface CustomField {
@@ -74,33 +76,69 @@ export interface CustomField {
   type: string
   /** The values of a selection. */
   options: readonly string[] | null
+  /** The values of a native field, such as the stages of deals. */
+  isNative?: true
 }
 
 /** The catalogue of an organization. */
 export function withCustomFields(catalogue: Catalogue, fields: CustomFields): Catalogue {
   const entities = Object.fromEntries(
     Object.entries(catalogue.entities).map(([entity, kind]): [string, RecordKind] => {
-      const customFields = Object.fromEntries(
-        (fields[entity] ?? []).map((field) => [field.name, typeOfCustomField(field)]),
-      )
+      const [native, custom] = [true, false].map((isNative) =>
+        (fields[entity] ?? []).filter((field) => (field.isNative ?? false) === isNative),
+      ) as [CustomField[], CustomField[]]
+      const customFields = Object.fromEntries(custom.map((field) => [field.name, typeOfCustomField(field)]))
       const custom_fields: ValueType = { type: 'object', properties: customFields, customFieldsOf: entity }
-      const known = (type: ValueType): ValueType => ({
-        ...type,
-        properties: { ...type.properties, custom_fields },
-      })
-      return [entity, { ...kind, customFields, record: known(kind.record), related: known(kind.related) }]
+      const own = withValues(
+        kind,
+        Object.fromEntries(native.map(({ name, options }) => [name, options ?? []])),
+      )
+      return [
+        entity,
+        {
+          ...own,
+          customFields,
+          record: withMembers(own.record, { custom_fields }),
+          related: withMembers(own.related, { custom_fields }),
+        },
+      ]
     }),
   )
-  const byObject = new Map(Object.values(entities).map((kind) => [kind.object, kind]))
-  const eventData = (name: string): ValueType | undefined => {
-    const type = catalogue.eventData(name)
-    const fields = byObject.get(name.split('.')[0]!)?.record.properties?.custom_fields
-    return type?.properties?.custom_fields && fields
-      ? { ...type, properties: { ...type.properties, custom_fields: fields } }
-      : type
-  }
-  return { ...catalogue, entities, eventData }
+  return { ...catalogue, entities, eventData: eventDataOf(catalogue, entities) }
 }
+
+/** The kind with the values that an organization has for some of its fields. */
+export function withValues(kind: RecordKind, values: RecordKind['values']): RecordKind {
+  const types = Object.fromEntries(Object.entries(values).map(([name, all]) => [name, oneOf(all)]))
+  return {
+    ...kind,
+    values: { ...kind.values, ...values },
+    record: withMembers(kind.record, types),
+    related: withMembers(kind.related, types),
+  }
+}
+
+/** The data of events, with the types that the records of the kinds have. */
+export function eventDataOf(
+  { eventData }: Pick<Catalogue, 'eventData'>,
+  entities: Catalogue['entities'],
+): Catalogue['eventData'] {
+  const byObject = new Map(Object.values(entities).map((kind) => [kind.object, kind]))
+  return (name) => {
+    const type = eventData(name)
+    const kind = byObject.get(name.split('.')[0]!)
+    if (!kind || !type?.properties?.custom_fields) return type
+    const typed = Object.entries(kind.record.properties ?? {}).filter(
+      ([field]) => field === 'custom_fields' || Object.hasOwn(kind.values, field),
+    )
+    return withMembers(type, Object.fromEntries(typed))
+  }
+}
+
+const withMembers = (type: ValueType, members: Record<string, ValueType>): ValueType => ({
+  ...type,
+  properties: { ...type.properties, ...members },
+})
 
 const SCALARS: Record<string, ValueType> = { number: NUMBER, boolean: BOOLEAN, json: UNKNOWN }
 

@@ -5,7 +5,7 @@ import { repairHint } from '../language/repair.ts'
 import { allowedValues } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { nearest } from '../shared/nearest.ts'
-import type { Catalogue, RecordKind } from './catalogue.ts'
+import type { Catalogue, FilterIssue, RecordKind } from './catalogue.ts'
 import type { Authored, ConfigProblem, UsedCustomField } from './define.ts'
 
 /** The settings that hold the fields of a record. */
@@ -136,6 +136,11 @@ function fieldProblems(entity: string, kind: RecordKind, config: Authored, membe
   )
   return [
     ...unknown,
+    ...known.flatMap(([name, value]) => {
+      const values = kind.values[name]
+      const problem = values && typeof value === 'string' ? unknownValue(name, value, values) : undefined
+      return problem ? [{ ...problem, path: [member, name] }] : []
+    }),
     ...issues.map((issue): ConfigProblem => {
       const missing = !Object.hasOwn(written, String(issue.path[0]))
       return {
@@ -148,11 +153,40 @@ function fieldProblems(entity: string, kind: RecordKind, config: Authored, membe
   ]
 }
 
+/** Whether the organization lacks a value, such as a stage. Cases and separators do not count, as in writes. */
+function unknownValue(name: string, value: string, values: readonly string[]) {
+  const plain = (text: string) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
+  if (hasPlaceholder(value) || values.some((one) => plain(one) === plain(value))) return undefined
+  return {
+    code: 'invalid_value' as const,
+    message: `${name} is none of the organization: ${values.join(', ')}`,
+    ...choice(value, values),
+  }
+}
+
 const messageOf = ({ path, message, keys }: ConfigIssue) =>
   keys ? `${path.join('.')} has no ${keys.join(', ')}` : `${path.join('.')} ${message}`.trim()
 
+/** A filter by a value that the organization does not have finds nothing. */
+function valueIssue({ values }: RecordKind, parameter: string, value: unknown): FilterIssue | undefined {
+  const [field = '', operator = ''] = parameter.split('[')
+  const allowed = Object.hasOwn(values, field) ? values[field]! : undefined
+  if (!allowed || operator.startsWith('is_null')) return undefined
+  const all: unknown[] = Array.isArray(value)
+    ? value
+    : String(value).split(operator.includes('in') ? ',' : '\0')
+  const unknown = all.find((one) => !allowed.includes(String(one).trim().toLowerCase()))
+  return unknown === undefined
+    ? undefined
+    : {
+        message: `${String(unknown).slice(0, 100)} is none of the organization`,
+        type: 'invalid_value',
+        allowed,
+      }
+}
+
 function filterProblems(kind: RecordKind, parameter: string, value: unknown): ConfigProblem[] {
-  const issue = kind.checkFilter(parameter, value)
+  const issue = kind.checkFilter(parameter, value) ?? valueIssue(kind, parameter, value)
   const unknownYet = [value].flat().some((one) => typeof one === 'string' && hasPlaceholder(one))
   if (!issue || (issue.type === 'invalid_value' && unknownYet)) return []
   const { message, type, allowed } = issue

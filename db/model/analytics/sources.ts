@@ -9,7 +9,7 @@ import type { Dimension, Source } from './metric.ts'
 const OF_RECORDS: Record<KindName, string[]> = {
   contacts: ['lead_status', 'lifecycle_stage', 'lead_source'],
   companies: ['type', 'lifecycle_stage', 'industry'],
-  deals: ['stage', 'pipeline', 'deal_type', 'source', 'currency'],
+  deals: ['stage', 'pipeline', 'outcome', 'deal_type', 'source', 'currency'],
   tasks: ['status', 'priority', 'type', 'assignee_id'],
   notes: ['format', 'author_id'],
   activities: ['type', 'status', 'direction'],
@@ -18,9 +18,10 @@ const OF_RECORDS: Record<KindName, string[]> = {
 function recordSource(kind: KindName): Source {
   const { fields } = kinds[kind]
   const own = OF_RECORDS[kind].map((name): [string, Dimension] => {
-    const { type, description, values } = fields[name]!
+    const { type, description, values, ofOrganization } = fields[name]!
     const isId = type === 'user' || type === 'reference'
-    return [name, { type: isId ? 'id' : 'text', description: description ?? '', ...(values && { values }) }]
+    const known = values && !ofOrganization ? { values } : {}
+    return [name, { type: isId ? 'id' : 'text', description: description ?? '', ...known }]
   })
   const owner: Dimension = { type: 'id', description: 'The owner of the record.' }
   return {

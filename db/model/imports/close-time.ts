@@ -1,3 +1,4 @@
+import { type Pipeline, placed } from '../records/pipelines/pipeline.ts'
 import type { RecordInput } from '../records/schemas.ts'
 import type { CloseTime, Target } from './targets.ts'
 
@@ -6,6 +7,7 @@ export interface GivenCloseTime {
   column: string
   type: CloseTime
   time: string
+  pipelines: readonly Pipeline[]
 }
 
 interface Row {
@@ -19,15 +21,19 @@ interface Row {
  * expected while the deal is open, or a time for each outcome, of which the one of the other outcome is out of date.
  */
 export function closeTimes({ fields, issues, closeTimes = [] }: Row): void {
-  const isClosed = fields.stage === 'won' || fields.stage === 'lost'
-  for (const { column, type, time } of closeTimes) {
+  for (const { column, type, time, pipelines } of closeTimes) {
+    const is = placed(pipelines, fields).stage?.outcome ?? 'open'
+    const isClosed = is !== 'open'
     const outcome = OUTCOMES[type]
     if (outcome === undefined) {
       fields.expected_close_date ??= dayOf(time)
       if (isClosed) fields.closed_at ??= time
-    } else if (fields.stage === outcome) fields.closed_at = time
+    } else if (is === outcome) fields.closed_at = time
     else if (!isClosed)
-      issues.push({ column, message: `the deal is open: a deal with this time has the stage ${outcome}` })
+      issues.push({
+        column,
+        message: `the deal is open: a deal with this time is in a stage that is ${outcome}`,
+      })
   }
 }
 

@@ -135,7 +135,8 @@ function put(row: RowFields, { name: column, target, format }: Column, cell: str
     if (saysOptOut(unescapeFormula(cell), type)) row.optedOut = true
   } else if (type === 'close_date' || type === 'won_at' || type === 'lost_at') {
     const time = String(readCell(cell, 'datetime', [], reading.delimiter, format))
-    row.closeTimes = [...(row.closeTimes ?? []), { column, type, time }]
+    const { pipelines = [] } = target
+    row.closeTimes = [...(row.closeTimes ?? []), { column, type, time, pipelines }]
   } else if (type === 'full_name') row.fields = { ...splitName(unescapeFormula(cell)), ...fields }
   else {
     let text = cell

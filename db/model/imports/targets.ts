@@ -5,6 +5,7 @@ import { ADDRESS_PARTS } from '../records/field-types.ts'
 import { customName } from '../records/filters.ts'
 import type { Field, FieldType, KindName } from '../records/kind.ts'
 import { kinds } from '../records/kinds/index.ts'
+import { namesOf, type Pipeline, stageNames } from '../records/pipelines/pipeline.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
 export type Mapping = Record<string, string | null>
@@ -27,6 +28,8 @@ export interface Target {
   /** Several columns may have it. */
   isShared?: true
   choices?: readonly string[]
+  /** Of a close time: what tells whether the stage of the deal is won or lost. */
+  pipelines?: readonly Pipeline[]
   /** The label of a custom field. */
   label?: string
   /** For a sensitive custom field: what is kept of the file shows none of its values. */
@@ -54,19 +57,19 @@ export interface Targets {
 }
 
 /** The targets of a kind whose custom fields have these rules. */
-export function targetsOf(kind: KindName, { definitions, strict }: Rules): Targets {
+export function targetsOf(kind: KindName, { definitions, strict, pipelines = [] }: Rules): Targets {
   const { fields } = kinds[kind]
   const native = Object.entries({ ...fields, created_at: commonFields.created_at as Field }).filter(
     ([, field]) => !field.readOnly || field.backdated,
   )
   const all: Target[] = [
-    ...native.flatMap(([name, field]) => nativeTargets(name, field)),
+    ...native.flatMap(([name, field]) => nativeTargets(name, field, pipelines)),
     { name: 'external_id', type: 'text' },
     { name: 'owner_id', type: 'text' },
     { name: 'tags', type: 'tags' },
     ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN] : []),
     ...('company_id' in fields ? [COMPANY_NAME] : []),
-    ...('closed_at' in fields ? CLOSE_TIMES : []),
+    ...('closed_at' in fields ? CLOSE_TIMES.map((target) => ({ ...target, pipelines })) : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
   return { byName: new Map(all.map((target) => [target.name, target])), open: !strict }
@@ -85,10 +88,12 @@ export function targetOf({ byName, open }: Targets, name: string): Target | unde
   return byName.get(name) ?? (open && customName(name) !== undefined ? { name, type: 'any' } : undefined)
 }
 
-function nativeTargets(name: string, field: Field): Target[] {
+function nativeTargets(name: string, field: Field, pipelines: readonly Pipeline[]): Target[] {
   if (field.type === 'address')
     return ADDRESS_PARTS.map((part) => ({ name: `${name}.${part}`, type: 'text' }))
-  const choices = field.values ? { choices: field.values } : {}
+  const own = name === 'pipeline' ? namesOf(pipelines) : stageNames(pipelines)
+  const values = field.ofOrganization ? own : field.values
+  const choices = values ? { choices: values } : {}
   return [{ name, type: field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text'), ...choices }]
 }
 

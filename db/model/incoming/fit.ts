@@ -1,6 +1,7 @@
 import { AppError, type Issue } from '../errors.ts'
 import type { Rules } from '../records/custom-fields/types.ts'
 import { preparedCustomFields } from '../records/custom-fields/values.ts'
+import { placeIssues } from '../records/pipelines/pipeline.ts'
 import { createSchema } from '../records/schemas.ts'
 import { type Checked, check } from '../validate.ts'
 import type { Mapped } from './mapping/types.ts'
@@ -48,19 +49,22 @@ const withFields = (mapped: Mapped, value: unknown): Mapped => ({
   fields: value as Mapped['fields'],
 })
 
-/** The same for the custom fields. */
-export function fitCustomFields(
-  { field_mapping }: TargetSettings,
+/** The same for what the organization defines: custom fields, and the stages of deals. */
+export function fitToRules(
+  webhook: TargetSettings,
   rules: Rules,
   mapped: Mapped,
 ): { mapped: Mapped; issues: Issue[] } {
-  const given = mapped.fields.custom_fields as Record<string, unknown>
+  const { fields } = mapped
+  const given = (fields.custom_fields ?? {}) as Record<string, unknown>
   const { issues } = preparedCustomFields(rules, given)
-  if (field_mapping.mode === 'manual' || issues.length === 0) return { mapped, issues }
-  const [guessed, others] = [true, false].map((isGuess) =>
-    issues.filter(({ loc }) => Object.hasOwn(given, String(loc[2])) === isGuess),
-  ) as [Issue[], Issue[]]
-  return { mapped: leaveOut(mapped, guessed), issues: others }
+  if (rules.pipelines) issues.push(...placeIssues(rules.pipelines, fields))
+  if (webhook.field_mapping.mode === 'manual' || issues.length === 0) return { mapped, issues }
+  const guessed = issues.filter(
+    ({ loc: [, , part] }) => part === undefined || Object.hasOwn(given, String(part)),
+  )
+  // Without the pipeline, the stage may not fit either.
+  return guessed.length > 0 ? fitToRules(webhook, rules, leaveOut(mapped, guessed)) : { mapped, issues }
 }
 
 function checkMapped(kind: TargetKind, { fields, company_name }: Mapped): Checked {

@@ -22,7 +22,7 @@ export const isLate = (time: unknown, now = new Date().toISOString()): boolean =
   typeof time === 'string' && time > now
 
 /** The issues of the given times, and those of the kind. */
-export function draftIssues(kind: Kind, draft: Pick<Draft, 'next' | 'given' | 'now'>): Issue[] {
+export function draftIssues(kind: Kind, draft: Omit<Draft, 'actor'>): Issue[] {
   const { given, now } = draft
   const late = backdatedFields(kind).filter((name) => isLate(given[name], now))
   return [

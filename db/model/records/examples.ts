@@ -1,5 +1,6 @@
 import type { Actor } from '../actor.ts'
 import type { Kind } from './kind.ts'
+import { DEFAULT_PIPELINES } from './pipelines/presets.ts'
 
 const ID = '01890a5d-ac96-774b-bcce-b302099a8057'
 const ACTOR: Actor = { type: 'key', id: '01890a5d-ac96-774b-bcce-b302099a8058' }
@@ -17,7 +18,14 @@ export function recordExample(kind: Kind, changed: Readonly<Record<string, unkno
     object,
     id: ID,
     ...values,
-    ...derive?.({ next: values, before: undefined, given: {}, now: TIME, actor: ACTOR }),
+    ...derive?.({
+      next: values,
+      before: undefined,
+      given: {},
+      now: TIME,
+      actor: ACTOR,
+      pipelines: DEFAULT_PIPELINES,
+    }),
     external_id: null,
     owner_id: null,
     tags: [],

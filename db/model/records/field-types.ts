@@ -194,7 +194,11 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     // Only the date is searchable.
     searched: (value) => String(value).slice(0, 10),
   },
-  enum: { ...text, input: (field) => z.enum(field.values as [string, ...string[]]), operators: EQUALITY },
+  enum: {
+    ...text,
+    input: (field) => (field.ofOrganization ? trimmed(field) : z.enum(field.values as [string, ...string[]])),
+    operators: EQUALITY,
+  },
   // Ids are UUIDv7, in the order of creation: filters `id[gt]` and `id[lt]` continue after a record.
   id: { ...reference, operators: [...EQUALITY, 'gt', 'lt'] },
   reference,

@@ -132,7 +132,9 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
   if ((type === 'date' || type === 'datetime') && isMisused(operator, parts))
     return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: value, hint: RELATIVE_OPERATORS }
-  const accepted = Object.hasOwn(kind.fields, field) ? kind.fields[field]!.values : undefined
+  const own = Object.hasOwn(kind.fields, field) ? kind.fields[field] : undefined
+  // Those of the organization are checked with the database.
+  const accepted = own?.ofOrganization ? undefined : own?.values
   const unknown = accepted && parts.find((part) => !accepted.includes(part.toLowerCase()))
   if (unknown !== undefined)
     return {

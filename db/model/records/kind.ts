@@ -1,6 +1,7 @@
 import type { KindName, KindObject } from '../../../workflows/shared/record-kinds.ts'
 import type { Actor } from '../actor.ts'
 import type { Issue } from '../errors.ts'
+import type { Pipeline } from './pipelines/pipeline.ts'
 
 /**
  * The definition of a record kind: a file in `kinds/` declares its fields. The create and update schemas, the columns,
@@ -37,6 +38,8 @@ export interface Field {
   percent?: true
   /** For `enum`: the allowed values. */
   values?: readonly string[]
+  /** For `enum`: the organization defines the values (see pipelines/pipeline.ts); `values` are those of a new one. */
+  ofOrganization?: true
   /** For `reference`: the target kind. The field is also the primary link between the two records. */
   to?: KindName
   /** Set by the service, never by a client, unless it is `backdated`. */
@@ -66,6 +69,8 @@ export interface Draft {
   /** The time of the change, in the format of records. */
   now: string
   actor: Actor
+  /** Those of the organization, for a kind that `hasPipelines`; undefined if the change does not concern them. */
+  pipelines?: readonly Pipeline[] | undefined
 }
 
 export interface KindEvent {
@@ -95,7 +100,9 @@ export interface KindDefinition {
   /** Computes the derived fields of a created or changed record. */
   derive?: (draft: Draft) => Record<string, unknown>
   /** The issues that depend on several fields. */
-  check?: (draft: Pick<Draft, 'next' | 'given'>) => Issue[]
+  check?: (draft: Omit<Draft, 'actor'>) => Issue[]
+  /** Its records move through the stages of pipelines. */
+  hasPipelines?: true
   /** The events besides `created` and `updated`, by action: `won` is `deal.won` in the catalogue. */
   events?: Record<string, KindEvent>
   example: Record<string, unknown>

@@ -6,7 +6,7 @@ import type { TraceContext } from '../trace-context.ts'
 import { draftIssues } from './backdated.ts'
 import { writableColumns } from './columns.ts'
 import type { Rules } from './custom-fields/types.ts'
-import { changedCustomFields, newCustomFields } from './custom-fields/values.ts'
+import { changedCustomFields, preparedCustomFields } from './custom-fields/values.ts'
 import type { Kind } from './kind.ts'
 import { type AgxRecord, REQUEST_TRACE, type RecordInput } from './schemas.ts'
 
@@ -30,13 +30,15 @@ export interface Write {
  */
 export function creation(actor: Actor, kind: Kind, given: RecordInput, rules: Rules): Write {
   const now = new Date().toISOString()
-  requireValid(draftIssues(kind, { next: given, given, now }))
-  const values = { ...given, ...kind.derive?.({ next: given, before: undefined, given, now, actor }) }
+  const { fields, issues } = preparedCustomFields(rules, given.custom_fields)
+  const next = { ...given, custom_fields: fields }
+  const draft = { next, before: undefined, given, now, pipelines: rules.pipelines }
+  requireValid([...draftIssues(kind, draft), ...issues])
+  const values: RecordInput = { ...next, ...kind.derive?.({ ...draft, actor }) }
   const record = {
     object: kind.object,
     id: uuidv7(),
     ...Object.fromEntries(writableColumns(kind).map((column) => [column, values[column] ?? null])),
-    custom_fields: newCustomFields(rules, values.custom_fields),
     tags: values.tags ?? [],
     alternate_keys: [],
     version: 1,
@@ -87,8 +89,9 @@ export function patched(
 export type Change = Write & { previous: Record<string, unknown> }
 
 /**
- * `given`: the patch; `merged`: the result of `patched`, with the default currency. @returns undefined if nothing
- * changes. Throws `validation_error` if none of the fields of `atLeastOneOf` would remain.
+ * `given`: the patch; `merged`: the result of `patched`, with the default currency; `rules`: required if the patch may
+ * have a stage. @returns undefined if nothing changes. Throws `validation_error` if none of the fields of
+ * `atLeastOneOf` would remain.
  */
 export function change(
   actor: Actor,
@@ -96,10 +99,12 @@ export function change(
   before: AgxRecord,
   given: RecordInput,
   merged: RecordInput,
+  rules?: Rules,
 ): Change | undefined {
   const now = new Date().toISOString()
-  requireValid(draftIssues(kind, { next: merged, given, now }))
-  const next: RecordInput = { ...merged, ...kind.derive?.({ next: merged, before, given, now, actor }) }
+  const draft = { next: merged, before, given, now, pipelines: rules?.pipelines }
+  requireValid(draftIssues(kind, draft))
+  const next: RecordInput = { ...merged, ...kind.derive?.({ ...draft, actor }) }
   next.created_at ??= before.created_at
   const columns = [...writableColumns(kind), 'alternate_keys', 'created_at']
   const values = Object.fromEntries(columns.map((column) => [column, next[column] ?? null]))

@@ -1,4 +1,4 @@
-import type { CustomFields } from '../../../workflows/nodes/catalogue.ts'
+import type { CustomField, CustomFields } from '../../../workflows/nodes/catalogue.ts'
 import { fieldsOf, recordChange } from '../../access/audit-log.ts'
 import { conflict, notFound } from '../../model/errors.ts'
 import { requireVersion } from '../../model/lists/version.ts'
@@ -10,7 +10,9 @@ import {
 } from '../../model/records/custom-fields/definition.ts'
 import type { Definition, NamedDefinition, Rules } from '../../model/records/custom-fields/types.ts'
 import type { KindName } from '../../model/records/kind.ts'
+import { namesOf, stageNames } from '../../model/records/pipelines/pipeline.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { listPipelines } from '../pipelines/pipelines.ts'
 import { clearValues, fitValues } from './fit.ts'
 import { lockFieldRules, readDefinitions } from './rules.ts'
 import { forgetSensitive, requireNoValues } from './sensitive.ts'
@@ -33,18 +35,31 @@ export async function listDefinitions(tx: Tenant, kind: KindName): Promise<Named
     .map((name) => ({ name, ...definitions[name]! }))
 }
 
-/** The names and types of the custom fields of all kinds. */
+/** The names and types of the custom fields of all kinds, and the pipelines and stages of deals. */
 export async function listCustomFields(tx: Tenant): Promise<CustomFields> {
-  const rows = await tx
-    .trx('custom_field_definitions')
-    .where({ organization_id: tx.organizationId })
-    .select<{ entity: string; definitions: Rules['definitions'] | null }[]>('entity', 'definitions')
-  return Object.fromEntries(
+  const [rows, pipelines] = await Promise.all([
+    tx
+      .trx('custom_field_definitions')
+      .where({ organization_id: tx.organizationId })
+      .select<{ entity: string; definitions: Rules['definitions'] | null }[]>('entity', 'definitions'),
+    listPipelines(tx),
+  ])
+  const custom = Object.fromEntries(
     rows.map(({ entity, definitions }) => [
       entity,
-      Object.entries(definitions ?? {}).map(([name, { type, options }]) => ({ name, type, options })),
+      Object.entries(definitions ?? {}).map(
+        ([name, { type, options }]): CustomField => ({ name, type, options }),
+      ),
     ]),
   )
+  const native = (name: string, options: string[]): CustomField => ({
+    name,
+    type: 'select',
+    options,
+    isNative: true,
+  })
+  const places = [native('pipeline', namesOf(pipelines)), native('stage', stageNames(pipelines))]
+  return { ...custom, deals: [...(custom.deals ?? []), ...places] }
 }
 
 /** Throws `not_found`. */

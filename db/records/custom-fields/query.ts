@@ -2,11 +2,14 @@ import { invalid } from '../../model/errors.ts'
 import {
   applyTypes,
   namesCustomField,
+  namesStage,
   type SortFilters,
   type Typed,
 } from '../../model/records/custom-fields/filters.ts'
 import type { KindName } from '../../model/records/kind.ts'
+import { kinds } from '../../model/records/kinds/index.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
+import { listPipelines } from '../pipelines/pipelines.ts'
 import { readDefinitions } from './rules.ts'
 
 /**
@@ -24,5 +27,11 @@ export async function readByType(
 }
 
 /** Like `readByType`, but returns the issues. */
-export const tryReadByType = async (tx: Tenant, kind: KindName, query: SortFilters): Promise<Typed> =>
-  applyTypes(namesCustomField(query) ? await readDefinitions(tx, kind) : {}, query)
+export async function tryReadByType(tx: Tenant, kind: KindName, query: SortFilters): Promise<Typed> {
+  const definition = kinds[kind]
+  const [definitions, pipelines] = await Promise.all([
+    namesCustomField(query) ? readDefinitions(tx, kind) : {},
+    namesStage(definition, query) ? listPipelines(tx) : [],
+  ])
+  return applyTypes(definition, { definitions, pipelines }, query)
+}

@@ -1,5 +1,8 @@
 import type { Rules } from '../../model/records/custom-fields/types.ts'
 import type { KindName } from '../../model/records/kind.ts'
+import { kinds } from '../../model/records/kinds/index.ts'
+import type { Pipeline } from '../../model/records/pipelines/pipeline.ts'
+import { firstPipeline } from '../../model/records/pipelines/presets.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /**
@@ -9,8 +12,8 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 const locked = new WeakMap<Tenant, Map<KindName, Promise<Rules>>>()
 
 /**
- * Reads the rules of a kind's custom fields, and locks them until the transaction ends: shared for writes of values,
- * `exclusive` for changes of definitions. One lookup by primary key.
+ * Reads the rules of a kind's custom fields and pipelines, and locks them until the transaction ends: shared for writes
+ * of values, `exclusive` for changes of definitions and pipelines. One statement, of look-ups by primary key.
  */
 export async function lockFieldRules(tx: Tenant, kind: KindName, exclusive = false): Promise<Rules> {
   const cache = locked.get(tx) ?? new Map<KindName, Promise<Rules>>()
@@ -26,15 +29,26 @@ export async function lockFieldRules(tx: Tenant, kind: KindName, exclusive = fal
 }
 
 async function readAndLock(tx: Tenant, kind: KindName, exclusive: boolean): Promise<Rules> {
-  const { rows } = await tx.trx.raw<{
-    rows: { definitions: Rules['definitions'] | null; strict: boolean | null }[]
-  }>('select definitions, is_strict as strict from custom_field_rules(?, ?, ?)', [
-    tx.organizationId,
-    kind,
-    exclusive,
-  ])
-  const { definitions, strict } = rows[0]!
-  return { definitions: definitions ?? {}, strict: strict ?? false }
+  const of = [tx.organizationId, kind, exclusive]
+  const { rows } = await tx.trx.raw<{ rows: LockedRules[] }>(
+    kinds[kind].hasPipelines
+      ? 'select definitions, is_strict as strict, pipelines from pipeline_rules(?, ?, ?)'
+      : 'select definitions, is_strict as strict from custom_field_rules(?, ?, ?)',
+    of,
+  )
+  const { definitions, strict, pipelines } = rows[0]!
+  return {
+    definitions: definitions ?? {},
+    strict: strict ?? false,
+    ...(pipelines !== undefined && { pipelines: pipelines ?? [firstPipeline(tx.organizationId)] }),
+  }
+}
+
+interface LockedRules {
+  definitions: Rules['definitions'] | null
+  strict: boolean | null
+  /** Null: those of a new organization. */
+  pipelines?: Pipeline[] | null
 }
 
 /** The current definitions of a kind by name, without a lock: for queries. */

@@ -129,6 +129,7 @@ describe('the example responses of the document', () => {
     await account()
     const contact = await records()
     await customFields()
+    await pipelines()
     await views()
     await members()
     await keys()
@@ -295,6 +296,15 @@ describe('the example responses of the document', () => {
     await example('listCustomFields', { params })
     await example('updateCustomField', { params })
     await example('deleteCustomField', { params })
+  }
+
+  async function pipelines() {
+    const { id: pipeline_id } = await example('createPipeline')
+    const params = { pipeline_id }
+    await example('listPipelines')
+    await example('getPipeline', { params })
+    await example('updatePipeline', { params })
+    await example('deletePipeline', { params })
   }
 
   async function views() {

@@ -75,10 +75,10 @@ describe('the operations of the tools', () => {
     const query = z.object({ limit: z.int().optional() })
     const more = toOperations([
       ...routes,
-      added('GET', '/pipelines', { query }),
-      added('POST', '/pipelines'),
-      added('PATCH', '/pipelines/{pipeline_id}'),
-      added('DELETE', '/pipelines/{pipeline_id}'),
+      added('GET', '/gadgets', { query }),
+      added('POST', '/gadgets'),
+      added('PATCH', '/gadgets/{gadget_id}'),
+      added('DELETE', '/gadgets/{gadget_id}'),
       added('GET', '/objects/{entity}/{entity_id}/visits', { query }),
       added('POST', '/objects/{entity}/{entity_id}/files', { accepts: 'text/csv' }),
       added('GET', '/workflows/{workflow_id}/versions/{version}/diff'),
@@ -91,10 +91,10 @@ describe('the operations of the tools', () => {
         .map(made)
         .filter((name) => !before.has(name) && !/companies|deals|tasks|notes|activities/.test(name)),
       [
-        'search_records pipelines list',
-        'create_record pipelines create',
-        'update_record pipelines update',
-        'delete_record pipelines delete',
+        'search_records gadgets list',
+        'create_record gadgets create',
+        'update_record gadgets update',
+        'delete_record gadgets delete',
         'search_records contacts visits',
         'list_workflows get_workflows_workflow_id_versions_version_diff',
         'create_record webhooks_outgoing_suppressions create',

@@ -90,6 +90,12 @@ const PROMISED: Record<string, Promise> = {
     counts: (row) => isOpen(row) && priced(row),
     value: (rows) => money(cents(rows, (amount, { probability }) => amount * BigInt(probability))),
   },
+  'deals.days_in_stage': {
+    table: 'deals',
+    at: created,
+    counts: isOpen,
+    value: (rows, now) => average((row) => (now - Date.parse(row.stage_changed_at)) / DAY)(rows),
+  },
   'deals.won': { ...closed, counts: isWon, value: count },
   'deals.won_value': {
     ...closed,

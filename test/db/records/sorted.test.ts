@@ -116,6 +116,7 @@ describe('lists in the order of an indexed field', () => {
         'contacts.last_name',
         'companies.name',
         'deals.amount',
+        'deals.stage_changed_at',
         'deals.expected_close_date',
         'tasks.due_at',
         'activities.occurred_at',

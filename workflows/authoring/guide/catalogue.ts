@@ -113,10 +113,10 @@ export function kindText({ entities }: Catalogue, entity: string, full: boolean)
   const left = [...commonFields(entities), ...kind.backdated]
   const shown = Object.entries(properties).filter(([name]) => full || !left.includes(name))
   const fields = shown.map(([name, one]) => {
-    const values = (one.anyOf ?? [one]).flatMap((option) => option.enum ?? [])
+    const values = kind.values[name] ?? (one.anyOf ?? [one]).flatMap((option) => option.enum ?? [])
     const mark = required.includes(name) ? '*' : ''
     if (full) return `- \`${name}${mark}\` (${typeText(one)})`
-    return values.length > 0 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
+    return values.length > 1 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
   })
   const keys = `upsert by ${[...kind.upsertKeys, 'custom_fields.<name>'].join(', ')}`
   return full

@@ -9,8 +9,8 @@ const money = { unit: 'money', currency: 'currency' } as const
 
 /** `closed_at` is set exactly while a deal is won or lost. */
 const OPEN = 't.closed_at is null'
-const WON = "t.stage = 'won' and t.closed_at is not null"
-const LOST = "t.stage = 'lost' and t.closed_at is not null"
+const WON = "t.outcome = 'won' and t.closed_at is not null"
+const LOST = "t.outcome = 'lost' and t.closed_at is not null"
 /** An imported deal may have a close date without a time, or only that of its end. */
 const CREATED_BEFORE = "t.closed_at > t.created_at - interval '1 day'"
 const AMOUNT = { type: 'sum', of: 't.amount' } as const
@@ -48,6 +48,14 @@ export const PIPELINE_METRICS: Metric[] = [
     description: 'The amounts of deals that are neither won nor lost, each multiplied by its probability.',
     where: OPEN,
     measure: { type: 'sum', of: '(t.amount * t.probability)', hundredths: true },
+  },
+  {
+    ...present,
+    name: 'deals.days_in_stage',
+    unit: 'days',
+    description: 'The average time since which open deals are in their stage.',
+    where: OPEN,
+    measure: { type: 'average', of: 'extract(epoch from now() - t.stage_changed_at) / 86400' },
   },
   {
     ...closed,

@@ -165,8 +165,8 @@ function isImplausibleName(field: string, { name, value }: Leaf): boolean {
 
 /** Whether the value is none of the options of its field: the `type` of an event is not that of a company. */
 function isNoOption(field: string, { value }: Leaf, kind: TargetKind): boolean {
-  const values = fieldOf(field, kind)?.values
-  return values !== undefined && optionNamed(String(value), values) === undefined
+  const { values, ofOrganization } = fieldOf(field, kind) ?? {}
+  return !ofOrganization && values !== undefined && optionNamed(String(value), values) === undefined
 }
 
 /** The option of this name, compared as names of fields are: `In Progress` is `in_progress`. */

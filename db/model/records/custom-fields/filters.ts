@@ -1,5 +1,7 @@
 import type { Issue } from '../../errors.ts'
 import { asStored, customName, type Filter } from '../filters.ts'
+import type { Kind } from '../kind.ts'
+import { namesOf, type Pipeline, stageNames } from '../pipelines/pipeline.ts'
 import { isMisused, RELATIVE_OPERATORS } from '../relative-days.ts'
 import { type CustomFieldType, customTypes, type Definition, type Rules, readValue } from './types.ts'
 
@@ -19,8 +21,19 @@ export interface Typed {
 export const namesCustomField = ({ sort, filters }: SortFilters): boolean =>
   [sort, ...filters.map(({ field }) => field)].some((field) => customName(field) !== undefined)
 
-/** Reads filters and sort with the definitions of their custom fields; a field without a definition is a text. */
-export function applyTypes(definitions: Rules['definitions'], { sort, filters }: SortFilters): Typed {
+/** Whether a filter names a pipeline or a stage, whose values the organization defines. */
+export const namesStage = (kind: Kind, { filters }: SortFilters): boolean =>
+  filters.some(({ field }) => Object.hasOwn(kind.fields, field) && kind.fields[field]!.ofOrganization)
+
+/**
+ * Reads filters and sort with the definitions of their custom fields, and with the pipelines if a filter names a stage; a
+ * field without a definition is a text.
+ */
+export function applyTypes(
+  kind: Kind,
+  { definitions, pipelines = [] }: Pick<Rules, 'definitions' | 'pipelines'>,
+  { sort, filters }: SortFilters,
+): Typed {
   const definitionOf = (field: string): Definition | undefined => {
     const name = customName(field)
     return name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : undefined
@@ -28,7 +41,9 @@ export function applyTypes(definitions: Rules['definitions'], { sort, filters }:
   const issues: Issue[] = []
   const read = filters.map((filter) => {
     const definition = definitionOf(filter.field)
-    const typed = definition ? typedFilter(filter, definition) : filter
+    const typed = definition
+      ? typedFilter(filter, definition)
+      : (stageIssue(kind, filter, pipelines) ?? filter)
     if ('field' in typed) return typed
     issues.push(typed)
     return filter
@@ -47,6 +62,25 @@ export function applyTypes(definitions: Rules['definitions'], { sort, filters }:
 }
 
 const HIDDEN = 'is sensitive: the order or number of records would tell its value'
+/** A value that no pipeline or stage has would silently find nothing. */
+function stageIssue(
+  kind: Kind,
+  { field, operator, values }: Filter,
+  pipelines: readonly Pipeline[],
+): Issue | undefined {
+  if (!Object.hasOwn(kind.fields, field) || !kind.fields[field]!.ofOrganization || operator === 'is_null')
+    return undefined
+  const names = field === 'pipeline' ? namesOf(pipelines) : stageNames(pipelines)
+  const unknown = values.find((value) => !names.includes(value.toLowerCase()) && !names.includes(value))
+  if (unknown === undefined) return undefined
+  return {
+    loc: ['query', operator === 'eq' ? field : `${field}[${operator}]`],
+    msg: `is not a ${field} of the organization`,
+    type: 'invalid_value',
+    input: unknown.slice(0, 200),
+    hint: `values are ${names.join(', ')}`,
+  }
+}
 
 function typedFilter(filter: Filter, definition: Definition): Filter | Issue {
   const { type, options } = definition

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fieldTypes, type Operator } from '../field-types.ts'
 import type { FieldType } from '../kind.ts'
+import type { Pipeline } from '../pipelines/pipeline.ts'
 import { inZone, isLocal } from '../values.ts'
 import { isInRange, MAX_JSON_DEPTH, MAX_TEXT, NUMBER_RANGE, nestingOf } from './shape.ts'
 
@@ -40,11 +41,13 @@ export interface Definition {
 /** A definition with its name, as the API shows it. */
 export type NamedDefinition = Definition & { name: string }
 
-/** The rules for a kind's custom fields. */
+/** The organization's rules for the records of a kind. */
 export interface Rules {
   definitions: Record<string, Definition>
   /** Whether only fields with a definition may be written. */
   strict: boolean
+  /** For a kind that `hasPipelines`. */
+  pipelines?: readonly Pipeline[]
 }
 
 /** A value in its stored form, or the reason why it does not match the type. */

@@ -1,19 +1,13 @@
+import type { Issue } from '../../errors.ts'
 import { MAY_BE_GIVEN } from '../backdated.ts'
-import type { KindDefinition } from '../kind.ts'
-
-/** The default probability of winning for each stage, in percent. */
-const PROBABILITY: Record<string, number> = {
-  lead: 10,
-  qualified: 25,
-  proposal: 50,
-  negotiation: 75,
-  won: 100,
-  lost: 0,
-}
+import type { Draft, KindDefinition } from '../kind.ts'
+import { OUTCOMES, placed, placeIssues, stageNames } from '../pipelines/pipeline.ts'
+import { DEFAULT_PIPELINES } from '../pipelines/presets.ts'
 
 export const deal: KindDefinition = {
   description: 'A possible sale, from the first lead until it is won or lost.',
   upsertKeys: [],
+  hasPipelines: true,
   fields: {
     name: { type: 'text', required: true, description: 'The name of the deal.' },
     amount: { type: 'money', sorted: true, description: 'The amount, a decimal in `currency`.' },
@@ -22,15 +16,34 @@ export const deal: KindDefinition = {
       description: 'An ISO 4217 code. Default: the currency of the organization.',
     },
     pipeline: {
-      type: 'text',
-      default: 'default',
-      description: 'The pipeline of the deal.',
+      type: 'enum',
+      values: ['default'],
+      ofOrganization: true,
+      filled: true,
+      description: 'The name of a pipeline (`/v1/pipelines`). Default: the default one of the organization.',
     },
     stage: {
       type: 'enum',
-      values: Object.keys(PROBABILITY),
-      default: 'lead',
-      description: 'The stage in the pipeline.',
+      values: stageNames(DEFAULT_PIPELINES),
+      ofOrganization: true,
+      filled: true,
+      description:
+        'The name of a stage of the pipeline. Default: its first open one. Without other pipelines: lead, qualified, proposal, negotiation, won, lost.',
+    },
+    outcome: {
+      type: 'enum',
+      values: OUTCOMES,
+      readOnly: true,
+      filled: true,
+      description: 'Whether the deal is open, won or lost, as its stage says.',
+    },
+    stage_changed_at: {
+      type: 'datetime',
+      readOnly: true,
+      backdated: true,
+      filled: true,
+      sorted: true,
+      description: `The time since which the deal is in its stage. ${MAY_BE_GIVEN}`,
     },
     probability: {
       type: 'integer',
@@ -38,7 +51,7 @@ export const deal: KindDefinition = {
       percent: true,
       filled: true,
       description:
-        'The probability of winning, in percent. Default, also when the stage changes: that of the stage (10, 25, 50, 75, 100 or 0).',
+        'The probability of winning, in percent. Default, also when the stage changes: that of the stage.',
     },
     expected_close_date: { type: 'date', sorted: true, description: 'The expected date of the decision.' },
     closed_at: {
@@ -57,40 +70,81 @@ export const deal: KindDefinition = {
       description: 'Whether the buyer is new, buys more, or renews.',
     },
   },
-  derive({ next, before, given, now }) {
-    const stage = next.stage as string
-    const moved = stage !== before?.stage
+  derive({ next, before, given, now, pipelines }) {
+    const { pipeline, stage } = pipelines ? placed(pipelines, next) : {}
+    if (!pipeline || !stage) return {}
+    const { outcome } = stage
+    const moved = stage.name !== before?.stage || pipeline.name !== before.pipeline
     const probability = given.probability ?? (moved ? null : next.probability)
+    const ended = outcome === before?.outcome ? before.closed_at : now
+    const closed_at = outcome === 'open' ? null : (given.closed_at ?? ended)
+    // A deal that comes in closed went into its stage when it was closed.
+    const entered = before ? now : (closed_at ?? now)
     return {
-      probability: probability ?? PROBABILITY[stage],
-      closed_at: isClosed(stage) ? (given.closed_at ?? (moved ? now : before?.closed_at)) : null,
+      pipeline: pipeline.name,
+      stage: stage.name,
+      outcome,
+      stage_changed_at: given.stage_changed_at ?? (moved ? entered : before.stage_changed_at),
+      probability: probability ?? stage.probability,
+      closed_at,
     }
   },
-  check: ({ next, given }) =>
-    given.closed_at != null && !isClosed(next.stage)
-      ? [
-          {
-            loc: ['body', 'closed_at'],
-            msg: 'the deal is open: only a deal with the stage won or lost has this time',
-            type: 'invalid_value',
-          },
-        ]
-      : [],
+  check(draft) {
+    const { before, given, pipelines } = draft
+    const isPlaced = !before || given.pipeline !== undefined || given.stage !== undefined
+    const unplaced = pipelines && isPlaced ? placeIssues(pipelines, draft.next) : []
+    return unplaced.length > 0 ? unplaced : [...openIssues(draft), ...requiredIssues(draft)]
+  },
   events: {
     stage_changed: {
-      when: (record, before) => before !== undefined && record.stage !== before.stage,
+      when: (record, before) =>
+        before !== undefined && (record.stage !== before.stage || record.pipeline !== before.pipeline),
       example: { stage: 'negotiation' },
     },
     won: {
-      when: (record, before) => record.stage === 'won' && before?.stage !== 'won',
+      when: (record, before) => record.outcome === 'won' && before?.outcome !== 'won',
       example: { stage: 'won' },
     },
     lost: {
-      when: (record, before) => record.stage === 'lost' && before?.stage !== 'lost',
+      when: (record, before) => record.outcome === 'lost' && before?.outcome !== 'lost',
       example: { stage: 'lost', lost_reason: 'Too expensive' },
     },
   },
   example: { name: 'Second engine', amount: '125000.00', currency: 'GBP', stage: 'proposal' },
 }
 
-const isClosed = (stage: unknown) => stage === 'won' || stage === 'lost'
+type Checked = Omit<Draft, 'actor'>
+
+/** Only a closed deal has a time of its end. */
+function openIssues({ next, given, pipelines }: Checked): Issue[] {
+  if (given.closed_at == null || !pipelines) return []
+  if (placed(pipelines, next).stage?.outcome !== 'open') return []
+  return [
+    {
+      loc: ['body', 'closed_at'],
+      msg: 'the deal is open: only a deal in a stage that is won or lost has this time',
+      type: 'invalid_value',
+    },
+  ]
+}
+
+/**
+ * The fields that the stage requires: checked when a deal enters it, and when one of them is cleared, so that deals which
+ * were there before the rule can still be changed.
+ */
+function requiredIssues({ next, before, given, pipelines }: Checked): Issue[] {
+  const { pipeline, stage } = pipelines ? placed(pipelines, next) : {}
+  if (!pipeline || !stage) return []
+  const moved = stage.name !== before?.stage || pipeline.name !== before.pipeline
+  const valueAt = (values: Draft['next'], field: string) =>
+    field.split('.').reduce<unknown>((at, key) => (at as Draft['next'] | null | undefined)?.[key], values)
+  return stage.required_fields
+    .filter((field) => isMissing(valueAt(next, field)) && (moved || valueAt(given, field) !== undefined))
+    .map((field) => ({
+      loc: ['body', ...field.split('.')],
+      msg: `is required by the stage ${stage.name}`,
+      type: 'missing',
+    }))
+}
+
+const isMissing = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0)

@@ -98,8 +98,10 @@ describe('kinds', () => {
       assert.deepEqual(Object.keys(third.changes).sort(), [
         'closed_at',
         'lost_reason',
+        'outcome',
         'probability',
         'stage',
+        'stage_changed_at',
       ])
     })
 

@@ -29,9 +29,11 @@ describe('the authoring guide', () => {
   it('has at most 30 KB, with every node type, kind and field, filter and key of the spec', () => {
     ok(Buffer.byteLength(guide) <= MAX_BYTES, `${Buffer.byteLength(guide)} bytes`)
     for (const type of Object.keys(nodeTypes)) ok(guide.includes(`### ${type}\n`), type)
-    for (const [entity, { writable }] of Object.entries(catalogue.entities)) {
+    for (const [entity, { writable, backdated }] of Object.entries(catalogue.entities)) {
       ok(guide.includes(`**${entity}**`), entity)
-      for (const field of writable) ok(guide.includes(field), field)
+      // Times of the past are for migrations: only the topic of the kind has them.
+      const { guide: topic } = authoringGuide(catalogue, { topic: entity })
+      for (const field of writable) ok((backdated.includes(field) ? topic : guide).includes(field), field)
     }
     for (const filter of FILTERS) ok(guide.includes(filter), filter)
     const { guide: metrics } = authoringGuide(catalogue, { topic: 'metrics' })
