@@ -49,6 +49,7 @@ export const AUDIT_ACTIONS = [
   'custom_field.updated',
   'custom_field.deleted',
   'bulk_job.created',
+  'contact.erased',
   'view.created',
   'view.updated',
   'view.deleted',

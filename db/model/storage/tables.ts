@@ -15,6 +15,7 @@ export const STORED = {
     'custom_field_values',
     'bulk_jobs',
     'bulk_job_items',
+    'erasures',
     'views',
     'reports',
   ],
