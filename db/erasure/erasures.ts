@@ -143,7 +143,7 @@ async function statesOf(tx: Tenant, ids: string[]): Promise<Record<string, unkno
      where organization_id = ? and record_id = any(?)`,
     [...of, ...of, ...of] as never,
   )
-  return rows.flatMap(({ state }) => state ?? [])
+  return rows.map(({ state }) => state ?? {})
 }
 
 /** Notes, activities and tasks that are linked with the contacts: their texts may be about the person. */

@@ -48,7 +48,7 @@ export const PLACES: readonly Place[] = [
   place('run_batches', 'run_batch', 'redact', { busy: 'ended_at is null' }),
   place('run_batch_items', 'run_batch', 'redact', { id: 'batch_id' }),
   place('workflow_samples', 'sample', 'redact', { id: 'workflow_id' }),
-  place('key_values', 'key_value', 'redact', { id: 'key' }),
+  place('key_values', 'stored_value', 'redact', { id: 'key' }),
   place('deliveries', 'delivery', 'redact', { own: 'subject_id = any(:ids)', ownTreatment: 'delete' }),
   place('delivery_attempts', 'delivery_attempt', 'redact', { id: 'delivery_id' }),
   place('events', 'event', 'redact', { own: 'subject_id = any(:ids)', ownTreatment: 'delete' }),

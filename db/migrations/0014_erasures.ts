@@ -32,8 +32,7 @@ export async function up(knex: Knex): Promise<void> {
       -- a worker searches the next rows until then
       lease_until timestamptz(3),
       ended_at timestamptz(3),
-      primary key (organization_id, id),
-      check ((person is null) = (ended_at is not null))
+      primary key (organization_id, id)
     );
     create index erasures_open on erasures (organization_id, created_at, id) where ended_at is null;
   `)

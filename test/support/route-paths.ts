@@ -10,9 +10,11 @@ const KINDS = kindNames.join('|')
 const of = (kind: string, level: string) => `${kind}:${level}` as Scope
 
 /** An erasure lists what still names the person. */
-const HELD_OF_A_PERSON = [
+const HELD_OF_A_PERSON: Scope[] = [
   ...kindNames.map((kind) => of(kind, 'read')),
-  ...(['workflows:read', 'knowledge:read', 'webhooks:read'] as const),
+  'workflows:read',
+  'knowledge:read',
+  'webhooks:read',
 ]
 
 /**

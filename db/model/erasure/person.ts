@@ -103,7 +103,7 @@ export function finderOf(person: Person): Finder {
   )
   const addresses = [...person.emails, ...person.urls].map(
     (key) =>
-      new RegExp(`(?<![\\p{L}\\p{N}._%+-])${escapedU(key)}(?![\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}])`, 'giu'),
+      new RegExp(`(?<![\\p{L}\\p{N}.%+])${escapedU(key)}(?![\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}])`, 'giu'),
   )
   const numbers = person.phones.map((digits) => ({
     digits,

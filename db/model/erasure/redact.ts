@@ -16,7 +16,7 @@ export interface Redacted {
 export function redactRow(row: Record<string, unknown>, person: Finder, byName: boolean): Redacted {
   const found = { key: false, name: false }
   // The first pass decides whether the row is about the person: then the name goes with the addresses.
-  const first = redactMembers(row, person, byName, found)
+  const first = redactMembers(row, person, false, found)
   if (!found.key && !(found.name && byName)) return { row, found: found.name ? 'name' : undefined }
   return { row: redactMembers(first, person, true, found), found: 'key' }
 }
@@ -67,7 +67,7 @@ function redactMembers(
   if (Object.values(value).filter(isPart).length > 1) found.name = true
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
-      person.redact(name, withNames),
+      redactText(name, person, withNames, found),
       withNames && isPart(member) ? ERASED : walk(member, person, withNames, found),
     ]),
   )
