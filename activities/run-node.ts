@@ -6,6 +6,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
+import { attemptResult } from '../db/runs/attempts.ts'
 import { refreshStopping } from '../db/runs/commands.ts'
 import { takeNodeTurn } from '../db/runs/node-turns.ts'
 import {
@@ -25,7 +26,7 @@ import type { OpenedSecrets } from '../workflows/interpret/node-secrets.ts'
 import type { RunError, RunState } from '../workflows/interpret/run-state.ts'
 import { scopeOf } from '../workflows/interpret/scope.ts'
 import type { ProgramNode } from '../workflows/language/definition.ts'
-import { CALL_TURN } from '../workflows/language/node-error.ts'
+import { CALL_TURN, TURNS } from '../workflows/language/node-error.ts'
 import { AttemptProgress } from './attempt-progress.ts'
 import { withDeadline } from './deadline.ts'
 import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
@@ -281,12 +282,24 @@ async function record(
     const change = next
       ? { next, ...(progress && { progress }) }
       : ({ status: 'failed', ended_at, progress: null } as const)
-    if (!(await update({ ...change, error: outcome.error }))) throw SUPERSEDED()
+    const { error } = outcome
+    const waited = TURNS.some((code) => code === error.code)
+    const result = waited ? null : attemptResult({ ended_at, error, next_attempt_at: next ? next.at : null })
+    if (!(await update({ ...change, error, result }))) throw SUPERSEDED()
     return
   }
   const handle = 'handle' in outcome ? outcome.handle : null
   const { output } = outcome
-  const change = { status: 'completed', output, handle, error: null, ended_at, progress: null } as const
+  const result = attemptResult({ ended_at, output })
+  const change = {
+    status: 'completed',
+    output,
+    handle,
+    error: null,
+    ended_at,
+    progress: null,
+    result,
+  } as const
   if (!(await update(change))) throw SUPERSEDED()
   await storeFiles(tx, received)
   await insertEvents(belowNode(tx, run, at), raised)

@@ -76,7 +76,7 @@ function findingOf(
         ? `read one of its items, such as ${pathText([...at, 0])}, or all of them with a loop`
         : names.length > 0
           ? `one of ${names.slice(0, MOST).join(', ')}${names.length > MOST ? ', …' : ''}; or add a default, if other requests have it`
-          : 'capture another sample (POST /v1/webhooks/incoming/{webhook_id}/capture), or add a default'
+          : 'add a default, or capture another sample: POST /v1/webhooks/incoming/{webhook_id}/capture, with the scope webhooks:write'
   return {
     code: 'unlike_sample',
     message: `the sample of the webhook ${JSON.stringify(webhook)} has no ${pathText([...at, key])}${what ? `: ${pathText(at)} is ${what}` : ''}`,

@@ -4,7 +4,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { lockFieldRules } from '../../db/records/custom-fields/rules.ts'
 import { referencesIn } from '../../workflows/authoring/validate.ts'
 import type { Definition, Finding } from '../../workflows/language/definition.ts'
-import { pointer } from '../../workflows/language/problems.ts'
+import { defineField, pointer } from '../../workflows/language/problems.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
 import type { ApiConfig } from '../config.ts'
 import { missingReferences } from './unknown-names.ts'
@@ -42,5 +42,5 @@ const problem = (kind: KindName, name: string, unique: boolean) => ({
   message: unique
     ? `custom_fields.${name} of ${kind} is not defined as unique: no record can be found by it`
     : `custom_fields.${name} of ${kind} is not defined: the organization refuses it`,
-  hint: `define it: POST /v1/custom-fields/${kind} {"name": "${name}"${unique ? ', "unique": true' : ''}, "type": …}`,
+  hint: defineField(kind, name, { unique }),
 })

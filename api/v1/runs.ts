@@ -97,6 +97,19 @@ const iteration = z
   })
   .meta({ id: 'RunIteration' })
 
+const attempt = z
+  .object({
+    number: z.int().meta({ description: 'One that repeats a lost attempt has its number.' }),
+    started_at: time,
+    ended_at: time.nullable(),
+    duration_ms: z.int().nullable(),
+    in_progress: z.boolean(),
+    response_status: z.int().nullable().meta({ description: 'Of the answer of the other service.' }),
+    error: error.meta({ description: '`unreported`: its worker was lost, or the run ended meanwhile.' }),
+    next_attempt_at: time.nullable(),
+  })
+  .meta({ id: 'NodeAttempt' })
+
 /** A run with its nodes and waits. */
 export const runShape = runSummary
   .extend({
@@ -190,6 +203,10 @@ export const runShape = runSummary
             }),
             undoes: z.string().nullable().meta({
               description: 'Of an `undo` node: the id of the node whose effect it compensates.',
+            }),
+            attempts: z.array(attempt).meta({
+              description:
+                'Of an external node: its last 20 attempts, the oldest first. Waits for a turn or a slot are none.',
             }),
           })
           .meta({ id: 'RunNode' }),

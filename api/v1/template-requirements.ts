@@ -2,6 +2,7 @@ import type { KindName } from '../../db/model/records/kind.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { readDefinitions } from '../../db/records/custom-fields/rules.ts'
 import type { Finding } from '../../workflows/language/definition.ts'
+import { defineField } from '../../workflows/language/problems.ts'
 import type { Template } from '../../workflows/templates/index.ts'
 import type { ApiConfig } from '../config.ts'
 
@@ -21,7 +22,7 @@ export async function unmetRequirements(
       code: 'service_not_configured',
       message: `the service has no ${setting}: the nodes that need it fail until it is set`,
       path: '',
-      hint: `set the environment variable ${setting} of the service`,
+      hint: `ask the operator to set the environment variable ${setting} of the service`,
     }))
   for (const { entity, name, type } of requires.custom_fields) {
     const defined = (await readDefinitions(tx, entity as KindName))[name]
@@ -33,11 +34,11 @@ export async function unmetRequirements(
       ...(defined
         ? {
             message: `${field} is defined as ${defined.type}, but the workflow needs ${type}`,
-            hint: `use another custom field in the workflow, or change the type: PATCH /v1/custom-fields/${entity}/${name} {"type": "${type}"}`,
+            hint: `use another custom field in the workflow, or change the type: PATCH /v1/custom-fields/${entity}/${name} {"type": "${type}"}, with the scope ${entity}:write`,
           }
         : {
             message: `${field} is not defined yet`,
-            hint: `define it: POST /v1/custom-fields/${entity} {"name": "${name}", "type": "${type}"}`,
+            hint: defineField(entity, name, { type }),
           }),
     })
   }

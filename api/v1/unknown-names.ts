@@ -4,6 +4,7 @@ import { getPools } from '../../db/access/pools.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { findWorkflows } from '../../db/workflows/list.ts'
+import { nearestWorkflows } from '../../db/workflows/nearest.ts'
 import type {
   CallTimeout,
   Finding,
@@ -107,6 +108,8 @@ async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Pr
   if (references.length === 0) return []
   const names = references.map(({ workflow }) => workflow)
   const found = await findWorkflows(tx, names)
+  const absent = names.filter((name) => (found.get(name)?.count ?? 0) === 0)
+  const near = await nearestWorkflows(tx, absent)
   return references.flatMap(({ workflow, inputs, ...place }): Finding[] => {
     const { count = 0, draft = false, inputs: specs = null } = found.get(workflow) ?? {}
     const shown = JSON.stringify(workflow)
@@ -121,7 +124,9 @@ async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Pr
         ...(count === 0
           ? {
               message: `there is no workflow ${shown} yet`,
-              hint: 'create it, or write the exact name or the id of another workflow',
+              hint: near.has(workflow)
+                ? `did you mean ${near.get(workflow)}?`
+                : 'create it, or write the exact name or the id of another workflow',
             }
           : { message: `${count} workflows are named ${shown}`, hint: 'write the id of one of them' }),
         ...place,
@@ -196,12 +201,15 @@ async function unknownSettings(tx: Tenant, references: SettingReference[]): Prom
         ? {
             code: 'unknown_secret' as const,
             message: `there is no secret ${shown} yet: the node fails until it is set`,
-            hint: hint ?? `set it: PUT /app/secrets/${shown}`,
+            hint:
+              hint ?? `an owner or admin sets it in the settings: PUT /app/secrets/${shown}, in a session`,
           }
         : {
             code: 'unknown_env' as const,
             message: `there is no environment variable env.${shown} yet: nodes and triggers that read it fail until it is set`,
-            hint: hint ?? `set it: PATCH /app/organization {"env": {"${shown}": …}}`,
+            hint:
+              hint ??
+              `an owner or admin sets it in the settings: PATCH /app/organization {"env": {"${shown}": …}}, in a session`,
           }
     return [{ ...unknown, ...place }]
   })

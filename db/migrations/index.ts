@@ -12,7 +12,8 @@ import * as keyValues from './0010_key_values.ts'
 import * as knowledge from './0011_knowledge.ts'
 import * as storedFiles from './0012_stored_files.ts'
 import * as reports from './0013_reports.ts'
-import * as erasures from './0014_erasures.ts'
+import * as nodeAttempts from './0014_node_attempts.ts'
+import * as erasures from './0015_erasures.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -53,5 +54,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0011_knowledge', knowledge],
   ['0012_stored_files', storedFiles],
   ['0013_reports', reports],
-  ['0014_erasures', erasures],
+  ['0014_node_attempts', nodeAttempts],
+  ['0015_erasures', erasures],
 ]

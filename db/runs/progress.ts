@@ -24,7 +24,7 @@ export interface RunProgress {
   nodes: ChangedNode[]
 }
 
-export interface ChangedNode extends Omit<RunNodeView, 'input' | 'output'> {
+export interface ChangedNode extends Omit<RunNodeView, 'input' | 'output' | 'attempts'> {
   path: string
   position: number
   /** The segment of its last change. The segments of a run are written in sequence. */

@@ -4,6 +4,7 @@ import { TURNS } from '../../workflows/language/node-error.ts'
 import { ORGANIZATION_DEFAULTS } from '../access/organization.ts'
 import { limitSql, planLimitSql } from '../access/plans.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { type AttemptResult, begun, ended, withdrawn } from './attempts.ts'
 import { refreshStopping } from './commands.ts'
 import { rewindLoops } from './loops.ts'
 import { ANSWERABLE, rewindWaits } from './waits.ts'
@@ -31,7 +32,7 @@ const OPEN_LOOPS = `(select coalesce(jsonb_agg(jsonb_build_object('loop', l.loop
  * SQL: the nodes of the run `r` outside of any loop and in its open iterations. `offset 0` makes each path an index
  * look-up.
  */
-const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' - 'progress' order by n.position), '[]')
+const NODES = `(select coalesce(jsonb_agg(to_jsonb(n) - 'organization_id' - 'run_id' - 'progress' - 'attempts' order by n.position), '[]')
         from (select '' as path union all
           select i.path from run_iterations i where ${IS_OPEN}) p
         cross join lateral (
@@ -98,6 +99,7 @@ export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Pro
       attempt_token: token,
       next_attempt_at: null,
       slot_wanted_at: null,
+      attempts: begun(tx),
     },
     ['progress'],
   )
@@ -128,7 +130,7 @@ export async function markSlotWanted(tx: Tenant, node: NodeOf, givenUp: boolean)
   await refreshStopping(tx, node.run_id)
   await runningNode(tx, node).update({
     attempt_token: null,
-    ...(!givenUp && { may_have_called: tx.trx.raw(UNREPORTED) }),
+    ...(givenUp ? { attempts: withdrawn(tx) } : { may_have_called: tx.trx.raw(UNREPORTED) }),
     slot_wanted_at: tx.trx.raw('coalesce(slot_wanted_at, now())'),
   })
 }
@@ -157,9 +159,11 @@ export async function updateNode(
   change: Partial<Pick<RunNode, 'status' | 'input' | 'output' | 'handle' | 'error' | 'ended_at'>> & {
     next?: { attempt: number; at: Date }
     progress?: KeptProgress | null
+    /** The end of the attempt; null if it only waited for its turn. */
+    result: AttemptResult | null
   },
 ): Promise<boolean> {
-  const { next, ...values } = change
+  const { next, result, ...values } = change
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   const columns = {
     ...values,
@@ -174,6 +178,7 @@ export async function updateNode(
     output: json(change.output),
     progress: change.progress === null ? null : json(change.progress),
     error: change.error === null ? null : json(change.error),
+    attempts: result ? ended(tx, result) : withdrawn(tx),
   }
   const count = await runningNode(tx, node)
     .andWhere({ attempt_token: token })

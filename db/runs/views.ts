@@ -13,6 +13,7 @@ import { isOpenRun } from '../model/runs/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { traceText } from '../postgres/trace.ts'
 import { ACTIVE_RUNS, ORGANIZATION_LIMIT, runningInLane } from './admission.ts'
+import { ATTEMPTS, type NodeAttempt } from './attempts.ts'
 import { filteredRuns, type RunFilter } from './filter.ts'
 import type { RunMigration } from './migrate.ts'
 import { WAITS_FOR_TURN } from './state.ts'
@@ -124,6 +125,8 @@ export interface RunNodeView {
   role: CleanupRole | null
   /** Only of an `undo` node: the node whose effect it compensates. */
   undoes: string | null
+  /** Only of an external node: its last attempts. */
+  attempts: NodeAttempt[]
 }
 
 export interface LoopView {
@@ -263,6 +266,7 @@ export function getRunNodes(tx: Tenant, runId: string, path = ''): Promise<RunNo
       tx.trx.raw(NEXT_ATTEMPT),
       tx.trx.raw(NODE_WAITS_FOR),
       tx.trx.raw(LOOP),
+      tx.trx.raw(ATTEMPTS),
     )
 }
 

@@ -6,6 +6,7 @@ import { recordChange } from '../access/audit-log.ts'
 import { AppError, notFound } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { nearestWorkflows } from './nearest.ts'
 import { touchSchedule } from './schedules.ts'
 import { replaceTriggers, type TriggerProblem } from './triggers.ts'
 
@@ -200,7 +201,11 @@ export async function findByName(tx: Tenant, name: string): Promise<Runnable> {
     .limit(20)
     .select<(Runnable & { created_at: Date })[]>(...RUNNABLE, 'w.created_at')
   const [only, ...others] = rows
-  if (!only) throw notFound('workflow', `there is no workflow named exactly ${JSON.stringify(name)}`)
+  if (!only) {
+    const near = (await nearestWorkflows(tx, [name])).get(name)
+    const meant = near === undefined ? '' : `: did you mean ${JSON.stringify(near)}?`
+    throw notFound('workflow', `there is no workflow named exactly ${JSON.stringify(name)}${meant}`)
+  }
   if (others.length > 0)
     throw new AppError('ambiguous_name', `${rows.length} workflows have this name`, {
       hint: 'rename all but one, or run it by its id',

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { connect, type Database } from '../../db/postgres/connect.ts'
+import { getRunNodes } from '../../db/runs/views.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { set } from '../support/nodes.ts'
 import { createOutage, type Outage } from '../support/outage.ts'
@@ -176,13 +177,29 @@ describe('runs while something is broken', () => {
   it('count only the attempts of a call that failed', async () => {
     answer = async (attempt) => {
       if (attempt === 3) return ok
+      if (attempt === 2) return httpResponse({ status: 503, body: 'later' })
       throw new NodeError('connection_refused', 'Nobody there.', { retryable: true })
     }
     const retry = { max_attempts: 3, initial_interval: '10ms' }
     const id = await queueRun(db, organizationId, { nodes: [call(retry)] })
     assert.equal((await untilRun(db, id)).status, 'completed')
-    const row = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).first()
-    assert.deepEqual([row.attempt, calls], [3, 3])
+    const [node] = await db.tenant(organizationId, testActor, (tx) => getRunNodes(tx, id))
+    assert.deepEqual([node!.attempt, calls], [3, 3])
+    assert.deepEqual(
+      node!.attempts.map((one) => [one.number, one.error?.code, one.response_status, one.in_progress]),
+      [
+        [1, 'connection_refused', null, false],
+        [2, 'unexpected_status', 503, false],
+        [3, undefined, 200, false],
+      ],
+    )
+    const [first, second, third] = node!.attempts
+    assert.deepEqual(second!.error!.details, { status: 503, body: 'later' })
+    assert.ok(first!.next_attempt_at! <= second!.started_at, JSON.stringify(node!.attempts))
+    assert.equal(third!.next_attempt_at, null)
+    assert.ok(
+      node!.attempts.every((one) => one.duration_ms! >= 0 && one.ended_at! <= node!.ended_at!.toISOString()),
+    )
   })
 
   it('ignore an attempt that comes back after another has taken over', async function () {

@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pg from 'pg'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { getRunNodes } from '../../db/runs/views.ts'
+import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -128,6 +129,15 @@ describe('a killed worker', function () {
     const run = await untilRun(db, inCall, undefined, 60_000)
     assert.deepEqual([run.status, run.outputs], ['completed', { ok: true }])
     assert.deepEqual(calls, [`${inCall}:post`, `${inCall}:post`])
-    assert.equal((await db.system('run_nodes').where({ run_id: inCall }).first()).attempt, 1)
+    const [node] = await db.tenant(organizationId, testActor, (tx) => getRunNodes(tx, inCall))
+    assert.equal(node!.attempt, 1)
+    // The lost one, and the one that repeated it.
+    assert.deepEqual(
+      node!.attempts.map((one) => [one.number, one.error?.code ?? null, one.response_status]),
+      [
+        [1, 'unreported', null],
+        [1, null, 200],
+      ],
+    )
   })
 })

@@ -64,7 +64,7 @@ describe('the rate of a node', function () {
     const id = await start(workflow)
     await until(async () => (await row(id))?.error)
     const [node] = await suite.db.tenant(suite.organizationId, testActor, (tx) => getRunNodes(tx, id))
-    deepEqual([node?.waiting_for, node?.attempt], ['rate', 1])
+    deepEqual([node?.waiting_for, node?.attempt, node?.attempts], ['rate', 1, []])
     match(node!.error!.message, /`rate` lets 1 begin within 3600 s, and 0 calls are before it/)
     const minutes = (node!.next_attempt_at!.getTime() - Date.now()) / 60_000
     ok(minutes > 58 && minutes <= 60, String(minutes))

@@ -454,7 +454,7 @@ describe('a setting of the organization', () => {
       fallback: 'none',
       error: {
         code: 'placeholder_error',
-        message: '{{ env.missing }}: undefined variable: env.missing',
+        message: '{{ env.missing }}: undefined variable: env.missing: env has on, limit, greeting',
         details: { path: '/fields/text' },
       },
     })

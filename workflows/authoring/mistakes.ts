@@ -1,4 +1,4 @@
-import { meantBy, type Problem, writeInstead } from '../language/problems.ts'
+import { defineField, meantBy, type Problem, writeInstead } from '../language/problems.ts'
 import { pathText } from '../language/reference-hints.ts'
 import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
 import { nearest } from '../shared/nearest.ts'
@@ -57,9 +57,7 @@ export function unknownCustomField(
     message: `${entity} have no custom field ${name.slice(0, 100)} yet`,
     hint: () => {
       const meant = nearest(name, names)
-      return meant === undefined
-        ? `define it: POST /v1/custom-fields/${entity} {"name": "${name.slice(0, 100)}", "type": …}`
-        : hint(meant, name)
+      return meant === undefined ? defineField(entity, name) : hint(meant, name)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { explained, type RenderLimits, render, type Scope } from '../language/expressions/liquid.ts'
+import { hintAt } from '../language/expressions/missing-member.ts'
 import { references } from '../language/expressions/references.ts'
 import { NodeError } from '../language/node-error.ts'
 import type { Authored, NodeType } from '../nodes/define.ts'
@@ -75,7 +76,9 @@ function pathTo(
     if (typeof value !== 'object' || value === null || Array.isArray(value)) break
     if (!Object.hasOwn(value, key)) {
       if (optional) return []
-      throw new NodeError('placeholder_error', `${text.slice(0, 200)}: undefined variable: ${path.join('.')}`)
+      const hint = hintAt(path, scope)
+      const missing = `${text.slice(0, 200)}: undefined variable: ${path.join('.')}`
+      throw new NodeError('placeholder_error', hint === undefined ? missing : `${missing}: ${hint}`)
     }
     value = (value as Record<string, unknown>)[key]
     keys.push(String(key))

@@ -1,6 +1,7 @@
 import { SECRETS_ROOT, secretsRead } from '../language/expressions/secrets.ts'
 import { NodeError } from '../language/node-error.ts'
 import { SECRETS } from '../shared/limits.ts'
+import { nearest } from '../shared/nearest.ts'
 import { Redactor } from '../shared/redactor.ts'
 
 /** The secrets of the organization by name; undefined for a secret that cannot be decrypted. */
@@ -35,14 +36,17 @@ export class NodeSecrets {
         found.push([name, value])
         this.redactor.add(value, { parts: true })
       } else if (this.all.has(name)) throw notOpened(name)
-      else if (!optional) throw unknown(name)
+      else if (!optional) throw unknown(name, [...this.all.keys()])
     }
     return Object.fromEntries(found)
   }
 }
 
-const unknown = (name: string) =>
-  new NodeError('unknown_secret', `There is no secret ${shown(name)}: it was deleted, or never set.`)
+function unknown(name: string, names: readonly string[]): NodeError {
+  const meant = nearest(name, names)
+  const hint = meant === undefined ? 'it was deleted, or never set.' : `did you mean ${meant}?`
+  return new NodeError('unknown_secret', `There is no secret ${shown(name)}: ${hint}`)
+}
 
 /** Retryable: another worker may have the right key, or this one after a restart. */
 const notOpened = (name: string) =>

@@ -38,3 +38,13 @@ export const write = (text: string) => `write \`${text}\``
 export const writeInstead = (text: string, written: string) => `write \`${text}\` instead of \`${written}\``
 export const add = (text: string) => `add \`${text}\``
 export const REMOVE = 'remove it'
+
+/** A hint to define a custom field; authors of workflows need another scope for it. `entity`: the plural of a kind. */
+export function defineField(
+  entity: string,
+  name: string,
+  { type, unique }: { type?: string; unique?: boolean } = {},
+): string {
+  const shown = name.slice(0, 100)
+  return `define it: POST /v1/custom-fields/${entity} {"name": "${shown}"${unique ? ', "unique": true' : ''}, "type": ${type === undefined ? '…' : `"${type}"`}}, with the scope ${entity}:write`
+}

@@ -1,6 +1,6 @@
 import { type ConfigIssue, checkConfig } from '../language/config.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { meantBy, nearestName, REMOVE } from '../language/problems.ts'
+import { defineField, meantBy, nearestName, REMOVE } from '../language/problems.ts'
 import { repairHint } from '../language/repair.ts'
 import { allowedValues } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
@@ -64,7 +64,7 @@ function customProblems(entity: string, { customFields }: RecordKind, config: Au
         ...place,
         hint:
           meant === undefined
-            ? `define it: POST /v1/custom-fields/${entity} {"name": "${name.slice(0, 100)}", "type": …}`
+            ? defineField(entity, name)
             : `did you mean ${place.path[1] === 'custom_fields' ? '' : 'custom_fields.'}${meant}?`,
       },
     ]

@@ -64,6 +64,16 @@ interface RunNode {
   duration_ms: number | null
   loop: { loop: string; count: number; started: number; succeeded: number; failed: number } | null
   role: string | null
+  attempts: NodeAttempt[]
+}
+
+interface NodeAttempt {
+  number: number
+  started_at: string
+  duration_ms: number | null
+  in_progress: boolean
+  response_status: number | null
+  error: RunError | null
 }
 
 interface Iteration {
@@ -352,6 +362,7 @@ function NodeRow({ node, run, isChosen }: { node: RunNode; run: Run; isChosen: b
           )}
           {node.handle && `, went on at ${node.handle}`}
         </p>
+        {node.attempts.length > 1 && <Attempts of={node.attempts} />}
         {loop && (
           <p>
             <a href={`/runs/${run.run_id}/items?loop=${encodeURIComponent(loop.loop)}`}>
@@ -387,6 +398,19 @@ function NodeRow({ node, run, isChosen }: { node: RunNode; run: Run; isChosen: b
     </details>
   )
 }
+
+/** The attempts of a call, with the answer to each. */
+const Attempts = ({ of }: { of: NodeAttempt[] }) => (
+  <ul>
+    {of.map(({ number, started_at, duration_ms, in_progress, response_status, error }) => (
+      <li key={started_at}>
+        Attempt {number}, <Time at={started_at} absolute />: {in_progress && 'in progress'}
+        {error ? error.message : !in_progress && 'succeeded'}{' '}
+        {response_status && <code>{response_status}</code>} <Duration ms={duration_ms} />
+      </li>
+    ))}
+  </ul>
+)
 
 function RunFacts({ run }: { run: Run }) {
   const rows: [string, ComponentChildren][] = [

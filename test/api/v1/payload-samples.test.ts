@@ -53,7 +53,7 @@ describe('the sample of an incoming webhook', function () {
       'unlike_sample: the sample of the webhook "Shop" has no trigger.payload.lines.sku: trigger.payload.lines is a list | write `trigger.payload.lines[0].sku` instead of `trigger.payload.lines.sku`',
     ])
     deepEqual(await warnings('trigger.payload.total.amount'), [
-      'unlike_sample: the sample of the webhook "Shop" has no trigger.payload.total.amount: trigger.payload.total is a number | capture another sample (POST /v1/webhooks/incoming/{webhook_id}/capture), or add a default',
+      'unlike_sample: the sample of the webhook "Shop" has no trigger.payload.total.amount: trigger.payload.total is a number | add a default, or capture another sample: POST /v1/webhooks/incoming/{webhook_id}/capture, with the scope webhooks:write',
     ])
     deepEqual(await warnings('trigger.payload.vat'), [
       'unlike_sample: the sample of the webhook "Shop" has no trigger.payload.vat | one of customer, lines, total; or add a default, if other requests have it',

@@ -81,7 +81,10 @@ describe('/v1/workflows/templates', () => {
     ])
     const [env, , , field] = body.warnings
     match(env.hint, /PATCH \/app\/organization \{"env": \{"review_url"/)
-    equal(field.hint, 'define it: POST /v1/custom-fields/contacts {"name": "nps_score", "type": "number"}')
+    equal(
+      field.hint,
+      'define it: POST /v1/custom-fields/contacts {"name": "nps_score", "type": "number"}, with the scope contacts:write',
+    )
     const saved = await suite.api.request('GET', `/v1/workflows/${body.workflow_id}`)
     equal(saved.body.name, 'Survey')
 

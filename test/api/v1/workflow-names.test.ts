@@ -48,7 +48,7 @@ describe('validation with what the organization has', () => {
       ['sort: custom_fields.teir', 'did you mean custom_fields.tier?'],
       [
         'filters: {custom_fields.points: gold}',
-        'define it: POST /v1/custom-fields/contacts {"name": "points", "type": …}',
+        'define it: POST /v1/custom-fields/contacts {"name": "points", "type": …}, with the scope contacts:write',
       ],
     ] as const)
       deepEqual(

@@ -135,9 +135,9 @@ describe('workflows over HTTP', () => {
       deepEqual(
         saved.map(({ code, hint }: { code: string; hint: string }) => [code, hint.split(':')[0]]),
         [
-          ['unknown_env', 'set it'],
-          ['unknown_secret', 'set it'],
-          ['unknown_env', 'set it'],
+          ['unknown_env', 'an owner or admin sets it in the settings'],
+          ['unknown_secret', 'an owner or admin sets it in the settings'],
+          ['unknown_env', 'an owner or admin sets it in the settings'],
         ],
       )
     })
@@ -152,6 +152,20 @@ describe('workflows over HTTP', () => {
         [true, 'unknown_workflow', '/nodes/a/config/workflow', 5, 24, 'a'],
       )
       deepEqual((await post('/validate', { spec: named('"{{ run.workflow_name }}"') })).body.warnings, [])
+    })
+
+    it('names the workflow that was meant, also where it is run', async () => {
+      equal((await post('', { spec: spec('Send the invoice') })).status, 201)
+      const { body } = await post('/validate', {
+        spec: 'name: Parent\nnodes:\n  a:\n    type: run_workflow\n    config: {workflow: Send the invoce}\n',
+      })
+      deepEqual(
+        body.warnings.map(({ code, hint }: { code: string; hint: string }) => [code, hint]),
+        [['unknown_workflow', 'did you mean Send the invoice?']],
+      )
+      const run = await post('/run-by-name', { name: 'Send the invoce' })
+      equal(run.status, 404)
+      match(run.body.error.hint, /: did you mean "Send the invoice"\?$/)
     })
 
     it('refuses a body with neither form, and unknown keys', async () => {

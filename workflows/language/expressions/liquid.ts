@@ -1,9 +1,9 @@
 import { Context, toValue, type Value } from 'liquidjs'
 import { EXPRESSION } from '../../shared/limits.ts'
-import { nearest } from '../../shared/nearest.ts'
 import { createTurns } from '../../shared/turns.ts'
 import { NodeError } from '../node-error.ts'
 import { pointer } from '../problems.ts'
+import { hintAt } from './missing-member.ts'
 import { acceptsMissing, OMITTED } from './omitted.ts'
 import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
@@ -174,26 +174,15 @@ function placeholder(expression: Value, rendering: Rendering): unknown {
   } catch (error) {
     // Some filters name the value in their error, such as `where: secrets.x` a part of it.
     if (rendering.tainted && readsSecret(expression)) throw new Error(NOT_SHOWN)
-    const meant = memberMeant(error, rendering.context.environments as Scope)
-    throw meant === undefined ? error : new Error(`${explain(error)}: did you mean ${meant}?`)
+    const hint = memberHint(error, rendering.context.environments as Scope)
+    throw hint === undefined ? error : new Error(`${explain(error)}: ${hint}`)
   }
 }
 
-/** Members among which the one that was meant is looked for. */
-const MOST_MEMBERS = 1_000
-
-/** The member that was meant, if the last one of a path does not exist and another has nearly its name. */
-function memberMeant(error: unknown, scope: Scope): string | undefined {
-  const [, path = ''] = /^undefined variable: ([^,]+)/.exec(error instanceof Error ? error.message : '') ?? []
-  const keys = path.split('.')
-  const missing = keys.pop()!
-  let at: unknown = scope
-  for (const key of keys) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return undefined
-    at = (at as Record<string, unknown>)[key]
-  }
-  if (typeof at !== 'object' || at === null || Array.isArray(at)) return undefined
-  return nearest(missing, Object.keys(at).slice(0, MOST_MEMBERS))
+/** For a path of which the last member does not exist. */
+function memberHint(error: unknown, scope: Scope): string | undefined {
+  const [, path] = /^undefined variable: ([^,]+)/.exec(error instanceof Error ? error.message : '') ?? []
+  return path === undefined ? undefined : hintAt(path.split('.'), scope)
 }
 
 const NOT_SHOWN = 'the placeholder cannot be rendered; it reads a secret, so the reason is not shown'

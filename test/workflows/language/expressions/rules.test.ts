@@ -90,13 +90,21 @@ describe('expressions', () => {
     const scope = {
       inputs,
       nodes: { find: { output: { data: [{ amount: 1 }] } } },
+      trigger: { payload: {} },
       secrets: { smtp_key: 'x' },
     }
     const cases: [string, RegExp][] = [
       ['nodes.find.output.data[0].amuont', /amuont: did you mean amount\?$/],
       ['nodes.fnd.output.data', /nodes\.fnd: did you mean find\?$/],
       ['inputs.deals[1].owner.nmae | upcase', /nmae: did you mean name\?$/],
-      ['inputs.something_else', /: undefined variable: inputs\.something_else$/],
+      ['inputs.something_else', /: undefined variable: inputs\.something_else: inputs has /],
+      ['trigger.payload.none.deep', /: trigger\.payload is empty$/],
+      ['inputs.n.deep', /: inputs\.n is a number$/],
+      ['nodes.find.output.data[4].amount', /: nodes\.find\.output\.data is a list of 1$/],
+      [
+        'nodes.find.output.data.amount',
+        /: nodes\.find\.output\.data is a list of 1: read one of its items, or all with a loop$/,
+      ],
     ]
     for (const [text, message] of cases)
       throws(() => render(`{{ ${text} }}`, scope), { code: 'placeholder_error', message })
