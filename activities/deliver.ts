@@ -17,7 +17,7 @@ import { NodeError } from '../workflows/language/node-error.ts'
 import { signatureHeaders } from '../workflows/shared/webhook-signature.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { holdSlot } from './hold-slot.ts'
-import type { HttpClient } from './http/client.ts'
+import { type HttpClient, Unresolved } from './http/client.ts'
 import { traceparent } from './http/traceparent.ts'
 import { prepareAttempt, scheduleOf } from './prepare-attempt.ts'
 
@@ -177,6 +177,7 @@ async function send(
         response_headers: null,
         response_body: null,
         error: `${error.code}: ${error.message}`,
+        unresolved: error instanceof Unresolved,
       },
       retryAfter: 0,
     }

@@ -15,8 +15,7 @@ const ADVISORY = {
   vulnerable_versions: '*',
 }
 
-describe('npm run audit', function () {
-  this.timeout(60_000)
+describe('npm run audit', () => {
   let registry: Server
   let cache: string
   let answer: { status: number; body: object }

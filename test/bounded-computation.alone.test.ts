@@ -15,8 +15,7 @@ const LIMIT_MS = 400
 /** One measurement may be bad by chance: an attack is bounded if one of these is good. */
 const MEASUREMENTS = 5
 
-describe('what a tenant chooses to compute', function () {
-  this.timeout(180_000)
+describe('what a tenant chooses to compute', () => {
   let stack: TestStack
   let client: Client
   let probe: HealthProbe

@@ -33,7 +33,6 @@ describe('the Helm chart', () => {
 
   it("is rendered: read-only pods without rights, the owner's login in the migration only", function () {
     if (!hasHelm) return this.skip()
-    this.timeout(30_000)
     const text = execFileSync(
       'helm',
       [

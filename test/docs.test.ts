@@ -97,8 +97,7 @@ describe('the promised output of an example', () => {
   })
 })
 
-describe('the commands of the documentation', function () {
-  this.timeout(180_000)
+describe('the commands of the documentation', () => {
   let stack: TestStack
   const folders: string[] = []
   const withUrl = (text: string) => text.replaceAll('http://localhost:8080', stack.apiUrl)
@@ -111,7 +110,10 @@ describe('the commands of the documentation', function () {
   }
 
   before(async () => {
-    stack = await startStack({ env: { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' } })
+    stack = await startStack({
+      onSuite: true,
+      env: { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' },
+    })
   })
   after(async () => {
     await stack?.stop()

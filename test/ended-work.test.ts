@@ -6,17 +6,16 @@ import { startApi, type TestApi } from './support/api.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { readDoc } from './support/doc-pages.ts'
 import { importsOf } from './support/imports.ts'
-import { until } from './support/journey.ts'
 import { startProcess, type TestProcess } from './support/process.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { signIn } from './support/session.ts'
+import { until } from './support/until.ts'
 
 const GREET = 'name: Greet\nnodes:\n  hello: {type: set_fields, config: {fields: {text: hello}}}\n'
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const COMMIT = '0123456789abcdef0123456789abcdef01234567'
 
-describe('the log of ended work', function () {
-  this.timeout(120_000)
+describe('the log of ended work', () => {
   let db: TestDatabase
   let api: TestApi
   let processes: TestProcess[] = []
@@ -52,7 +51,7 @@ describe('the log of ended work', function () {
       .filter((line) => line.startsWith('{') && line.endsWith('}'))
       .map((line) => JSON.parse(line))
   const line = (msg: string) =>
-    until(`the line "${msg}"`, () => linesOf(worker).find((one) => one.msg === msg))
+    until(() => linesOf(worker).find((one) => one.msg === msg), `the line "${msg}"`)
   const assertProcess = (one: Record<string, unknown>, { child }: TestProcess) =>
     assert.deepEqual(
       [one.host, one.pid, one.version, one.commit],
@@ -147,7 +146,7 @@ describe('the log of ended work', function () {
         [],
       )
     }
-    await until('the line of a request', () => linesOf(processes[1]!).find(({ status }) => status === 401))
+    await until(() => linesOf(processes[1]!).find(({ status }) => status === 401), 'the line of a request')
   })
 
   it('has no field that its reference does not name', () => {

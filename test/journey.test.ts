@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { type Journey, type Outside, prepareJourney, startOutside, until } from './support/journey.ts'
+import { connect } from '../db/postgres/connect.ts'
+import { liftLimits } from './bench/setup.ts'
+import { prepareRows } from './fuzz/rows.ts'
+import { startOutside as startLoadOutside } from './load/outside.ts'
+import { type Journey, type Outside, prepareJourney, startOutside } from './support/journey.ts'
 import { startStack, type TestStack } from './support/stack.ts'
+import { until } from './support/until.ts'
 
 /** A form provider's real payload, with the lead's address. */
 const formPayload = (email: string): string =>
@@ -13,8 +18,7 @@ const formPayload = (email: string): string =>
 type Contact = { id: string; first_name: string; lead_status: string | null; company_id: string | null }
 type Run = { run_id: string; status: string; nodes: { node_id: string; status: string; handle: string }[] }
 
-describe('a webhook becomes a record, a durable run and a signed delivery', function () {
-  this.timeout(180_000)
+describe('a webhook becomes a record, a durable run and a signed delivery', () => {
   let stack: TestStack
   let outside: Outside
   let journey: Journey
@@ -38,28 +42,20 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
 
   /** Waits until everything that the lead should cause has happened, and checks that it happened once. */
   async function arrives(email: string): Promise<void> {
-    const contact = await until(
-      'the contact',
-      async () => {
-        const page = await journey.v1<{ data: Contact[] }>('GET', `/objects/contacts?email=${email}`)
-        return page.data.find(({ lead_status }) => lead_status === 'open')
-      },
-      60,
-    )
+    const contact = await until(async () => {
+      const page = await journey.v1<{ data: Contact[] }>('GET', `/objects/contacts?email=${email}`)
+      return page.data.find(({ lead_status }) => lead_status === 'open')
+    }, 'the contact')
     const { data } = await journey.v1<{ data: Contact[] }>('GET', `/objects/contacts?email=${email}`)
     assert.equal(data.length, 1, 'one contact')
     assert.equal(contact.first_name, 'Ada')
     assert.ok(contact.company_id, 'linked with its company')
 
-    const ended = await until(
-      'the end of the run',
-      async () => {
-        const runs = await journey.v1<{ data: Run[] }>('GET', `/runs?record_id=${contact.id}`)
-        assert.equal(runs.data.length, 1, 'one run')
-        return runs.data.find(({ status }) => status !== 'running' && status !== 'queued')
-      },
-      60,
-    )
+    const ended = await until(async () => {
+      const runs = await journey.v1<{ data: Run[] }>('GET', `/runs?record_id=${contact.id}`)
+      assert.equal(runs.data.length, 1, 'one run')
+      return runs.data.find(({ status }) => status !== 'running' && status !== 'queued')
+    }, 'the end of the run')
     assert.equal(ended.status, 'completed')
     const run = await journey.v1<Run & { outputs: unknown }>('GET', `/runs/${ended.run_id}`)
     assert.deepEqual(
@@ -76,7 +72,7 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
 
     const mine = () =>
       outside.hooks.filter(({ data: about }) => about.id === contact.id || about.id === run.run_id)
-    await until('the deliveries', () => (mine().length >= 3 ? true : undefined), 60)
+    await until(() => mine().length >= 3, 'the deliveries')
     // A delivery sent just before a kill may be repeated: a receiver recognizes it by its webhook-id.
     const distinct = new Map(mine().map((hook) => [hook.id, hook.event]))
     assert.deepEqual([...distinct.values()].sort(), [
@@ -127,5 +123,18 @@ describe('a webhook becomes a record, a durable run and a signed delivery', func
       env: { EGRESS_ALLOW: '127.0.0.0/8', ALLOW_INSECURE_WEBHOOKS: 'true' },
     })
     await arrives('all@example.com')
+  })
+
+  it('gets a row of every kind that a path names, for the attacks and the fuzzer', async () => {
+    const db = connect({ url: stack.databaseUrl })
+    const others = await startLoadOutside()
+    try {
+      await liftLimits(db)
+      const { ids } = await prepareRows(stack, db, others)
+      assert.ok(Object.values(ids).every((found) => found.length > 0))
+    } finally {
+      await others.close()
+      await db.close()
+    }
   })
 })

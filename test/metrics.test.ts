@@ -4,19 +4,18 @@ import { VERSION } from '../db/process/build.ts'
 import { countStuckRuns, listQueues } from '../db/queue/depth.ts'
 import { startApi, type TestApi } from './support/api.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
-import { until } from './support/journey.ts'
 import { set } from './support/nodes.ts'
 import { startProcess, type TestProcess } from './support/process.ts'
 import { parseMetrics, sumOf } from './support/prometheus.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { signIn } from './support/session.ts'
+import { until } from './support/until.ts'
 import { queueRun } from './support/worker.ts'
 
 const GREET = 'name: Greet\nnodes:\n  hello: {type: set_fields, config: {fields: {text: hello}}}\n'
 const TOKEN = 'a token of the scraper'
 
-describe('/metrics', function () {
-  this.timeout(120_000)
+describe('/metrics', () => {
   let db: TestDatabase
   /** For what is set up. */
   let setUp: TestApi
@@ -71,8 +70,8 @@ describe('/metrics', function () {
     })
     assert.equal(((await run.json()) as { status: string }).status, 'completed')
     await until(
-      'the delivery',
       async () => (await db.system('deliveries').where({ status: 'succeeded' }).first()) ?? undefined,
+      'the delivery',
     )
     const [apiAfter, workerAfter] = await Promise.all([scrape(api), scrape(worker)])
 
@@ -121,21 +120,21 @@ describe('/metrics', function () {
   it('counts a webhook that is deactivated, and the mail about it that fails', async () => {
     receiver.behave(410)
     await setUp.request('POST', '/v1/workflows/run-by-name', { body: { name: 'Greet', confirm: true } })
-    const samples = await until('the failed mail', async () => {
+    const samples = await until(async () => {
       const read = await scrape(worker)
       return sumOf(read, 'agx_mails_total', { outcome: 'failed' }) > 0 ? read : undefined
-    })
+    }, 'the failed mail')
     assert.equal(sumOf(samples, 'agx_webhooks_deactivated_total'), 1)
     assert.ok(sumOf(samples, 'agx_mails_total', { mails: 'account mails', outcome: 'failed' }) >= 1)
   })
 
   it('has the time of the last sweep, and no stage that failed', async () => {
     const samples = await until(
-      'the first sweep',
       async () => {
         const read = await scrape(worker)
         return sumOf(read, 'agx_sweep_last_timestamp_seconds') > 0 ? read : undefined
       },
+      'the first sweep',
       90,
     )
     assert.ok(Date.now() / 1_000 - sumOf(samples, 'agx_sweep_last_timestamp_seconds') < 90)

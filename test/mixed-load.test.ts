@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { connect, type Database } from '../db/postgres/connect.ts'
-import { until } from './support/journey.ts'
 import { startStack, type TestStack } from './support/stack.ts'
+import { until } from './support/until.ts'
 
 /** Set `MIXED_LOAD_SECONDS=60 npx mocha …` for a longer test. */
 const SECONDS = Number(process.env.MIXED_LOAD_SECONDS ?? 8)
@@ -22,7 +22,7 @@ describe('two api processes under a mixed load, killed repeatedly', function () 
 
   before(async () => {
     const env = { SECRETS_KEY: randomBytes(32).toString('base64'), LOG_LEVEL: 'warn' }
-    one = await startStack({ env })
+    one = await startStack({ onSuite: true, env })
     two = await startStack({ env, beside: one })
     db = connect({ url: one.databaseUrl })
   })
@@ -158,8 +158,7 @@ describe('two api processes under a mixed load, killed repeatedly', function () 
   })
 
   it('give the same answers', async () => {
-    for (const stack of [one, two])
-      await until('the api to be back', async () => (await isReady(stack)) || undefined, 60)
+    for (const stack of [one, two]) await until(() => isReady(stack), 'the api to be back')
     for (const path of [
       '/contacts?limit=200&sort=last_name&count=exact',
       '/deals?limit=200&order=asc',

@@ -9,8 +9,8 @@ import { createKey } from './support/api.ts'
 import { SHARED_DATA } from './support/bundle.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from './support/database.ts'
 import { temporaryFolder } from './support/folder.ts'
-import { until } from './support/journey.ts'
 import { quietPort } from './support/quiet-port.ts'
+import { until } from './support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 
@@ -20,8 +20,7 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url))
  */
 const SHELL = '#!/bin/sh\neval "$2"\nexit $?\n'
 
-describe('a process that a supervisor starts by npm', function () {
-  this.timeout(180_000)
+describe('a process that a supervisor starts by npm', () => {
   let db: TestDatabase
   const groups: number[] = []
   const shell = join(temporaryFolder(), 'shell')
@@ -72,11 +71,11 @@ describe('a process that a supervisor starts by npm', function () {
         output += text
       })
     const url = `http://127.0.0.1:${port}`
-    await until(`/readyz of the ${name}`, async () => {
+    await until(async () => {
       const answer = await fetch(`${url}/readyz`).catch(() => undefined)
       assert.equal(child.exitCode, null, output)
       return answer?.status === 200 || undefined
-    })
+    }, `/readyz of the ${name}`)
     const closed = once(child, 'exit')
     return { pid: child.pid!, url, closed, output: () => output }
   }
@@ -98,7 +97,7 @@ describe('a process that a supervisor starts by npm', function () {
       const [code] = await closed
       assert.equal(code, 0, output())
       await assert.rejects(fetch(`${url}/healthz`), 'the port is free for the replacement')
-      await until('the end of the group', () => !isAlive(pid) || undefined)
+      await until(() => !isAlive(pid), 'the end of the group')
       assert.match(output(), /"msg":"stopping"/)
     })
 
@@ -107,7 +106,7 @@ describe('a process that a supervisor starts by npm', function () {
       process.kill(-pid, 'SIGTERM')
       const [code] = await closed
       assert.equal(code, 0, output())
-      await until('the end of the group', () => !isAlive(pid) || undefined)
+      await until(() => !isAlive(pid), 'the end of the group')
     })
   }
 })

@@ -111,6 +111,7 @@ export async function createContext(config: WorkerConfig) {
     metricsText: async () => (await metrics.text()) + (await sdkMetrics()),
     secretsKey: key,
     mailer,
+    http,
     storage,
     capacity,
     attributes,

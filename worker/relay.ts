@@ -19,7 +19,7 @@ export interface Queue<Row> {
   channel: Channel
   /** Milliseconds between the starts of two claims at least, for a queue that others wake often. */
   leastPause?: number
-  /** Rows in work at once, for a queue whose rows are long work; default: `MAX_IN_FLIGHT`. */
+  /** Rows in work at once, for a queue whose rows are long work; default: `MAX_IN_FLIGHT`. Read before each claim. */
   atOnce?: number
   /**
    * Claims up to `limit` rows that have a free slot, round-robin by organization, and commits. A row that is neither
@@ -42,7 +42,7 @@ export interface Queue<Row> {
 }
 
 /** Limit of concurrent starts per queue: over 1,000 a second where a start takes 20 ms, and few for a slow Temporal. */
-const MAX_IN_FLIGHT = 32
+export const MAX_IN_FLIGHT = 32
 const POLL_MS = 1_000
 /**
  * Minimum interval in milliseconds between the starts of two claims, so that rows are claimed in batches: between `min`
@@ -109,13 +109,14 @@ class QueueLoop<Row> {
   private readonly client: Client
   private readonly log: Logger
   private readonly pollMs: number
-  private readonly atOnce: number
   private readonly starting = new Set<Promise<void>>()
   /** The claimed rows whose start is not recorded yet. */
   private readonly claimed = new Set<Row>()
   private readonly unrecorded: Row[] = []
   private recording: Promise<void> | undefined
   private readonly closing = new AbortController()
+  /** It waits for the end of a start. */
+  private isFull = false
   private woken = false
   private closed = false
   private endSleep = () => {}
@@ -128,7 +129,10 @@ class QueueLoop<Row> {
     this.client = deps.client
     this.log = deps.log.child({ queue: queue.name })
     this.pollMs = deps.pollMs ?? POLL_MS
-    this.atOnce = queue.atOnce ?? MAX_IN_FLIGHT
+  }
+
+  private get atOnce(): number {
+    return this.queue.atOnce ?? MAX_IN_FLIGHT
   }
 
   run(): void {
@@ -158,13 +162,14 @@ class QueueLoop<Row> {
       this.woken = false
       const claimedAt = performance.now()
       const limit = this.atOnce - this.starting.size
+      this.isFull = limit <= 0
       const rows = limit > 0 ? await this.claim(limit) : []
       const claimMs = performance.now() - claimedAt
       for (const row of rows) {
         this.claimed.add(row)
         const start = this.start(row).finally(() => {
           this.starting.delete(start)
-          if (this.starting.size === this.atOnce - 1) this.wake()
+          if (this.isFull && this.starting.size < this.atOnce) this.wake()
         })
         this.starting.add(start)
       }

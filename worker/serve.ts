@@ -136,7 +136,9 @@ async function serveConnected(
   const namespace = config.TEMPORAL_NAMESPACE
   const taskQueue = config.TEMPORAL_TASK_QUEUE
   const relay = pool ? undefined : new Relay({ db, client, log, queues: queuesOf(context) })
-  const sweep = pool ? undefined : new Sweep({ db, client, log, taskQueue, metrics })
+  const sweep = pool
+    ? undefined
+    : new Sweep({ db, client, log, taskQueue, metrics, relayId: context.relayId })
   const presence =
     pool && new PoolPresence({ db, log, pool: pool.pool, connection, namespace, worker: workers[0]! })
   const running = Promise.all(workers.map((worker) => worker.run()))
@@ -176,6 +178,7 @@ function queuesOf({
   secretsKey,
   metrics,
   storage,
+  http,
 }: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
@@ -190,6 +193,7 @@ function queuesOf({
     approvalLink: (approval) => approvalLink(secretsKey, publicUrl, approval),
     secretsKey,
     storage,
+    http,
     onMail: (mails, outcome) => metrics.mails.inc({ mails, outcome }),
     onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })

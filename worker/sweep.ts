@@ -52,6 +52,7 @@ export class Sweep {
   private readonly taskQueue: string
   private readonly metrics: SweepMetrics | undefined
   private readonly lostMs: number
+  private readonly relayId: string | undefined
   private readonly purger: Purger
   private readonly meter: StorageMeter
   private readonly holder = randomUUID()
@@ -66,6 +67,8 @@ export class Sweep {
     log: Logger
     taskQueue: string
     metrics?: SweepMetrics
+    /** The relay of this process. */
+    relayId?: string
     /** For tests. */
     lostMs?: number
   }) {
@@ -73,6 +76,7 @@ export class Sweep {
     this.taskQueue = deps.taskQueue
     this.metrics = deps.metrics
     this.lostMs = deps.lostMs ?? LOST_MS
+    this.relayId = deps.relayId
     this.client = deps.client
     this.log = deps.log
     this.meter = new StorageMeter(deps.db.system)
@@ -83,7 +87,7 @@ export class Sweep {
   start(since: Date | null, onLoss: () => void): void {
     // After a loss at once: until then operators find no workflow of the runs that wait.
     this.every(EVERY_MS, 'the sweep', () => this.once(), since !== null)
-    const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log })
+    const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log, relayId: this.relayId })
     this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
     this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
     this.every(STOPPED_EVERY_MS, 'the look for a loss of Temporal', async () => {

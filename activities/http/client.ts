@@ -50,6 +50,12 @@ export interface ExchangeResult {
   durationMs: number
 }
 
+/** The failure of a call to a name that has no address, or whose servers do not tell it. */
+export class Unresolved extends NodeError {}
+
+/** What the system's resolver, or DNS, answers then. */
+const UNRESOLVED = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'ESERVFAIL', 'ENODATA']
+
 /** Sends requests to external URLs. Refuses private addresses that `allow` does not list. */
 export interface HttpClient {
   /** For nodes. `sinkOf`: as in an exchange, but not asked for a redirect that is followed. Throws NodeError. */
@@ -188,7 +194,8 @@ function explain(error: unknown, one: Exchange, isOver: boolean): unknown {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return timedOut(one.timeoutMs)
   const reason = typeof code === 'string' ? code : String(message).slice(0, 200)
-  return new NodeError('connection_failed', `the connection failed: ${reason}`, { retryable: true })
+  const Failure = UNRESOLVED.includes(reason) ? Unresolved : NodeError
+  return new Failure('connection_failed', `the connection failed: ${reason}`, { retryable: true })
 }
 
 const timedOut = (ms: number) =>

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { type Issue, invalid } from '../../db/model/errors.ts'
 import { EgressPolicy } from '../../db/process/egress.ts'
 
-interface EgressSettings {
+export interface EgressSettings {
   ALLOW_INSECURE_WEBHOOKS: boolean
   EGRESS_ALLOW: string[]
   EGRESS_ONLY: string[]

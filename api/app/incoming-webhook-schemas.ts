@@ -9,6 +9,7 @@ import { isUnsupportedPath } from '../../workflows/shared/paths.ts'
 import { isSecretName } from '../../workflows/shared/secret-names.ts'
 import { isIpOrRange } from '../http/client-ip.ts'
 import { pageControls, period } from '../http/list-query.ts'
+import { sourceInput, sourceSchema } from './incoming-source.ts'
 import { condition, fieldMapping, path } from './mapping-schema.ts'
 
 export const params = z.object({ webhook_id: z.uuid() })
@@ -204,11 +205,12 @@ export const createBody = z
     trigger_headers: values.trigger_headers.default([]),
     trigger_query: values.trigger_query.default([]),
     response_wait: values.response_wait.default(0),
+    source: sourceInput.default(null),
   })
   .meta({ id: 'IncomingWebhookCreate' })
 
 export const patchBody = z
-  .strictObject({ ...values, status: z.enum(WEBHOOK_STATUSES) })
+  .strictObject({ ...values, source: sourceInput, status: z.enum(WEBHOOK_STATUSES) })
   .partial()
   .meta({ id: 'IncomingWebhookUpdate' })
 
@@ -220,6 +222,10 @@ export const webhookSchema = z
     status: z.enum(WEBHOOK_STATUSES),
     ...values,
     ip_whitelist: z.array(z.string()),
+    source: sourceSchema,
+    polled_at: z.iso.datetime().nullable(),
+    next_poll_at: z.iso.datetime().nullable(),
+    poll_problem: z.string().nullable().meta({ description: 'Why the last poll of `source` failed.' }),
     capturing_until: z.iso
       .datetime()
       .nullable()

@@ -23,6 +23,7 @@ import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingMappingRoutes } from './incoming-mapping.ts'
 import { incomingReplayRoutes } from './incoming-replays.ts'
 import { incomingSenderRoutes } from './incoming-senders.ts'
+import { sourceColumns } from './incoming-source.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
   assertDeduplication,
@@ -96,7 +97,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 201, schema: withSecret },
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
-      const { secret: given, ...values } = withSender(withKind(request.body))
+      const { secret: given, source, ...sent } = withSender(withKind(request.body))
+      const values = { ...sent, ...sourceColumns(source, request.deps) }
       request.requireScopes(scopesOf(values))
       const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
@@ -144,9 +146,15 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 200, schema: webhookSchema },
     handler: (request) =>
       request.tenant(async (tx) => {
-        const body = withKind(request.body)
-        const patch = body.workflow_id === null ? { workflow_inputs: {}, ...body } : body
-        const webhook = await updateIncomingWebhook(tx, request.params.webhook_id, patch)
+        const { source, ...body } = withKind(request.body)
+        const { webhook_id } = request.params
+        const patch = {
+          ...(body.workflow_id === null && { workflow_inputs: {} }),
+          ...body,
+          ...(source !== undefined &&
+            sourceColumns(source, request.deps, (await getIncomingWebhook(tx, webhook_id)).source)),
+        }
+        const webhook = await updateIncomingWebhook(tx, webhook_id, patch)
         request.requireScopes(scopesOf(webhook))
         // A PATCH can change the target or the rules alone; both are checked together.
         assertTargets(webhook)

@@ -199,6 +199,9 @@ export const webhookSchema = z
     concurrency: z.int(),
     rate_per_minute: z.int().nullable(),
     failing_since: z.iso.datetime().nullable(),
+    backoff_until: z.iso.datetime().nullable().meta({
+      description: 'Nobody answers at the URL: new deliveries wait, and one is tried after this time.',
+    }),
     previous_secret_expires_at: z.iso.datetime().nullable().meta({
       description:
         'The time until which the previous secret also signs; null: only the current secret signs.',

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type Koa from 'koa'
+import { isSignUpOpen } from '../../db/access/sign-ups.ts'
 import { AppError } from '../../db/model/errors.ts'
 import { sessionCookie, sessionToken } from '../app/cookie.ts'
 import { limitAddress, limitUser } from '../app/limit-requests.ts'
@@ -15,6 +16,7 @@ import { requireUtf8 } from '../http/received.ts'
 import { Router } from '../http/router.ts'
 import { ASSETS, type Assets, readAssets } from './assets.ts'
 import { document } from './document.tsx'
+import { requireOperation } from './forms/allowed.ts'
 import { CSRF_FIELD, Form, KEY_FIELD, readForm } from './forms/form.ts'
 import { errorPage } from './pages/error.tsx'
 import { resumePage } from './pages/resume.tsx'
@@ -90,6 +92,7 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
       view.form = await readForm(ctx)
     }
     if (!view.session && !route.isPublic) return askToSignIn(view, ctx)
+    if (view.session && route.formOf) requireOperation(view.session.role, route.formOf)
     try {
       return await route.handler(view)
     } catch (error) {
@@ -101,9 +104,9 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   }
 
   /** A form keeps what was typed: it is sent again after the sign-in. */
-  function askToSignIn(view: View, ctx: Koa.Context): Shown {
+  async function askToSignIn(view: View, ctx: Koa.Context): Promise<Shown> {
     if (ctx.method === 'POST')
-      return signInPage({ next: view.path, kept: view.form.typed(), status: 401, hasEnded: true })
+      return signInPage(view, { next: view.path, kept: view.form.typed(), status: 401, hasEnded: true })
     if (ctx.get('Sec-Fetch-Site') === 'cross-site') return ownNavigation
     return {
       redirect:
@@ -183,6 +186,7 @@ function viewOf(
     query: new URLSearchParams(search),
     form: new Form(),
     baseUrl: baseUrl(deps),
+    signsUp: () => isSignUpOpen(deps.db.system, deps.config.SIGN_UP),
     setHeader: (name, value) => ctx.set(name, value),
     async call(method, to, body, headers = {}) {
       const [target = '', query = ''] = to.split('?')

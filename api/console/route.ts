@@ -10,6 +10,8 @@ export interface ConsoleRoute {
   path: string
   /** Shown without a session. */
   isPublic?: true
+  /** The operation of its form: who may not call it gets no form to fill in. */
+  formOf?: string
   handler(view: View): Promise<Shown>
 }
 
@@ -43,6 +45,8 @@ export interface View {
   form: Form
   /** The public URL of the service, without a trailing slash. */
   baseUrl: string
+  /** Whether strangers may sign up. */
+  signsUp(): Promise<boolean>
   /** Sets a header of the response. */
   setHeader(name: string, value: string): void
   /**

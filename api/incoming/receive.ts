@@ -158,7 +158,7 @@ async function refuseSender(call: Call, bytes: Buffer, verdict: Unverified): Pro
 const UNVERIFIED = {
   missing: ['missing_secret', 'the webhook secret or signature is missing'],
   wrong: ['invalid_secret', 'the webhook secret or signature is wrong'],
-  stale: ['stale_timestamp', 'the signature is right, but its timestamp is more than five minutes off'],
+  stale: ['stale_timestamp', 'the signature is right, but its timestamp is too old or in the future'],
 } as const
 
 function unverified(verdict: Unverified): Refusal {

@@ -22,6 +22,8 @@ export interface Signed {
   expected: string | ((given: string) => boolean)
   /** The signed time in seconds, where one is signed; NaN if it is missing. */
   seconds?: number
+  /** How old the signed time may be, in seconds, of a sender whose retries keep the time of the first attempt. */
+  oldest?: number
 }
 
 /** What a sender signs, by its documentation. Undefined if the request or the secret has nothing to compare. */
@@ -162,6 +164,12 @@ function sendgrid(request: SignedRequest, bytes: Buffer, secret: string): Signed
 }
 
 /**
+ * Mailgun repeats a request for 8 hours (10, 10, 15 and 30 minutes, 1, 2 and 4 hours after one another), with the time
+ * and the token of the first attempt. A token is remembered for longer, so that none counts twice.
+ */
+const MAILGUN_RETRIES = 9 * 3_600
+
+/**
  * The time and a token in the body, not the rest of it: `deliveryOf` takes each token once. The parent account of a
  * subaccount signs too. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
  */
@@ -173,6 +181,7 @@ function mailgun(_request: SignedRequest, bytes: Buffer, secret: string): Signed
     given: [signature, parent].filter(isText).map(String),
     expected: sha256(secret, String(timestamp), String(token)).toString('hex'),
     seconds: secondsOf(String(timestamp)),
+    oldest: MAILGUN_RETRIES,
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { hmac, SCHEMES, type Signed, type SignedRequest } from './signatures.ts'
 
-/** The accepted clock difference of a signed timestamp, in both directions. Seconds. */
+/** The accepted difference between a signed time and now, in both directions, unless `oldest` allows more. Seconds. */
 const TOLERANCE = 300
 
 /** `stale`: the signature is right, but its time is not. */
@@ -33,7 +33,7 @@ function verifyBy(
   now: number,
 ): Verdict {
   const signed = signedBy(verification, request, bytes, secret)
-  return signed ? timed(any(signed.given, signed.expected), signed.seconds, now) : 'missing'
+  return signed ? timed(any(signed.given, signed.expected), signed, now) : 'missing'
 }
 
 function signedBy(
@@ -64,10 +64,10 @@ function any(given: string[], expected: Signed['expected']): Verdict {
   return sent.filter(isRight).length > 0 ? 'verified' : 'wrong'
 }
 
-/** @param seconds the signed time, if one is. */
-function timed(verdict: Verdict, seconds: number | undefined, now: number): Verdict {
+function timed(verdict: Verdict, { seconds, oldest = TOLERANCE }: Signed, now: number): Verdict {
   if (seconds === undefined) return verdict
-  const isRecent = Math.abs(now / 1000 - seconds) <= TOLERANCE
+  const age = now / 1000 - seconds
+  const isRecent = age >= -TOLERANCE && age <= oldest
   return verdict === 'verified' && !isRecent ? 'stale' : verdict
 }
 

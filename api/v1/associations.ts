@@ -6,6 +6,7 @@ import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { associationContent } from './association-shape.ts'
+import { filterScopes } from './filter-scopes.ts'
 import { customQueryIssues, relatedParameters, relatedQuery } from './record-query.ts'
 import { kindParams, listItem, recordParams, selectFields } from './record-shapes.ts'
 
@@ -84,7 +85,8 @@ export const associationRoutes: Route[] = [
       status: 200,
       schema: listEnvelope(z.union(kindNames.map(listItem)), 'AssociatedRecord'),
     },
-    handler: async ({ params: { entity, entity_id, target }, query, tenant }) => {
+    handler: async ({ params: { entity, entity_id, target }, query, requireScopes, tenant }) => {
+      requireScopes(filterScopes(query))
       const offset = offsetOf(query)
       const page = await tenant((tx) => listRelated(tx, entity, entity_id, target, { ...query, offset }))
       return presentList({ ...page, data: selectFields(page.data, query) })

@@ -22,6 +22,7 @@ import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
 import { confirmation } from './confirmation.ts'
+import { filterScopes } from './filter-scopes.ts'
 import { jobError } from './import-shapes.ts'
 import { writeScopes } from './link-scopes.ts'
 import { title } from './record-shapes.ts'
@@ -182,7 +183,10 @@ ${JOB_DAYS} days.`,
     },
     handler: async ({ body, tenant, requireScopes, asPreview }) => {
       const wanted = jobOf(entity, body)
-      requireScopes(writeScopes(entity, (wanted.data ?? {}) as RecordInput))
+      requireScopes([
+        ...writeScopes(entity, (wanted.data ?? {}) as RecordInput),
+        ...filterScopes(wanted.selection),
+      ])
       if (!body.confirm) {
         asPreview()
         const found = await tenant((tx) => previewBulk(tx, wanted))

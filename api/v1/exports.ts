@@ -9,6 +9,7 @@ import { actor } from '../../db/model/records/schemas.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
+import { filterScopes } from './filter-scopes.ts'
 import { jobError } from './import-shapes.ts'
 import { asTexts, checkFields, parseSelection, storedQuery } from './stored-query.ts'
 
@@ -105,7 +106,7 @@ export const exportRoutes: Route[] = [
       fields: ['email', 'first_name'],
     },
     handler: async ({ body, requireScopes, tenant }) => {
-      requireScopes([`${body.entity}:read`])
+      requireScopes([`${body.entity}:read`, ...filterScopes(body.list_query)])
       return present(await tenant((tx) => createExport(tx, body)))
     },
   }),

@@ -5,6 +5,7 @@ import { operatorsOf, TAG_OPERATORS } from '../../db/model/records/filters.ts'
 import type { Field, FieldType, Kind } from '../../db/model/records/kind.ts'
 import { RELATIVE_DAY, RELATIVE_DAYS } from '../../db/model/records/relative-days.ts'
 import { operandsOf } from '../../workflows/shared/operators.ts'
+import { LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
 
 /**
  * The filters of a list for OpenAPI: one parameter per field, with a value (`amount=5`) or an operator in brackets
@@ -15,6 +16,7 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
   const fields: [string, Pick<Field, 'description' | 'values'> & { type: string }][] = [
     ...Object.entries(kind.fields),
     ...common,
+    ...(operatorsOf(kind, LAST_ACTIVITY).length > 0 ? [LAST_ACTIVITY_FIELD] : []),
   ]
   const native = Object.fromEntries(
     fields.map(([name, { type, description, values }]) => {
@@ -31,16 +33,25 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
 /** Any filter by its full name: custom fields have no documented parameters. */
 export const anyFilters = z
   .record(
-    z.string().regex(/^(custom_fields\.)?[a-z][a-z0-9_]{0,62}(\[[a-z_]+\])?$/),
+    z.string().regex(/^(custom_fields\.|associations\.)?[a-z][a-z0-9_]{0,62}(\[[a-z_]+\])?$/),
     z.union([z.string(), z.array(z.string())]),
   )
   .optional()
   .describe(
-    'Filters by their full names, each sent as a parameter of its own: `custom_fields.tier=gold`, `amount[gte]=1000`. For custom fields, and for clients that cannot send `deepObject` parameters.',
+    'Filters by their full names, each sent as a parameter of its own: `custom_fields.tier=gold`, `amount[gte]=1000`, `associations.deals[is_null]=true`. For custom fields and associations, and for clients that cannot send `deepObject` parameters.',
   )
   .meta({ example: { 'custom_fields.tier[in]': 'gold,silver' } })
 
 type Filtered = FieldType | 'tags'
+
+const LAST_ACTIVITY_FIELD: [string, { type: string; description: string }] = [
+  LAST_ACTIVITY,
+  {
+    type: 'datetime',
+    description:
+      'The time of its last completed activity. Only in filters; needs the scope `activities:read`. `not_since` finds those without any, too.',
+  },
+]
 
 const text = z.string()
 const relativeDay = z.string().regex(RELATIVE_DAY)
@@ -84,6 +95,8 @@ const NOTES: Record<Operator, string> = {
   contains: 'Contains the text, in upper or lower case. Accents count; `q` ignores them.',
   starts_with: 'Begins with the text.',
   has: 'Has the item.',
+  has_not: 'Does not have the item; includes none at all.',
+  not_since: 'Before the time, or never: includes null.',
   is_null: 'Whether the field is empty.',
 }
 
@@ -91,7 +104,7 @@ const NOTES: Record<Operator, string> = {
 const WHOLE_DAYS = `A date without a time is the whole day in the time zone of the organization, or in \`time_zone\`: \`lte\`, \`between\` and \`eq\` include all of it; \`gt\` begins after it. Days relative to today: ${RELATIVE_DAYS}.`
 
 /** Operators that take a single value of the field's type. */
-const SINGLE: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte']
+const SINGLE: readonly Operator[] = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'not_since']
 
 const components = new Map<string, z.ZodObject>()
 

@@ -13,6 +13,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
+import { filterScopes } from './filter-scopes.ts'
 import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
@@ -62,7 +63,8 @@ function routesOf(kind: KindName): Route[] {
       description: listNote(kind),
       query: { of: () => recordQuery(kind), documented: recordParameters(kind) },
       response: { status: 200, schema: recordList(kind) },
-      handler: async ({ query, tenant }) => {
+      handler: async ({ query, requireScopes, tenant }) => {
+        requireScopes(filterScopes(query))
         const offset = offsetOf(query)
         const page = await tenant((tx) => listRecords(tx, kind, { ...query, offset }))
         return presentList({ ...page, data: selectFields(page.data, query) })

@@ -19,6 +19,7 @@ import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
+import { filterScopes } from './filter-scopes.ts'
 import { withETag } from './record-shapes.ts'
 import { asTexts, checkFields, parseSelection, storedQuery } from './stored-query.ts'
 
@@ -121,7 +122,7 @@ export const viewRoutes: Route[] = [
     },
     etag: true,
     handler: async ({ body: { entity, values, selection }, requireScopes, tenant, setHeader }) => {
-      requireScopes([`${entity}:write`])
+      requireScopes([`${entity}:write`, ...filterScopes(selection)])
       const made = await tenant(async (tx) => {
         await checkSelection(tx, entity, selection)
         return createView(tx, entity, values)
@@ -161,6 +162,7 @@ export const viewRoutes: Route[] = [
       const ifVersion = ifMatch(headers)
       const { entity } = await writable({ params, tenant, requireScopes })
       const selection = parsed(entity, body)
+      if (selection) requireScopes(filterScopes(selection))
       const after = await tenant(async (tx) => {
         if (selection) await checkSelection(tx, entity, selection)
         return updateView(tx, params.view_id, body, ifVersion)

@@ -30,6 +30,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'outgoing_webhooks', column: 'secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'previous_secret_sealed', key: 'id' },
   { table: 'outgoing_webhooks', column: 'headers_sealed', key: 'id' },
+  { table: 'incoming_webhooks', column: 'source_headers_sealed', key: 'id' },
   // Responses of the last day.
   {
     table: 'idempotency_keys',

@@ -31,8 +31,12 @@ export interface SignUp {
 
 /** Throws not_found unless the rule currently allows sign-ups. */
 export async function requireOpenSignUp(system: Knex, rule: SignUpRule): Promise<void> {
-  if (rule === 'open') return
-  if (rule === 'closed' || (await system('organizations').first('id'))) throw closed()
+  if (!(await isSignUpOpen(system, rule))) throw closed()
+}
+
+export async function isSignUpOpen(system: Knex, rule: SignUpRule): Promise<boolean> {
+  if (rule === 'first') return (await system('organizations').first('id')) === undefined
+  return rule === 'open'
 }
 
 const closed = () =>

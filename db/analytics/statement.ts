@@ -1,7 +1,7 @@
 import { CLASS_LEAST, CLASS_RATIO } from '../model/analytics/cell.ts'
 import type { Measure } from '../model/analytics/metric.ts'
 import type { ResolvedQuery } from '../model/analytics/query.ts'
-import type { Fragment } from '../records/filter-sql.ts'
+import type { Fragment } from '../records/fragment.ts'
 
 /**
  * The statement of a query. Each bucket is a range of a covering index, so the table is not read. That takes half the

@@ -97,6 +97,7 @@ export const NOT_SEARCHED: Record<string, string> = {
   export_pieces: 'searched as files',
   import_keys: 'hashes; deleted with the file of their import',
   import_pieces: 'searched as files',
+  incoming_items: 'hashes',
   incoming_sources: 'addresses of networks, kept for hours',
   knowledge_passages: 'copies of what the document has, which is searched',
   limit_months: 'counters of organizations',

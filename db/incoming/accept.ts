@@ -63,11 +63,13 @@ export type Acceptance = Accepted | { error: unknown; mapped: Mapped }
  * Accepts requests to one webhook: each is validated, found to be new or answered as its earlier delivery, and leaves its
  * record with history and events, its run and its log row. All of them share one transaction. A request that cannot be
  * written fails alone, and leaves nothing.
+ * @param before is called in each transaction first, with its requests; what it throws is the error of one that is alone.
  */
 export async function accept(
   db: Database,
   webhook: Receiver,
   requests: IncomingRequest[],
+  before?: Before,
 ): Promise<Acceptance[]> {
   const all = await Promise.all(
     requests.map(async (request): Promise<Checked> => {
@@ -76,11 +78,14 @@ export async function accept(
     }),
   )
   const valid = all.filter((one) => !('error' in one.valid))
-  const acceptances = new Map(zip(valid, await writeOrHalve(db, webhook, valid)))
+  const acceptances = new Map(zip(valid, await writeOrHalve(db, webhook, valid, before)))
   for (const one of all)
-    if (!acceptances.has(one)) acceptances.set(one, await acceptInvalid(db, webhook, one))
+    if (!acceptances.has(one)) acceptances.set(one, await acceptInvalid(db, webhook, one, before))
   return all.map((one) => acceptances.get(one)!)
 }
+
+/** What is written in the transaction of requests beside them. */
+export type Before = (tx: Tenant, requests: IncomingRequest[]) => Promise<void>
 
 interface Checked {
   request: IncomingRequest
@@ -91,23 +96,33 @@ interface Checked {
 }
 
 /** A retry is answered as its first request, which may have been replayed through another mapping. */
-async function acceptInvalid(db: Database, webhook: Receiver, one: Checked): Promise<Acceptance> {
-  if (claimsFor(webhook, one).length > 0) return (await writeOrHalve(db, webhook, [one]))[0]!
+async function acceptInvalid(
+  db: Database,
+  webhook: Receiver,
+  one: Checked,
+  before: Before | undefined,
+): Promise<Acceptance> {
+  if (claimsFor(webhook, one).length > 0) return (await writeOrHalve(db, webhook, [one], before))[0]!
   return { error: (one.valid as Failed).error, mapped: one.written }
 }
 
 /** Writes requests in one transaction. If one of them cannot be written, halves them, to find those that fail. */
-async function writeOrHalve(db: Database, webhook: Receiver, all: Checked[]): Promise<Acceptance[]> {
+async function writeOrHalve(
+  db: Database,
+  webhook: Receiver,
+  all: Checked[],
+  before: Before | undefined,
+): Promise<Acceptance[]> {
   if (all.length === 0) return []
   try {
-    return await writeInOne(db, webhook, all)
+    return await writeInOne(db, webhook, all, before)
   } catch (error) {
     if (!(error instanceof RolledBack)) return all.map(({ written }) => ({ error, mapped: written }))
     if (all.length === 1) return [{ error: error.cause, mapped: all[0]!.written }]
     const half = Math.ceil(all.length / 2)
     return [
-      ...(await writeOrHalve(db, webhook, all.slice(0, half))),
-      ...(await writeOrHalve(db, webhook, all.slice(half))),
+      ...(await writeOrHalve(db, webhook, all.slice(0, half), before)),
+      ...(await writeOrHalve(db, webhook, all.slice(half), before)),
     ]
   }
 }
@@ -121,11 +136,20 @@ class RolledBack extends Error {
 }
 
 /** Throws RolledBack; other errors if the database is unavailable or the outcome unknown: a retry would not help. */
-async function writeInOne(db: Database, webhook: Receiver, all: Checked[]): Promise<Accepted[]> {
+async function writeInOne(
+  db: Database,
+  webhook: Receiver,
+  all: Checked[],
+  before: Before | undefined,
+): Promise<Accepted[]> {
   let isEnding = false
   try {
     return await db.tenant(webhook.organization_id, { type: 'webhook', id: webhook.id }, async (tx) => {
       isEnding = false
+      await before?.(
+        tx,
+        all.map(({ request }) => request),
+      )
       const answers = await write(tx, webhook, all)
       isEnding = true
       return answers

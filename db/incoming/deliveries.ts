@@ -29,11 +29,8 @@ export interface StoredAnswer extends DeliveryAnswer {
   run_ids?: string[]
 }
 
-/** Seconds in which a delivery id is recognised. */
+/** Seconds in which a delivery id, and what was signed, is recognised; longer than any signed time is accepted. */
 const ID_WINDOW = 86_400
-
-/** Seconds in which a signed request can be repeated: its time may be five minutes off, in both directions. */
-const SIGNED_WINDOW = 600
 
 /** What a request claims: its id or body, and what its sender signed. Empty if a repetition is a new request. */
 export function claimsOf(
@@ -44,7 +41,7 @@ export function claimsOf(
   const window = windowOf(webhook, delivery)
   return [
     ...(window > 0 ? [{ fingerprint, window }] : []),
-    ...(signed ? [{ fingerprint: signed, window: SIGNED_WINDOW }] : []),
+    ...(signed ? [{ fingerprint: signed, window: ID_WINDOW }] : []),
   ]
 }
 

@@ -35,6 +35,16 @@ export const incomingPurges = [
     order: 'created_at',
   }),
   byAge({
+    name: 'items of polled sources',
+    tables: ['incoming_items'],
+    keeps: '90 days after a source has listed it last',
+    index: 'incoming_items_age',
+    rows: 2_000,
+    table: 'incoming_items',
+    expired: "seen_at < now() - interval '90 days'",
+    order: 'seen_at',
+  }),
+  byAge({
     name: 'incoming responses',
     tables: ['incoming_responses'],
     keeps: '24 hours',

@@ -43,7 +43,7 @@ export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId
  */
 export async function findReceivers(system: Knex, callers: Caller[]): Promise<Map<string, Receiver>> {
   const { rows } = await system.raw<{ rows: Row[] }>(
-    `select w.*, o.plan, o.limits, o.storage_full, c.source, coalesce(m.used, 0) as used_of_minute,
+    `select w.*, o.plan, o.limits, o.storage_full, c.source as caller, coalesce(m.used, 0) as used_of_minute,
        case when w.previous_secret_expires_at > now() then w.previous_secret_sealed end as previous_secret_sealed,
        case when s.blocked_until > now() then s.blocked_until end as blocked_until, s.block_log_id
      from unnest(?::uuid[], ?::text[]) as c (webhook_id, source)
@@ -61,14 +61,14 @@ export async function findReceivers(system: Knex, callers: Caller[]): Promise<Ma
     ],
   )
   return new Map(
-    rows.map(({ source, ...receiver }) => [
-      callerKey({ webhookId: receiver.id, source }),
+    rows.map(({ caller, ...receiver }) => [
+      callerKey({ webhookId: receiver.id, source: caller }),
       withKind(receiver),
     ]),
   )
 }
 
-type Row = Omit<Receiver, 'kind'> & { target_entity: TargetEntity; source: string }
+type Row = Omit<Receiver, 'kind'> & { target_entity: TargetEntity; caller: string }
 
 type Source = { organizationId: string; webhookId: string; sourceIp: string }
 

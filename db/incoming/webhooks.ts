@@ -11,9 +11,19 @@ import type { Tenant } from '../postgres/tenancy.ts'
 /** The values that users set. */
 export type WebhookValues = Omit<
   IncomingWebhook,
-  'id' | 'status' | 'capturing_until' | 'sample_log_id' | 'created_at' | 'updated_at'
->
-type Patch = { [K in keyof WebhookValues | 'status']?: IncomingWebhook[K] | undefined }
+  | 'id'
+  | 'status'
+  | 'capturing_until'
+  | 'sample_log_id'
+  | 'polled_at'
+  | 'next_poll_at'
+  | 'poll_problem'
+  | 'created_at'
+  | 'updated_at'
+> & { source_headers_sealed?: string | null }
+type Patch = { [K in keyof WebhookValues]?: WebhookValues[K] | undefined } & {
+  status?: IncomingWebhook['status'] | undefined
+}
 
 const COLUMNS = [
   'id',
@@ -37,6 +47,10 @@ const COLUMNS = [
   'trigger_headers',
   'trigger_query',
   'response_wait',
+  'source',
+  'polled_at',
+  'next_poll_at',
+  'poll_problem',
   'capturing_until',
   'sample_log_id',
   'created_at',
@@ -65,8 +79,10 @@ export async function createIncomingWebhook(
       id: uuidv7(),
       secret_sealed: secretSealed,
       ...toRow(values),
+      ...(values.source && { next_poll_at: tx.trx.fn.now() }),
     })
     .returning<Row[]>(COLUMNS)
+  if (values.source) tx.wake('agx_incoming_polls')
   return recorded(tx, 'incoming_webhook.created', withKind(row!))
 }
 
@@ -114,10 +130,25 @@ export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch
   const [row] = await tx
     .trx('incoming_webhooks')
     .where({ organization_id: tx.organizationId, id })
-    .update({ ...toRow(patch), updated_at: tx.trx.fn.now() })
+    .update({ ...toRow(patch), ...pollOf(tx, patch), updated_at: tx.trx.fn.now() })
     .returning<Row[]>(COLUMNS)
   if (!row) throw notFound('webhook')
+  if (patch.source || patch.status) tx.wake('agx_incoming_polls')
   return recorded(tx, 'incoming_webhook.updated', withKind(row), fieldsOf(withTargetEntity(patch)))
+}
+
+/** A source that is set, also to the same value, or activated, is polled at once; another one from its beginning. */
+function pollOf({ trx }: Tenant, { source, status }: Patch): object {
+  if (source === null) return { source_state: null, next_poll_at: null, poll_problem: null }
+  if (source !== undefined)
+    return {
+      source_state: trx.raw('case when source = cast(? as jsonb) then source_state end', [
+        JSON.stringify(source),
+      ]),
+      next_poll_at: trx.fn.now(),
+      poll_problem: null,
+    }
+  return status === 'Active' ? { next_poll_at: trx.raw('case when source is not null then now() end') } : {}
 }
 
 /** Replaces the secret; the old one expires after `overlapHours` (0: immediately). Throws not_found. */
@@ -182,6 +213,7 @@ function toRow(values: Patch) {
     'deduplication',
     'workflow_inputs',
     'listeners',
+    'source',
   ]
   return Object.fromEntries(
     Object.entries(withTargetEntity(values))

@@ -13,7 +13,11 @@ import * as knowledge from './0011_knowledge.ts'
 import * as storedFiles from './0012_stored_files.ts'
 import * as reports from './0013_reports.ts'
 import * as nodeAttempts from './0014_node_attempts.ts'
-import * as erasures from './0015_erasures.ts'
+import * as bulkCounts from './0015_bulk_counts.ts'
+import * as endpointBackoff from './0016_endpoint_backoff.ts'
+import * as polledSources from './0017_polled_sources.ts'
+import * as duePolls from './0018_due_polls.ts'
+import * as erasures from './0019_erasures.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -55,5 +59,9 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0012_stored_files', storedFiles],
   ['0013_reports', reports],
   ['0014_node_attempts', nodeAttempts],
-  ['0015_erasures', erasures],
+  ['0015_bulk_counts', bulkCounts],
+  ['0016_endpoint_backoff', endpointBackoff],
+  ['0017_polled_sources', polledSources],
+  ['0018_due_polls', duePolls],
+  ['0019_erasures', erasures],
 ]

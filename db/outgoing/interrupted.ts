@@ -19,8 +19,9 @@ export interface Interrupted extends Release {
  * The deliveries of dead relays whose attempt nobody reports any more, or whose retry is overdue: the worker may have
  * died before it told Temporal of the attempt before. Without retries of deliveries that are older than a minute, which
  * Temporal repeats by itself, and without those that wait for a slot or for an operator.
+ * @param own the relay of the process that asks: it lives, however long its reports are delayed.
  */
-export async function listInterrupted(system: System): Promise<Interrupted[]> {
+export async function listInterrupted(system: System, own: string | undefined): Promise<Interrupted[]> {
   const { rows } = await system.raw<{ rows: Interrupted[] }>(
     `select d.organization_id, d.id, d.releases, d.relay_id, d.attempts
      from (
@@ -28,7 +29,9 @@ export async function listInterrupted(system: System): Promise<Interrupted[]> {
        union all
        select * from deliveries where status = 'delivering' and next_attempt_at < now() - interval '2 seconds'
          and coalesce(checked_at, started_at) > now() - interval '1 minute') d
-     where d.relay_id in (${DEAD}) and exists (${DEAD}) and d.slot_wanted_at is null and d.held_for is null`,
+     where d.relay_id in (${DEAD}) and exists (${DEAD}) and d.slot_wanted_at is null and d.held_for is null
+       and d.relay_id is distinct from cast(:own as uuid)`,
+    { own: own ?? null } as never,
   )
   return rows
 }

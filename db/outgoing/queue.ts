@@ -59,7 +59,9 @@ const FOLLOWS = `(d.subject_id is not null and not d.test and exists (
 
 /** SQL: whether the delivery `d` of the endpoint `w` waits for nothing but its turn. */
 const CLAIMABLE = `d.organization_id = w.organization_id and d.webhook_id = w.id and ${IS_QUEUED}
-  and (w.status = 'Active' or d.test)`
+  and w.status = 'Active' and not d.test`
+/** SQL: whether the delivery `d` is a test that a user waits for: it overtakes, also where the endpoint backs off. */
+const IS_TEST = `d.organization_id = w.organization_id and d.webhook_id = w.id and ${IS_QUEUED} and d.test`
 const READ = 'd.ctid, d.organization_id, d.webhook_id, d.id, d.subject_id, d.test'
 
 /**
@@ -96,6 +98,7 @@ const CLAIM = `
       h.own, h.organization, h.total, random() as lot, w.concurrency - h.own as free,
       least(${OF_NEW} - (h.own - h.retries),
         ${ATTEMPTS.all} - h.total - h.organization - h.own,
+        case when w.backoff_until > now() then 0 when w.backoff_until is not null then 1 - h.own end,
         ${LEFT_OF_RATE})::integer as free_new,
       case when l.waiting then ${OF_RETRIES} - h.retries else 0 end as free_retries
     from (
@@ -117,6 +120,9 @@ const CLAIM = `
       (select d.ctid, d.organization_id, d.id, true as retry, d.slot_wanted_at from deliveries d
        where d.organization_id = w.organization_id and d.webhook_id = w.id and ${WAITS_FOR_SLOT}
        order by d.slot_wanted_at limit greatest(0, least(w.free, w.free_retries, :limit)))
+      union all
+      (select d.ctid, d.organization_id, d.id, false, null from deliveries d where ${IS_TEST}
+       order by d.id limit greatest(0, least(w.free, :limit)))
       union all
       (select d.ctid, d.organization_id, d.id, false, null from (
         (select ${READ} from deliveries d where ${CLAIMABLE}

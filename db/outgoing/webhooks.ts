@@ -29,6 +29,8 @@ export interface OutgoingWebhook {
   /** Maximum number of attempts per minute. */
   rate_per_minute: number | null
   failing_since: Date | null
+  /** Nobody answers: no new delivery is started until then. */
+  backoff_until: Date | null
   /** The end of a rotation, until which the previous secret signs too; it may be in the past. */
   previous_secret_expires_at: Date | null
   created_at: Date
@@ -66,6 +68,7 @@ const COLUMNS = [
   'concurrency',
   'rate_per_minute',
   'failing_since',
+  'backoff_until',
   'previous_secret_expires_at',
   'created_at',
   'updated_at',
@@ -119,11 +122,17 @@ export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch
   const [row] = await tx
     .trx('outgoing_webhooks')
     .where({ organization_id: tx.organizationId, id })
-    .update({ ...patch, updated_at: tx.trx.fn.now() })
+    .update({
+      ...patch,
+      // What was changed may be what it failed for.
+      backoff_until: null,
+      updated_at: tx.trx.fn.now(),
+    })
     .returning(COLUMNS)
   if (!row) throw notFound('webhook')
   if (before && patch.retry_schedule !== undefined)
     await followSchedule(tx, id, { from: before.retry_schedule, to: patch.retry_schedule })
+  tx.wake('agx_deliveries')
   return recorded(tx, 'outgoing_webhook.updated', row as OutgoingWebhook, fieldsOf(patch))
 }
 
@@ -144,7 +153,13 @@ export async function setOutgoingStatus(
     .trx('outgoing_webhooks')
     .where({ organization_id: tx.organizationId, id })
     .whereNot({ status })
-    .update({ status, status_reason: null, failing_since: null, updated_at: tx.trx.fn.now() })
+    .update({
+      status,
+      status_reason: null,
+      failing_since: null,
+      backoff_until: null,
+      updated_at: tx.trx.fn.now(),
+    })
     .returning(COLUMNS)
   if (!row) return getOutgoingWebhook(tx, id)
   await (status === 'Active' ? releaseDeliveries : holdDeliveries)(tx, id)

@@ -23,6 +23,7 @@ export type Channel =
   | 'agx_delivery_changes'
   | 'agx_outgoing_replays'
   | 'agx_incoming_replays'
+  | 'agx_incoming_polls'
   | 'agx_files'
   | 'agx_schedules'
   | 'agx_run_ended'

@@ -1,4 +1,5 @@
 import { isNegation } from '../../workflows/shared/operators.ts'
+import { associatedKind, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
 import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
 import { fieldTypes, type Operator } from '../model/records/field-types.ts'
 import {
@@ -11,27 +12,36 @@ import {
 import type { FieldType, Kind } from '../model/records/kind.ts'
 import { escapeLike } from '../model/records/like.ts'
 import { inZone, isLocal } from '../model/records/values.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import type { Fragment } from './fragment.ts'
+import { associationCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
-export interface Fragment {
-  sql: string
-  bindings: unknown[]
-}
 
 /** The SQL condition of a filter. `zone`: of dates and of times without an offset. */
-export function condition(kind: Kind, filter: Filter, zone = 'UTC'): Fragment {
+export function condition(
+  { organizationId }: Pick<Tenant, 'organizationId'>,
+  kind: Kind,
+  filter: Filter,
+  zone = 'UTC',
+): Fragment {
   const { field, operator, values } = filter
   if (field === 'tags')
-    return operator === 'has'
-      ? { sql: 'exists (select from unnest(tags) tag where lower(tag) = lower(?))', bindings: values }
+    return operator === 'has' || operator === 'has_not'
+      ? { sql: negatedIf(operator, HAS_TAG), bindings: values }
       : { sql: `(tags = '{}') = ?::boolean`, bindings: values }
+  const associated = associatedKind(field)
+  if (associated) return associationCondition(organizationId, kind, associated, filter)
   const custom = customName(field)
-  if (operator === 'has') return { sql: hasItem(`custom_fields -> '${custom}'`), bindings: values }
-  if (operator === 'is_null')
+  if (operator === 'has' || operator === 'has_not')
+    return { sql: negatedIf(operator, hasItem(`custom_fields -> '${custom}'`)), bindings: values }
+  if (operator === 'is_null') {
+    const column = field === LAST_ACTIVITY ? LAST_ACTIVITY_SQL : field
     return {
-      sql: `(${custom === undefined ? field : `custom_fields ->> '${custom}'`} is null) = ?::boolean`,
+      sql: `(${custom === undefined ? column : `custom_fields ->> '${custom}'`} is null) = ?::boolean`,
       bindings: values,
     }
+  }
   const { sql: comparison, type, isTime } = comparable(kind, field, filter.type)
   const isExact = EXACT.includes(field) && WHOLE_VALUE_OPERATORS.includes(operator)
   const column = isExact ? field : comparison
@@ -53,6 +63,8 @@ export function condition(kind: Kind, filter: Filter, zone = 'UTC'): Fragment {
       return { sql: list(), bindings }
     case 'nin':
       return { sql: `(${list()}) is not true`, bindings }
+    case 'not_since':
+      return { sql: `(${column} >= ${value}) is not true`, bindings }
     case 'contains':
       return { sql: `${column} like ${value}`, bindings: [`%${escapeLike(values[0]!)}%`] }
     case 'starts_with':
@@ -61,6 +73,10 @@ export function condition(kind: Kind, filter: Filter, zone = 'UTC'): Fragment {
       return { sql: `${column} ${COMPARISONS[operator]} ${value}`, bindings }
   }
 }
+
+const HAS_TAG = 'exists (select from unnest(tags) tag where lower(tag) = lower(?))'
+
+const negatedIf = (operator: Filter['operator'], sql: string) => (isNegation(operator) ? `not ${sql}` : sql)
 
 /** Ids of Salesforce differ by case alone: whole values are compared as they are unique, and as an upsert finds them. */
 const EXACT = ['external_id']
@@ -147,6 +163,7 @@ function comparable(kind: Kind, field: string, customType: CustomFieldType = 'te
   const custom = customName(field)
   if (custom !== undefined)
     return { ...CUSTOM_COLUMNS[customType](custom), isTime: customType === 'datetime' }
+  if (field === LAST_ACTIVITY) return { sql: LAST_ACTIVITY_SQL, type: 'timestamptz', isTime: true }
   const fieldType = typeOf(kind, field)!.type as FieldType
   // The other types are ids.
   const type = fieldTypes[fieldType].isText ? 'text' : (TYPES[fieldType] ?? 'uuid')

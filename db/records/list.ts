@@ -8,7 +8,8 @@ import type { AgxRecord } from '../model/records/schemas.ts'
 import { searchPatterns } from '../model/records/search-text.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
-import { condition, type Fragment, sortKey } from './filter-sql.ts'
+import { condition, sortKey } from './filter-sql.ts'
+import type { Fragment } from './fragment.ts'
 import { withToday, zoneOfFilters } from './local-times.ts'
 import { type Row, selectPage } from './pages.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
@@ -126,7 +127,7 @@ function conditions(
       bindings: [1, 2].flatMap(() => [tx.organizationId, related.id, related.entity, kind.entity]),
     })
   if (query.filters.length > 0) {
-    const filters = query.filters.map((filter) => condition(kind, filter, query.time_zone))
+    const filters = query.filters.map((filter) => condition(tx, kind, filter, query.time_zone))
     found.push({
       sql: `(${filters.map(({ sql }) => sql).join(query.match === 'any' ? ' or ' : ' and ')})`,
       bindings: filters.flatMap(({ bindings }) => bindings),

@@ -3,7 +3,8 @@ import { shownColumns } from '../model/records/columns.ts'
 import type { Kind } from '../model/records/kind.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment, SortKey } from './filter-sql.ts'
+import type { SortKey } from './filter-sql.ts'
+import type { Fragment } from './fragment.ts'
 
 /** The query of a page: conditions, order and start. */
 export interface Listing {

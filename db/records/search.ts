@@ -1,6 +1,6 @@
 import { EXACT_UP_TO } from '../lists/total.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment } from './filter-sql.ts'
+import type { Fragment } from './fragment.ts'
 import { gatherPage, type Listing, type Row, scanPage, searchView, selectPage } from './pages.ts'
 import { sortedPage } from './sorted.ts'
 

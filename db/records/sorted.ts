@@ -1,5 +1,5 @@
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment } from './filter-sql.ts'
+import type { Fragment } from './fragment.ts'
 import {
   allOf,
   columns,

@@ -1,7 +1,7 @@
 import { type Count, type PlanLine, planRows, type Total, totalOf } from '../lists/total.ts'
 import type { Kind } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import type { Fragment } from './filter-sql.ts'
+import type { Fragment } from './fragment.ts'
 import { allOf, queryRows, searchView } from './pages.ts'
 
 interface Counted {

@@ -50,17 +50,26 @@ const files = (tx: Tenant) => tx.trx('files').where({ organization_id: tx.organi
 /** SQL: the bytes with which a file counts, at least a block of the disk. */
 const COUNTED = 'greatest(size, 4096)'
 
-/**
- * The bytes of the organization's files, with those that are reserved for files that are being received. What a killed
- * process had reserved is free again before its row is purged: receiving a content takes at most an hour.
- */
+/** Minutes for which bytes stay reserved. Who receives a content renews that: `store.ts`. */
+const RESERVED_MINUTES = 5
+
+/** The bytes of the organization's files, with those that are reserved for files that are being received. */
 export async function fileBytes(tx: Tenant): Promise<number> {
-  const { rows } = await tx.trx.raw<{ rows: { bytes: string }[] }>(
-    `select coalesce(sum(${COUNTED}), 0) as bytes from files
-     where organization_id = ? and (status = 'stored' or created_at > now() - interval '2 hours')`,
-    [tx.organizationId],
+  const { stored, reserved } = await bytesBeside(tx, null)
+  return stored + reserved
+}
+
+/** The bytes of the organization's other files. What a killed process had reserved is soon free again. */
+async function bytesBeside(tx: Tenant, id: string | null): Promise<{ stored: number; reserved: number }> {
+  const { rows } = await tx.trx.raw<{ rows: { stored: string; reserved: string }[] }>(
+    `select coalesce(sum(${COUNTED}) filter (where status = 'stored'), 0) as stored,
+       coalesce(sum(${COUNTED}) filter (
+         where status = 'uploading' and created_at > now() - interval '${RESERVED_MINUTES} minutes'), 0) as reserved
+     from files where organization_id = ? and id is distinct from ?::uuid`,
+    [tx.organizationId, id],
   )
-  return Number(rows[0]!.bytes)
+  const { stored, reserved } = rows[0]!
+  return { stored: Number(stored), reserved: Number(reserved) }
 }
 
 /** What is known of a file before its content. */
@@ -75,42 +84,80 @@ export interface NewFile {
   run_id: string | null
 }
 
-/** The most bytes of a content, and the error of one that has more. */
-export interface Allowance {
+/** What is reserved for a content. */
+export interface Reservation {
   bytes: number
-  exceeded: AppError
+  /** The most bytes that the content may have. */
+  largest: number
 }
 
+/** Bytes that are reserved first for a content of unknown length; the reservation grows with what is received. */
+const FIRST_BYTES = 1_048_576
+
 /**
- * Inserts the row of a file that is about to be received, and reserves its bytes: all that are left, where its length is
- * unknown. Throws `payload_too_large`, `quota_exceeded`.
+ * Inserts the row of a file that is about to be received, and reserves its bytes. Throws `payload_too_large`; as
+ * `extendReservation` does.
  */
-export async function reserveFile(tx: Tenant, file: NewFile): Promise<Allowance> {
+export async function reserveFile(tx: Tenant, file: NewFile): Promise<Reservation> {
   const { bytes: length, ...row } = file
   const subscription = await lockSubscription(tx)
   const largest = limitOf(subscription, 'largest_file')
-  const tooLarge = new AppError('payload_too_large', `the file is larger than ${largest} bytes`, {
-    hint: 'the plan limits the size of a file: largest_file in GET /app/usage',
-  })
-  if (length !== undefined && length > largest) throw tooLarge
+  if (length !== undefined && length > largest) throw tooLarge(largest)
   const limit = limitOf(subscription, 'file_bytes')
-  const left = Number.isFinite(limit) ? Math.max(0, limit - (await fileBytes(tx))) : limit
-  const quota = quotaExceeded(limit, left)
-  if (left === 0 || (length ?? 0) > left) throw quota
-  const allowed = Math.min(length ?? largest, left)
-  const reserved = Number.isFinite(limit) ? allowed : 0
+  const bytes = await room(tx, limit, null, { least: length ?? 1, wanted: length ?? FIRST_BYTES })
   await tx.trx('files').insert({
     ...row,
     organization_id: tx.organizationId,
-    size: reserved,
+    size: Number.isFinite(bytes) ? bytes : 0,
     origin: file.run_id === null ? 'upload' : 'run',
     status: 'uploading',
     created_by: JSON.stringify(tx.actor),
   })
-  return left < largest && length === undefined
-    ? { bytes: left, exceeded: quota }
-    : { bytes: length ?? largest, exceeded: tooLarge }
+  return { bytes, largest }
 }
+
+/**
+ * Renews the reservation of a content of which `received` bytes have arrived, and doubles it where they are more.
+ * @returns the reserved bytes. Throws `quota_exceeded`; `unavailable` if only what others reserve is in the way.
+ */
+export async function extendReservation(
+  tx: Tenant,
+  id: string,
+  received: number,
+  reserved: number,
+): Promise<number> {
+  const limit = limitOf(await lockSubscription(tx), 'file_bytes')
+  const wanted = received > reserved ? 2 * received : reserved
+  const bytes = await room(tx, limit, id, { least: received, wanted })
+  await files(tx)
+    .where({ id, status: 'uploading' })
+    .update({ created_at: tx.trx.fn.now(), ...(Number.isFinite(bytes) && { size: bytes }) })
+  return bytes
+}
+
+/** The bytes that a file may reserve: at least `least`. The subscription is locked, so that nobody else takes them. */
+async function room(
+  tx: Tenant,
+  limit: number,
+  id: string | null,
+  { least, wanted }: { least: number; wanted: number },
+): Promise<number> {
+  if (!Number.isFinite(limit)) return Number.POSITIVE_INFINITY
+  const { stored, reserved } = await bytesBeside(tx, id)
+  const left = Math.max(0, limit - stored - reserved)
+  if (least <= left) return Math.min(wanted, left)
+  if (least > limit - stored) throw quotaExceeded(limit, Math.max(0, limit - stored))
+  throw new AppError(
+    'unavailable',
+    `the plan allows ${limit} bytes of files, of which ${reserved} are reserved for files that are being received`,
+    { hint: 'try again when they have been received', retry_after: 30 },
+  )
+}
+
+export const tooLarge = (largest: number) =>
+  new AppError('payload_too_large', `the file is larger than ${largest} bytes`, {
+    hint: 'the plan limits the size of a file: largest_file in GET /app/usage',
+  })
 
 const quotaExceeded = (limit: number, left: number) =>
   new AppError(

@@ -8,12 +8,14 @@ import { open, type SecretsKey, seal } from '../process/seal.ts'
 import { DamagedContent, openStream, sealStream } from '../process/storage/sealed-stream.ts'
 import { contentKey, type FileStorage } from '../process/storage/storage.ts'
 import {
-  type Allowance,
   abandonFile,
+  extendReservation,
   type FileRow,
   type NewFile,
   type ReceivedFile,
+  type Reservation,
   reserveFile,
+  tooLarge,
 } from './files.ts'
 
 type Transactions = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
@@ -23,6 +25,9 @@ export const ownerOfFile = (organizationId: string, id: string) => `${organizati
 
 /** Time for receiving a content, far shorter than the time after which `purge.ts` gives it up. */
 const RECEIVE_MS = 3_600_000
+
+/** How often a reservation is renewed, far shorter than the time for which it holds. */
+const RENEW_MS = 60_000
 
 /** Files of organizations: their rows in the database, their sealed contents in the storage. */
 export class FileStore {
@@ -52,8 +57,10 @@ export class FileStore {
     const owner = ownerOfFile(organizationId, id)
     const key = randomBytes(32)
     const key_sealed = seal(this.keys, key.toString('base64'), owner)
-    const allowance = await tenant((tx) => reserveFile(tx, { ...given, id, key_sealed }))
-    const measured = new Measured(content, allowance)
+    const reservation = await tenant((tx) => reserveFile(tx, { ...given, id, key_sealed }))
+    const measured = new Measured(content, reservation, (received, reserved) =>
+      tenant((tx) => extendReservation(tx, id, received, reserved)),
+    )
     try {
       await storage.write(
         contentKey(organizationId, id),
@@ -134,27 +141,40 @@ export class FileStore {
   }
 }
 
-/** Counts and hashes a content while it is read, and remembers why it could not be read. */
+/** Counts and hashes a content while it is read, keeps its bytes reserved, and remembers why it could not be read. */
 class Measured {
   size = 0
   readonly hash = createHash('sha256')
   failure: unknown
   private readonly content: AsyncIterable<Buffer>
-  private readonly allowance: Allowance
+  private readonly reservation: Reservation
+  private readonly extend: (received: number, reserved: number) => Promise<number>
 
-  constructor(content: AsyncIterable<Buffer>, allowance: Allowance) {
+  constructor(
+    content: AsyncIterable<Buffer>,
+    reservation: Reservation,
+    extend: (received: number, reserved: number) => Promise<number>,
+  ) {
     this.content = content
-    this.allowance = allowance
+    this.reservation = reservation
+    this.extend = extend
   }
 
   async *bytes(): AsyncGenerator<Buffer, void, void> {
+    const { largest } = this.reservation
     const until = Date.now() + RECEIVE_MS
+    let reserved = this.reservation.bytes
+    let renewedAt = Date.now()
     try {
       for await (const part of this.content) {
         this.size += part.length
-        if (this.size > this.allowance.bytes) throw this.allowance.exceeded
+        if (this.size > largest) throw tooLarge(largest)
         if (Date.now() > until)
           throw new AppError('invalid_request', 'the file was sent for more than an hour')
+        if (this.size > reserved || Date.now() - renewedAt > RENEW_MS) {
+          reserved = await this.extend(this.size, reserved)
+          renewedAt = Date.now()
+        }
         this.hash.update(part)
         yield part
       }

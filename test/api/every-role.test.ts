@@ -29,8 +29,7 @@ function promisedFor({ method, path }: AppRoute): Role {
 
 const CSRF = 'X-CSRF-Token'
 
-describe('every route of /app', function () {
-  this.timeout(60_000)
+describe('every route of /app', () => {
   const suite = withApi()
   /** No id exists: an operation that is allowed has no effect. */
   const pathOf = ({ path }: AppRoute) =>

@@ -32,8 +32,7 @@ import { withApi } from '../support/with-api.ts'
 const ASIDE =
   /from api_keys k|limit_windows|last_used_at = |^(?:listen|notify|select pg_notify|discard plans|set |begin)/i
 
-describe('every route', function () {
-  this.timeout(180_000)
+describe('every route', () => {
   const suite = withApi()
   let mine: string
   let other: string

@@ -39,8 +39,7 @@ const BODIES: Record<string, (ids: Record<string, string>) => object> = {
   rescheduleDelivery: () => ({ at: new Date(Date.now() + 3_600_000).toISOString() }),
 }
 
-describe('every route on a row that gives access to more', function () {
-  this.timeout(60_000)
+describe('every route on a row that gives access to more', () => {
   const suite = withApi()
 
   let shared: Record<string, string>

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { VERSION } from '../../db/process/build.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/journey.ts'
 import { breakDatabase, startOwnTemporal } from '../support/own-temporal.ts'
+import { until } from '../support/until.ts'
 
 describe('/healthz and /readyz', () => {
   const address = process.env.TEMPORAL_ADDRESS
@@ -61,10 +61,10 @@ describe('/healthz and /readyz', () => {
       assert.equal((await ready()).body.status, 'ready')
       breakDatabase(own)
       passTime()
-      const { status, body } = await until('the failure', async () => {
+      const { status, body } = await until(async () => {
         const answer = await ready()
         return answer.body.status === 'ready' ? undefined : answer
-      })
+      }, 'the failure')
       assert.deepEqual([status, body.status, body.checks.temporal], [200, 'degraded', 'failed'])
     } finally {
       await own.stop()
@@ -92,7 +92,7 @@ describe('/healthz and /readyz', () => {
     passTime()
     assert.equal((await asked()).body.status, 'degraded')
     assert.equal(failed, 1, 'the next check has not ended')
-    await until('its end', async () => failed === 2 || undefined)
+    await until(async () => failed === 2, 'its end')
     await other.close()
     for (const socket of sockets) socket.destroy()
     silent.close()

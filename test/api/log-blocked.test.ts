@@ -10,8 +10,7 @@ import { startProcess, type TestProcess } from '../support/process.ts'
 const REQUESTS = 2_000
 const { O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
-describe('an api process whose log cannot be written', function () {
-  this.timeout(120_000)
+describe('an api process whose log cannot be written', () => {
   const folder = mkdtempSync(join(tmpdir(), 'agx-log-'))
   let db: TestDatabase
   let api: TestProcess | undefined

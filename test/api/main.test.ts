@@ -6,9 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { createTestDatabase, filesOf, type TestDatabase } from '../support/database.ts'
 import { startS3 } from '../support/s3.ts'
 
-describe('the API process', function () {
-  // Four starts, each of several seconds on a loaded machine.
-  this.timeout(60_000)
+describe('the API process', () => {
   let db: TestDatabase
   let taken: Server
   before(async () => {

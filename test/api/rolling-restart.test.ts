@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { createKey } from '../support/api.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { until } from '../support/journey.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
-describe('a rolling restart of the api behind a balancer that polls /readyz', function () {
-  this.timeout(120_000)
+describe('a rolling restart of the api behind a balancer that polls /readyz', () => {
   let db: TestDatabase
   let balancer: Balancer
   const apis: TestProcess[] = []
@@ -45,7 +44,7 @@ describe('a rolling restart of the api behind a balancer that polls /readyz', fu
     const answered = () => [...statuses.values()].reduce((sum, count) => sum + count, 0)
     for (const old of [first, second]) {
       const before = answered()
-      await until('requests before the signal', () => answered() > before + 10 || undefined)
+      await until(() => answered() > before + 10, 'requests before the signal')
       assert.equal((await old.stop()).code, 0, old.output())
       await start()
     }

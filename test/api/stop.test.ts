@@ -4,16 +4,17 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createKey, startApi } from '../support/api.ts'
+import { untilBlocked } from '../support/blocked.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const WORKFLOW = `name: Never started
 nodes:
   pause: {type: delay, config: {for: 1h}}
 `
 
-describe('an api process that gets SIGTERM', function () {
-  this.timeout(60_000)
+describe('an api process that gets SIGTERM', () => {
   let db: TestDatabase
   let key: string
   let api: TestProcess
@@ -67,10 +68,15 @@ describe('an api process that gets SIGTERM', function () {
     for (const socket of [fresh, half]) socket.on('error', () => {})
     await once(half, 'connect')
     half.write('GET /healthz HTTP/1.1\r\nHost: x\r\n')
-    await pause(500)
+    await until(async () => (await db.system('runs').where({ status: 'queued' })).length === 10)
 
     const stopped = api.stop()
-    await pause(100)
+    await until(() =>
+      fetch(`${api.url}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    )
     half.write('\r\n')
     const [late] = await once(half, 'data')
     assert.match(String(late), /^HTTP\/1.1 200 [\s\S]*\r\nConnection: close\r\n/i)
@@ -84,18 +90,20 @@ describe('an api process that gets SIGTERM', function () {
   })
 
   it('refuses readiness first, and keeps serving for SHUTDOWN_DELAY', async () => {
-    await start({ SHUTDOWN_DELAY: '1' })
+    await start({ SHUTDOWN_DELAY: '3' })
     await call('GET', '/v1/me')
     const stopped = api.stop()
-    await pause(200)
-    const readiness = await call('GET', '/readyz')
-    assert.deepEqual([readiness.status, readiness.body.status], [503, 'stopping'])
+    const readiness = await until(async () => {
+      const answer = await call('GET', '/readyz')
+      return answer.status === 503 && answer
+    })
+    assert.equal(readiness.body.status, 'stopping')
     assert.equal((await call('GET', '/healthz')).status, 200)
     const me = await call('GET', '/v1/me')
     assert.deepEqual([me.status, me.headers.connection], [200, 'close'])
     const { code, milliseconds } = await stopped
     assert.equal(code, 0)
-    assert.ok(milliseconds > 1_000 && milliseconds < 30_000, `it took ${milliseconds} ms`)
+    assert.ok(milliseconds > 3_000, `it took ${milliseconds} ms`)
   })
 
   it('loses no request of clients that send all the time', async () => {
@@ -115,7 +123,7 @@ describe('an api process that gets SIGTERM', function () {
       }
     }
     const clients = Array.from({ length: 8 }, client)
-    while (created.length < 8 && failed.length === 0) await pause(20)
+    await until(() => created.length >= 8 || failed.length > 0)
     const before = created.length
     assert.equal((await api.stop()).code, 0)
     await Promise.all(clients)
@@ -144,15 +152,14 @@ describe('an api process that gets SIGTERM', function () {
     }
     await api.stop('SIGKILL')
     assert.equal(await lost, 'ECONNRESET')
-    const killedAt = performance.now()
     const retry = () => other.request('POST', path, { key, body, headers })
-    let answer = await retry()
-    assert.deepEqual([answer.status, answer.body.error?.type], [409, 'idempotency_in_progress'])
-    assert.equal(answer.headers.get('retry-after'), '1')
-    while (answer.status === 409 && performance.now() - killedAt < 30_000) {
-      await pause(200)
-      answer = await retry()
-    }
+    const refused = await retry()
+    assert.deepEqual([refused.status, refused.body.error?.type], [409, 'idempotency_in_progress'])
+    assert.equal(refused.headers.get('retry-after'), '1')
+    const answer = await until(async () => {
+      const again = await retry()
+      return again.status !== 409 && again
+    })
     assert.deepEqual([answer.status, answer.body.status], [200, 'queued'])
     assert.equal(answer.headers.get('idempotency-replayed'), 'true')
     assert.equal((await db.system('runs').where({ workflow_id: workflow.workflow_id })).length, 1)
@@ -164,13 +171,13 @@ describe('an api process that gets SIGTERM', function () {
     const locker = db.system.transaction(async (trx) => {
       await trx.raw('reset role; lock table contacts in access exclusive mode')
       const listed = call('GET', '/v1/objects/contacts').catch((error: NodeJS.ErrnoException) => error.code)
-      await pause(300)
+      await untilBlocked(db)
       const { milliseconds } = await api.stop()
       assert.equal(await listed, 'ECONNRESET')
       return milliseconds
     })
     const milliseconds = await locker
-    assert.ok(milliseconds > 900 && milliseconds < 30_000, `it took ${milliseconds} ms`)
+    assert.ok(milliseconds > 900, `it took ${milliseconds} ms`)
     assert.match(api.output(), /requests were aborted/)
   })
 })

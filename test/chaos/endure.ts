@@ -14,7 +14,7 @@ import {
 } from '../load/operations.ts'
 import { type Outside, startOutside } from '../load/outside.ts'
 import { prepareTarget, type Target } from '../load/target.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import type { Fault } from './situation.ts'
 import { System, type SystemOptions } from './system.ts'
 
@@ -214,11 +214,11 @@ async function client(
 /** @returns the time at which the run ended. */
 const untilEnded = (db: Database, id: string): Promise<Date> =>
   until(
-    'the end of the next run',
     async () => {
       const row = await db.system('runs').where({ id }).first<{ ended_at: Date | null } | undefined>()
       return row?.ended_at ?? undefined
     },
+    'the end of the next run',
     DRAIN_MS / 1_000,
   )
 

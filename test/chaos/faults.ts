@@ -11,7 +11,7 @@ import {
   startRun,
   startWaitingRun,
 } from '../load/operations.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { manyCallsResumed } from './many-calls.ts'
 import { postgresAwayForDays } from './outage-of-days.ts'
 import type { Fault, Situation } from './situation.ts'
@@ -77,11 +77,7 @@ export const FAULTS: Fault[] = [
       const created = createContacts(load, BURST)
       for (const [n, victim] of (['worker', 'api', 'temporal'] as const).entries()) {
         const part = arrived + ((n + 1) * BURST) / 5
-        await until(
-          'deliveries of the burst',
-          () => (outside.deliveries.size > part ? true : undefined),
-          WAIT_SECONDS,
-        )
+        await until(() => outside.deliveries.size > part, 'deliveries of the burst', WAIT_SECONDS)
         system.kill(victim)
       }
       await created
@@ -226,7 +222,7 @@ async function whileCallsWait({ outside }: Situation, work: () => Promise<void>)
   outside.hold()
   try {
     const several = () => (outside.held() >= SEVERAL ? true : undefined)
-    await until('calls that wait for an answer', several, WAIT_SECONDS)
+    await until(several, 'calls that wait for an answer', WAIT_SECONDS)
     await work()
   } finally {
     outside.release()
@@ -248,11 +244,11 @@ async function whileLocked(
     await holder!.query(lock)
     await work(() =>
       until(
-        'transactions that wait for the lock',
         async () => {
           const { rowCount } = await observer!.query(`select ${BLOCKED}`)
           return rowCount! >= SEVERAL ? true : undefined
         },
+        'transactions that wait for the lock',
         WAIT_SECONDS,
       ),
     )

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { OPEN_CALLS } from '../../workflows/shared/limits.ts'
 import { pauseRunById, resumeRunById, startManyCalls, statusOf } from '../load/operations.ts'
 import { MANY_CALLS } from '../load/target.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import type { Fault, Situation } from './situation.ts'
 
 const WAIT_SECONDS = 120
@@ -22,7 +22,7 @@ export const manyCallsResumed: Fault = {
       await allInProgress(on, id)
       await pauseRunById(load, id)
       outside.release()
-      await until('the pause', async () => (await statusOf(load, id)) === 'paused' || undefined, WAIT_SECONDS)
+      await until(async () => (await statusOf(load, id)) === 'paused', 'the pause', WAIT_SECONDS)
       outside.hold(`${id} `)
       await resumeRunById(load, id)
       await allInProgress(on, id)
@@ -37,7 +37,7 @@ export const manyCallsResumed: Fault = {
 /** Waits until as many calls are held as a run may have in progress. Throws if there are more, or too few. */
 async function allInProgress({ outside, load }: Situation, id: string): Promise<void> {
   const enough = () => outside.held() >= OPEN_CALLS || undefined
-  await until(`the calls of ${id}`, enough, WAIT_SECONDS).catch(async (error: Error) => {
+  await until(enough, `the calls of ${id}`, WAIT_SECONDS).catch(async (error: Error) => {
     throw new Error(`${error.message}: ${outside.held()} are held, the run is ${await statusOf(load, id)}`)
   })
   await pause(SETTLED_MS)

@@ -1,6 +1,6 @@
 import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client'
 import { startLoadRun, statusOf } from '../load/operations.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import type { Fault } from './situation.ts'
 
 /** The attempts of two days, and Temporal's limits of a history, are divided by it. */
@@ -34,13 +34,13 @@ export const postgresAwayForDays: Fault = {
     try {
       const ids = await Promise.all(Array.from({ length: RUNS }, () => startLoadRun(load)))
       const last = ids.at(-1)!
-      await until('a run', async () => (await statusOf(load, last)) !== 'queued' || undefined, 60)
+      await until(async () => (await statusOf(load, last)) !== 'queued', 'a run')
       await system.down(['postgres'], () =>
         until(
-          `${MOST_EVENTS} events of a run`,
           async () =>
             Math.max(...(await Promise.all(ids.map((id) => eventsOf(client, id))))) > MOST_EVENTS ||
             undefined,
+          `${MOST_EVENTS} events of a run`,
           WAIT_SECONDS,
         ).then(() => {}),
       )

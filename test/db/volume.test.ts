@@ -9,8 +9,7 @@ const ROWS = 40_000
 /** Maximum number of rows that a statement may read: a batch of a claim, a page or a purge, with related rows. */
 const MOST_READ = 12_000
 
-describe('growing tables', function () {
-  this.timeout(120_000)
+describe('growing tables', () => {
   let db: TestDatabase
   let organizations: string[]
   before(async () => {

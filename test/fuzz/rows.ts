@@ -2,6 +2,7 @@ import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Outside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
+import { TABLES } from '../support/route-paths.ts'
 import type { TestStack } from '../support/stack.ts'
 
 /** The rows with which the fuzzer's requests get past "unauthorized" and "not found". */
@@ -13,24 +14,8 @@ export interface Rows {
   ids: Record<string, string[]>
 }
 
-/** The tables whose rows a path parameter names. */
-const TABLES: Record<string, string[]> = {
-  entity_id: kindNames,
-  target_id: kindNames,
-  workflow_id: ['workflows'],
-  run_id: ['runs'],
-  batch_id: ['run_batches'],
-  import_id: ['imports'],
-  export_id: ['exports'],
-  view_id: ['views'],
-  job_id: ['bulk_jobs'],
-  webhook_id: ['incoming_webhooks', 'outgoing_webhooks'],
-  log_id: ['incoming_logs'],
-  delivery_id: ['deliveries'],
-  replay_id: ['incoming_replays', 'outgoing_replays'],
-  invitation_id: ['invitations'],
-  suppression_id: ['mail_suppressions'],
-}
+/** Parameters whose rows the requests must not lose: the key, session and member that send them. */
+const KEPT = ['key_id', 'session_id', 'user_id']
 
 /** Two of each, because some requests delete one. */
 const EACH = 2
@@ -64,6 +49,21 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     await send('PUT', `/v1/imports/${created.body.id}/file`, csv, 'Email\r\nada@example.com\r\n')
     await post('/exports', { entity: 'contacts' })
     await post('/workflows/run-by-name', { name: n === 0 ? 'Long' : 'Quick', confirm: true })
+    await post('/views', { entity: 'contacts', name: `View ${n}`, query: { q: 'ada' }, shared: true })
+    const charts = [{ title: 'Open deals', query: { metric: 'deals.open_value' } }]
+    await post('/analytics/reports', { name: `Report ${n}`, charts })
+    await post('/objects/contacts/bulk', {
+      action: 'update',
+      query: {},
+      data: { tags: ['ada'] },
+      confirm: true,
+    })
+    const contact = await post('/objects/contacts', { first_name: 'Ada' })
+    const text = { ...key, 'content-type': 'text/plain' }
+    await send('POST', `/v1/objects/contacts/${contact.body.id}/files?name=${n}.txt`, text, 'A file.')
+    const collection = await post('/knowledge/collections', { name: `Collection ${n}` })
+    const document = { title: 'A document', body: 'A text.' }
+    await post(`/knowledge/collections/${collection.body.id}/documents`, document)
     await post('/run-batches', { action: 'retry', filter: { status: ['failed'] }, confirm: true })
     await app('/mail-suppressions', { address: `suppressed${n}@example.com` })
     await app('/invitations', { email: `invited${n}@example.com`, role: 'member' })
@@ -77,10 +77,11 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     await app(`/webhooks/${direction}/${id}/replays`, { since })
   }
   const ids: Rows['ids'] = { name: ['tier', 'acme_token'], node_id: ['pause', 'greeting'] }
-  for (const [parameter, tables] of Object.entries(TABLES)) {
-    const found = await Promise.all(tables.map((table) => db.system(table).limit(EACH).pluck('id')))
-    if (found.some((some) => some.length === 0)) throw new Error(`${tables} have no row for {${parameter}}`)
-    ids[parameter] = found.flat()
+  for (const [, parameter, table] of TABLES) {
+    if (KEPT.includes(parameter)) continue
+    const found = await db.system(table).limit(EACH).pluck('id')
+    if (found.length === 0) throw new Error(`${table} has no row for {${parameter}}`)
+    ids[parameter] = [...new Set([...(ids[parameter] ?? []), ...found])]
   }
   return { key: stack.key, session, ids }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { until } from './journey.ts'
+import { until } from './until.ts'
 
 /** A balancer of HTTP that polls /readyz of its targets, and repeats no request. */
 export interface Balancer {
@@ -43,7 +43,7 @@ export async function startBalancer(): Promise<Balancer> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async add(target) {
       ready.set(target, false)
-      await until(`${target} in turn`, () => ready.get(target) || undefined)
+      await until(() => ready.get(target), `${target} in turn`)
     },
     close() {
       clearInterval(timer)

@@ -24,7 +24,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   template ??= ensureTemplate()
   const name = `agx_test_${randomBytes(6).toString('hex')}`
   const source = await template
-  await admin((client) => client.query(`create database ${name} template ${source}`))
+  await admin((client) => client.query(`create database ${name} template ${source} strategy file_copy`))
   const db = connect({ url: urlOf(name), poolSize: 8, applicationName: 'agx test' })
   return {
     ...db,

@@ -6,6 +6,7 @@ import { startApi } from './api.ts'
 import { createTestDatabase, testActor } from './database.ts'
 import { startReceiver } from './receiver.ts'
 import { signIn } from './session.ts'
+import { until } from './until.ts'
 
 /** A database, an API and a receiver, for tests of deliveries; without a worker. */
 export async function startDeliveries() {
@@ -87,12 +88,3 @@ export async function startDeliveries() {
 }
 
 export type Deliveries = Awaited<ReturnType<typeof startDeliveries>>
-
-/** Polls until `look` returns a value. */
-export async function until<T>(look: () => Promise<T>): Promise<NonNullable<Exclude<T, false | ''>>> {
-  for (;;) {
-    const found = await look()
-    if (found) return found as NonNullable<Exclude<T, false | ''>>
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}

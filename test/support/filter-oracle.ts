@@ -23,6 +23,8 @@ export function holds(found: Comparable, operator: Operator, given: Comparable[]
   if (operator === 'is_null') return (value === null) === wanted
   if (operator === 'ne') return value !== wanted
   if (operator === 'nin') return !isOneOf
+  if (operator === 'has_not') return !holds(found, 'has', given)
+  if (operator === 'not_since') return !holds(found, 'gte', given)
   if (value === null || wanted === null || upTo === null) return false
   switch (operator) {
     case 'eq':

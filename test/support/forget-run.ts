@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client'
+import { until } from './until.ts'
 
 /** Deletes the workflow of a run in Temporal, as if Temporal's database had been deleted. */
 export async function forgetRun(client: Client, id: string): Promise<void> {
@@ -7,10 +8,7 @@ export async function forgetRun(client: Client, id: string): Promise<void> {
     namespace: 'default',
     workflowExecution: { workflowId },
   })
-  for (const end = Date.now() + 15_000; await isKnown(client, workflowId); ) {
-    if (Date.now() > end) throw new Error(`Temporal still knows ${workflowId}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await until(async () => !(await isKnown(client, workflowId)))
 }
 
 const isKnown = (client: Client, workflowId: string): Promise<boolean> =>

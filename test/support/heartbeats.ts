@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client'
-import { until } from './deliveries.ts'
+import { until } from './until.ts'
 
 /** Waits until Temporal has got two heartbeats of the workflow's activity: by the answer to one the worker learns of a pause. */
 export async function untilHeartbeats(client: Client, workflowId: string): Promise<void> {

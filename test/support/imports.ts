@@ -1,5 +1,5 @@
 import type { TestApi } from './api.ts'
-import { until } from './journey.ts'
+import { until } from './until.ts'
 
 /** Imports, as a client of the API makes them. */
 export function importsOf(api: Pick<TestApi, 'request'>) {
@@ -21,11 +21,11 @@ export function importsOf(api: Pick<TestApi, 'request'>) {
     /** The import, once it has ended. */
     ended: (id: string, seconds = 20) =>
       until(
-        'the end of the import',
         async () => {
           const { body } = await api.request('GET', `/v1/imports/${id}`)
           return body.ended_at ? body : undefined
         },
+        'the end of the import',
         seconds,
       ),
     /** Creates, uploads, starts and waits. */

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { install } from '../../worker/dev/postgres/install.ts'
 import { temporaryFolder } from './folder.ts'
-import { until } from './journey.ts'
 import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
+import { until } from './until.ts'
 
 /**
  * The folder of an installed PostgreSQL's programs, newest version first; undefined if none has all of them. The embedded
@@ -66,7 +66,7 @@ export async function startInstalledPostgres(
   server.unref()
   const stop = reaper(`kill -QUIT ${server.pid}; sleep 0.2; rm -rf '${dataDir}' '${folder}'`)
   const urlOf = (database: string) => `postgres://postgres:${password}@127.0.0.1:${port}/${database}`
-  await until('PostgreSQL', async () => {
+  await until(async () => {
     const client = new pg.Client({ connectionString: urlOf('postgres') })
     client.on('error', () => {})
     try {
@@ -78,6 +78,6 @@ export async function startInstalledPostgres(
     } finally {
       await client.end().catch(() => {})
     }
-  })
+  }, 'PostgreSQL')
   return { url: urlOf('agx'), stop }
 }

@@ -136,19 +136,3 @@ async function signIn(stack: TestStack): Promise<Journey['app']> {
     .join('; ')
   return caller(`${stack.apiUrl}/app`, { cookie, 'x-csrf-token': csrf_token })
 }
-
-/** Polls until `read` returns a value, for `seconds`. */
-export async function until<T>(
-  what: string,
-  read: () => Promise<T | undefined> | T | undefined,
-  seconds = 30,
-) {
-  for (const end = Date.now() + seconds * 1_000; Date.now() < end; ) {
-    const found = await Promise.resolve()
-      .then(read)
-      .catch(() => undefined)
-    if (found !== undefined) return found
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error(`waited ${seconds} s for ${what}`)
-}

@@ -112,8 +112,7 @@ export function describeMoves<F extends Fixture>({ table, statuses, fixture, dri
         })
     }
 
-  it('makes no other move in any order of attempts', async function () {
-    this.timeout(60_000)
+  it('makes no other move in any order of attempts', async () => {
     const attempt = fc.constantFrom(...moves.flatMap((one) => one.to.map((target) => ({ ...one, target }))))
     await fc.assert(
       fc.asyncProperty(

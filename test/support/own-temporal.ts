@@ -61,7 +61,7 @@ async function startServer(cli: string, folder: string, port: number) {
   child.unref()
   const pid = child.pid!
   const kill = reaper(`kill -KILL ${pid}`)
-  await prepareServer(`127.0.0.1:${port}`, 'default', 30_000)
+  await prepareServer(`127.0.0.1:${port}`, 'default', 120_000)
   return { pid, kill }
 }
 

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from './folder.ts'
-import { until } from './journey.ts'
 import { quietPort } from './quiet-port.ts'
+import { until } from './until.ts'
 
 /** Whether PgBouncer is installed: it is in no package registry of npm. */
 export function hasPgBouncer(): boolean {
@@ -55,7 +55,7 @@ export async function startPgBouncer(
   const ended = once(child, 'exit')
   target.host = `127.0.0.1:${port}`
   const { Client } = (await import('pg')).default
-  await until('PgBouncer', async () => {
+  await until(async () => {
     const client = new Client({ connectionString: target.href })
     client.on('error', () => {})
     const connected = await client.connect().then(
@@ -64,7 +64,7 @@ export async function startPgBouncer(
     )
     await client.end().catch(() => {})
     return connected
-  })
+  }, 'PgBouncer')
   return {
     url: target.href,
     async stop() {

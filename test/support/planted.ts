@@ -119,12 +119,12 @@ export async function searchTables(client: pg.Client): Promise<void> {
   const tables = await client.query<{ name: string }>(
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`,
   )
-  for (const { name } of tables.rows) {
-    const { rows } = await client.query<{ all: string | null }>(
-      `select string_agg(x::text, E'\\n') as all from (select * from "${name}" limit ${MAX_ROWS}) x`,
-    )
-    search(`the table ${name}`, rows[0]!.all ?? '')
-  }
+  const contents = tables.rows.map(
+    ({ name }) =>
+      `select '${name}' as name, string_agg(x::text, E'\\n') as all from (select * from "${name}" limit ${MAX_ROWS}) x`,
+  )
+  const { rows } = await client.query<{ name: string; all: string | null }>(contents.join(' union all '))
+  for (const { name, all } of rows) search(`the table ${name}`, all ?? '')
 }
 
 /** Searches the logs. Throws if a search has found something since the last call. */

@@ -30,7 +30,7 @@ export interface ProcessOptions {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-const START_MS = 60_000
+const START_MS = 240_000
 
 /** Resolves when the process responds to `until`. Throws with its log if it exits before. */
 export async function startProcess(

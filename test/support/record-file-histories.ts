@@ -7,7 +7,7 @@ import { startApi } from './api.ts'
 import { createTestDatabase } from './database.ts'
 import { firstHistory, saveHistory } from './histories.ts'
 import { importsOf } from './imports.ts'
-import { until } from './journey.ts'
+import { until } from './until.ts'
 import { startWorker } from './worker.ts'
 
 const folder = new URL('../fixtures/histories/', import.meta.url)
@@ -34,10 +34,10 @@ const cases: Record<string, () => Promise<string>> = {
     const rows = Array.from({ length: 5_000 }, (_, i) => `stopped${i}@x.example\n`).join('')
     const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${rows}`)
     await imports.start(body.id)
-    await until('some rows', async () => {
+    await until(async () => {
       const { progress } = (await api.request('GET', `/v1/imports/${body.id}`)).body
       return progress.rows > 0 ? true : undefined
-    })
+    }, 'some rows')
     await api.request('POST', `/v1/imports/${body.id}/stop`)
     return `import:${body.id}`
   },
@@ -59,7 +59,10 @@ for (const [name, make] of Object.entries(cases)) {
   const file = new URL(`${name}.binpb`, folder)
   if (existsSync(file)) continue
   const handle = worker.client.workflow.getHandle(await make())
-  await until('the end', () => handle.result(), 60)
+  await until(async () => {
+    await handle.result()
+    return true
+  }, 'the end')
   saveHistory(file, await firstHistory(worker.client, handle.workflowId))
 }
 await worker.stop()

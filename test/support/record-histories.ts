@@ -22,8 +22,8 @@ import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, testActor } from './database.ts'
 import { saveHistory } from './histories.ts'
 import { httpResponse } from './http-response.ts'
-import { until } from './journey.ts'
 import { edge } from './nodes.ts'
+import { until } from './until.ts'
 import { queueRun, startPoolWorker, startWorker, untilRun } from './worker.ts'
 import { createEmptyWorkflow } from './workflows.ts'
 
@@ -206,7 +206,7 @@ const worker = await startWorker(db, {
 })
 /** Migrates a run that waits to a version with a longer time limit. */
 async function migrated(id: string, definition: Case): Promise<void> {
-  await until('the wait', () => db.system('runs').where({ id }).whereNotNull('sleeps_until').first())
+  await until(() => db.system('runs').where({ id }).whereNotNull('sleeps_until').first(), 'the wait')
   const { workflow_id } = await db.system('runs').where({ id }).first()
   await db.tenant(organizationId, testActor, async (tx) => {
     const before = await getWorkflow(tx, workflow_id)
@@ -256,7 +256,7 @@ for (const [name, definition] of Object.entries(cases)) {
   if (name.startsWith('refreshed')) await handle.signal(REFRESH)
   if (name.startsWith('migrated')) await migrated(id, definition)
   if (name.startsWith('waits-for-a') && name !== 'waits-for-a-child') {
-    const { id: waitId } = await until('the wait', () => db.system('run_waits').where({ run_id: id }).first())
+    const { id: waitId } = await until(() => db.system('run_waits').where({ run_id: id }).first(), 'the wait')
     await sleep(300)
     await db.tenant(organizationId, testActor, async (tx) => {
       if (name === 'waits-for-an-event') await insertEvents(tx, [{ name: 'invoice.paid', data: {} }])
@@ -277,7 +277,7 @@ for (const [name, definition] of Object.entries(cases)) {
     const { temporal_run_id } = await db.system('runs').where({ id }).first('temporal_run_id')
     await db.tenant(organizationId, testActor, (tx) => resumeRun(tx, id, temporal_run_id))
   }
-  await untilRun(db, id, undefined, 60_000)
+  await untilRun(db, id)
   await handle.result().catch(() => {})
   if (name === 'redone-task') {
     const done = (await handle.fetchHistory()).events?.find(
@@ -322,12 +322,12 @@ if (!existsSync(fired)) {
       () => true,
       () => undefined,
     )
-  await until('the Schedule', ready)
+  await until(ready, 'the Schedule')
   await schedule.trigger()
-  const { workflowId } = await until('its workflow', async () => {
+  const { workflowId } = await until(async () => {
     const [action] = (await schedule.describe()).info.recentActions
     return action?.action.workflow
-  })
+  }, 'its workflow')
   const handle = worker.client.workflow.getHandle(workflowId)
   await handle.result()
   saveHistory(fired, await handle.fetchHistory())
@@ -348,7 +348,7 @@ if (!existsSync(witnessFile)) {
   })
   for (const sequence of [2, 3]) {
     await handle.signal('witnessed', testimony(sequence))
-    await until('its memo', async () => (await handle.describe()).memo?.sequence === sequence || undefined)
+    await until(async () => (await handle.describe()).memo?.sequence === sequence, 'its memo')
   }
   saveHistory(witnessFile, await handle.fetchHistory())
   await handle.terminate()
@@ -361,8 +361,9 @@ if (!existsSync(caughtUp)) {
     edges: [edge('start', 'wait'), edge('start', 'go')],
   })
   const row = () => db.system('runs').where({ id }).first()
-  const { temporal_run_id } = await until('its sleep', async () =>
-    (await row()).sleeps_until ? await row() : undefined,
+  const { temporal_run_id } = await until(
+    async () => ((await row()).sleeps_until ? await row() : undefined),
+    'its sleep',
   )
   // As if Temporal was restored to the moment before the end of the delay.
   const key = { organization_id: organizationId, run_id: id }
@@ -380,11 +381,13 @@ if (!existsSync(caughtUp)) {
     .insert({ ...key, temporal_run_id, segment: 1, happened: fired, answer: '{}' })
   const handle = worker.client.workflow.getHandle(`run:${id}`)
   await handle.signal(REFRESH)
-  await until('segment 2', () =>
-    db
-      .system('run_segments')
-      .where({ ...key, segment: 2 })
-      .first(),
+  await until(
+    () =>
+      db
+        .system('run_segments')
+        .where({ ...key, segment: 2 })
+        .first(),
+    'segment 2',
   )
   await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: 'go', payload: null }))
   await handle.result()

@@ -73,7 +73,7 @@ export const mayNot = (role: MemberRole, scope: Scope) =>
   role === 'member' && ['workflows:author', 'webhooks:write'].includes(scope)
 
 /** The table with the rows that a path parameter names. */
-const TABLES: [path: RegExp, parameter: string, table: string][] = [
+export const TABLES: [path: RegExp, parameter: string, table: string][] = [
   ...kindNames.map((kind) => [new RegExp(`/${kind}/\\{`), 'entity_id', kind] as [RegExp, string, string]),
   [/\{entity\}/, 'entity_id', 'contacts'],
   [/./, 'target_id', 'companies'],

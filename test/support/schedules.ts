@@ -5,17 +5,8 @@ import { activate, createWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import type { Definition, ScheduleSpec } from '../../workflows/language/definition.ts'
 import { testActor } from './database.ts'
+import { until } from './until.ts'
 import type { WorkerSuite } from './with-worker.ts'
-
-/** Polls until `read` finds something. */
-export async function until<T>(what: string, read: () => Promise<T | undefined | false>): Promise<T> {
-  for (const end = Date.now() + 20_000; Date.now() < end; ) {
-    const found = await read()
-    if (found) return found
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error(`waited 20 s for ${what}`)
-}
 
 /** Scheduled workflows in a suite with a worker. */
 export function schedulesOf(suite: WorkerSuite) {
@@ -24,10 +15,10 @@ export function schedulesOf(suite: WorkerSuite) {
   const handleOf = (id: string) => suite.worker.client.schedule.getHandle(`schedule:${id}`)
   /** Waits until Temporal has every change of the workflow. */
   const synced = (id: string) =>
-    until('Temporal to be told', async () => {
+    until(async () => {
       const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()
       return !row || row.synced === row.revision
-    })
+    }, 'Temporal to be told')
   const fireAt = (id: string, scheduledAt: string): Promise<Fire | undefined> =>
     suite.db.system('schedule_fires').where({ workflow_id: id, scheduled_at: scheduledAt }).first()
 
@@ -70,7 +61,7 @@ export function schedulesOf(suite: WorkerSuite) {
         end: new Date(scheduledAt),
         overlap: ScheduleOverlapPolicy.ALLOW_ALL,
       })
-      return until(`the time ${scheduledAt}`, () => fireAt(id, scheduledAt))
+      return until(() => fireAt(id, scheduledAt), `the time ${scheduledAt}`)
     },
   }
 }

@@ -12,6 +12,7 @@ import { createKey, type TestApi } from './api.ts'
 import { createOrganization, type TestDatabase } from './database.ts'
 import { recordsOf } from './records.ts'
 import type { ReceivedMail } from './smtp.ts'
+import { until } from './until.ts'
 import { untilRun } from './worker.ts'
 
 /** A request to the local server. */
@@ -65,14 +66,7 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
   }
   const rows = (table: string) => db.system(table).where({ organization_id: organizationId }).orderBy('id')
   /** The row of a node once it waits. */
-  const waits = async (run_id: string) => {
-    for (const until = Date.now() + 10_000; ; ) {
-      const row = await db.system('run_waits').where({ run_id }).first()
-      if (row) return row
-      if (Date.now() > until) throw new Error('no node waits')
-      await pause()
-    }
-  }
+  const waits = (run_id: string) => until(() => db.system('run_waits').where({ run_id }).first())
   return {
     organizationId,
     records,
@@ -108,12 +102,11 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
     },
     /** Waits for the runs that events start. @returns the outputs of the first. */
     triggered: async (count = 1) => {
-      for (const until = Date.now() + 10_000; ; ) {
-        const runs = await rows('runs').where({ workflow_id })
-        if (runs.length >= count) return (await Promise.all(runs.map(({ id }) => completed(id))))[0]!
-        if (Date.now() > until) throw new Error(`${runs.length} runs were started`)
-        await pause()
-      }
+      const runs = await until(async () => {
+        const found = await rows('runs').where({ workflow_id })
+        return found.length >= count && found
+      })
+      return (await Promise.all(runs.map(({ id }) => completed(id))))[0]!
     },
     start: async (inputs: object) =>
       (await request('POST', `/workflows/${workflow_id}/run`, { inputs, confirm: true })).run_id as string,
@@ -129,8 +122,6 @@ export async function createOffice({ db, api, url, calls, mails }: Servers, temp
     done: () => request('DELETE', `/workflows/${workflow_id}`),
   }
 }
-
-const pause = () => new Promise((resolve) => setTimeout(resolve, 25))
 
 async function meet(
   { db, api, url }: Pick<Servers, 'db' | 'api' | 'url'>,

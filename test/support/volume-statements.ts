@@ -70,7 +70,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
         runs.map(({ organization_id, id }) => ({ organization_id, id, stuck_reason: null, checked: true })),
       )
     },
-    'sweep: interrupted deliveries': ({ system }) => listInterrupted(system),
+    'sweep: interrupted deliveries': ({ system }) => listInterrupted(system, undefined),
     'sweep: deliveries': ({ system }) => claimIdleDeliveries(system, '30 seconds', new Date(), 200),
     'sweep: files': ({ system }) => listIdleFiles(system, 'imports', '30 seconds', 200),
     'sweep: quota': ({ system }) => releaseForQuota(system),

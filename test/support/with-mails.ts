@@ -30,16 +30,14 @@ export function withMails(
       suite.worker?.taskQueue,
     )
   }
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     suite.db = await createTestDatabase()
     suite.smtp = await startSmtp()
     suite.api = await startApi(suite.db, env(mail()))
     await suite.restart()
   })
   beforeEach(() => suite.smtp.behave())
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await suite.worker?.stop()
     await suite.api?.close()
     await suite.smtp?.close()

@@ -10,14 +10,12 @@ export interface WorkerSuite {
 /** For a `describe`: a database with an organization, and a worker on it. Its members are set once tests run. */
 export function withWorker(effects?: Parameters<typeof startWorker>[1]): WorkerSuite {
   const suite: Partial<WorkerSuite> = {}
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     suite.db = await createTestDatabase()
     suite.organizationId = await createOrganization(suite.db)
     suite.worker = await startWorker(suite.db, effects)
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await suite.worker?.stop()
     await suite.db?.drop()
   })

@@ -34,6 +34,7 @@ import { testBundle } from './bundle.ts'
 import { filesOf, testActor } from './database.ts'
 import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { searchedLog } from './planted.ts'
+import { until } from './until.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
 
@@ -164,6 +165,7 @@ export async function startWorker(
       approvalLink: linkOf,
       secretsKey,
       storage,
+      http: receivers,
     }),
   })
   await relay.start()
@@ -233,14 +235,17 @@ export async function untilRun(
   db: Database,
   id: string,
   statuses: readonly string[] = RUN_END_STATUSES,
-  milliseconds = 15_000,
+  seconds?: number,
 ): Promise<EndedRun> {
-  for (const until = Date.now() + milliseconds; ; ) {
-    const run = await db.system('runs').where({ id }).first()
-    if (run && statuses.includes(run.status)) return run
-    if (Date.now() > until) throw new Error(`run ${id} is still ${run?.status}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  const row = () => db.system('runs').where({ id }).first()
+  return until(
+    async () => {
+      const run = await row()
+      return statuses.includes(run?.status) && run
+    },
+    async () => `run ${id}, which is ${(await row())?.status}`,
+    seconds,
+  )
 }
 
 export async function historyOf(client: Client, workflowId: string) {

@@ -7,14 +7,13 @@ import { planted } from '../support/planted.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { type App, headersOf, signIn } from '../support/session.ts'
 import type { ReceivedMail } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 import { withMails } from '../support/with-mails.ts'
 
 const PASSWORD = planted('correct horse battery staple')
 const NEXT = planted('a new battery for the old horse')
 
-describe('the mails of accounts', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('the mails of accounts', () => {
   const suite = withMails((mail) => ({ ...mail, PUBLIC_URL: 'http://localhost:8080', SIGN_UP: 'open' }))
   let { db, api, smtp } = suite
   let owner: App
@@ -29,14 +28,6 @@ describe('the mails of accounts', function () {
 
   const post = (path: string, body: object) => api.request('POST', path, { key: null, body })
   const signInWith = (email: string, password: string) => post('/app/session', { email, password })
-  async function until<T>(find: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
-    for (const end = Date.now() + 10_000; Date.now() < end; ) {
-      const found = await find()
-      if (found) return found
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    throw new Error(`it did not come: ${JSON.stringify(await db.system('account_mails'))}`)
-  }
   const mailTo = (address: string) => until(() => smtp.received.find(({ to }) => to.includes(address)))
   /** The row of a mail once its attempt is recorded. */
   const ended = (address: string) =>

@@ -3,6 +3,7 @@ import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { getRun } from '../../db/runs/views.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -30,11 +31,8 @@ describe('admission of runs', () => {
 
   /** Responds to the oldest call, once it has arrived. */
   async function answer(): Promise<void> {
-    for (const until = Date.now() + 10_000; calls.length === 0; ) {
-      assert.ok(Date.now() < until, 'nothing called')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    calls.shift()!()
+    const call = await until(() => calls.shift())
+    call()
   }
 
   const waitingFor = async (organizationId: string, id: string) =>
@@ -42,19 +40,12 @@ describe('admission of runs', () => {
 
   const rowOf = (id: string) => suite.db.system('runs').where({ id }).first()
 
-  async function untilAsleep(id: string): Promise<void> {
-    for (const until = Date.now() + 10_000; (await rowOf(id)).sleeps_until === null; ) {
-      assert.ok(Date.now() < until, 'the run does not sleep')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
-
-  async function untilWaitsFor(organizationId: string, id: string, wanted: string): Promise<void> {
-    for (const until = Date.now() + 10_000; (await waitingFor(organizationId, id)) !== wanted; ) {
-      assert.ok(Date.now() < until, `it waits for ${await waitingFor(organizationId, id)}`)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
+  const untilAsleep = (id: string) => until(async () => (await rowOf(id)).sleeps_until !== null)
+  const untilWaitsFor = (organizationId: string, id: string, wanted: string) =>
+    until(
+      async () => (await waitingFor(organizationId, id)) === wanted,
+      () => waitingFor(organizationId, id),
+    )
 
   it('does not count sleeping runs against the limit of the organization', async () => {
     const organizationId = await createOrganization(suite.db, { limits: { max_running: 1 } })
@@ -85,10 +76,7 @@ describe('admission of runs', () => {
       edges: [{ from: 'sleep', handle: 'success', to: 'call' }],
     })
     await untilAsleep(id)
-    for (const until = Date.now() + 10_000; (await rowOf(id)).sleeps_until !== null; ) {
-      assert.ok(Date.now() < until, 'the run does not wake')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+    await until(async () => (await rowOf(id)).sleeps_until === null)
     await answer()
     assert.equal((await untilRun(suite.db, id)).status, 'completed')
   })

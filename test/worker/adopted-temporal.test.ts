@@ -3,16 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { Client, Connection } from '@temporalio/client'
 import { sendSignal } from '../../db/runs/signals.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
-import { until } from '../support/journey.ts'
 import { startOwnTemporal } from '../support/own-temporal.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
 /** Fewer than ten: each is a workflow, and only the order of magnitude of their number matters. */
 const RUNS = 5
 
-describe('a database that adopts an empty Temporal', function () {
-  this.timeout(180_000)
+describe('a database that adopts an empty Temporal', () => {
   let db: TestDatabase
   let empty: Awaited<ReturnType<typeof startOwnTemporal>>
   let connection: Connection
@@ -50,10 +49,10 @@ describe('a database that adopts an empty Temporal', function () {
       ),
     )
     for (const id of ids)
-      await until('a sleeping run', async () => {
+      await until(async () => {
         const { status, sleeps_until } = await db.system('runs').where({ id }).first()
         return (status === 'running' && sleeps_until !== null) || undefined
-      })
+      }, 'a sleeping run')
     // As those that the sweep has checked, and that it would not look up again for hours.
     await db.system('runs').whereIn('id', ids).update({ checked: true })
     assert.equal((await first.stop()).code, 0)
@@ -63,7 +62,6 @@ describe('a database that adopts an empty Temporal', function () {
     const adopted = Date.now()
     for (const id of ids)
       await until(
-        `the workflow of ${id}`,
         async () => {
           const found = await workflow
             .getHandle(`run:${id}`)
@@ -71,6 +69,7 @@ describe('a database that adopts an empty Temporal', function () {
             .catch(() => undefined)
           return found?.status.name === 'RUNNING' || undefined
         },
+        `the workflow of ${id}`,
         Math.max(1, 60 - (Date.now() - adopted) / 1_000),
       )
     for (const id of ids)

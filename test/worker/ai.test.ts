@@ -47,8 +47,7 @@ describe('a prompt to a language model', () => {
   let asked: Asked[] = []
   let replies: Reply[] = []
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     server = createServer(async (request, response) => {
@@ -67,8 +66,7 @@ describe('a prompt to a language model', () => {
     worker = await startWorker(db, { http: http.call, secretsKey })
     await db.tenant(organizationId, testActor, (tx) => putSecret(tx, secretsKey, 'llm', KEY))
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     server?.closeAllConnections()

@@ -6,8 +6,7 @@ import { startWorker, type TestWorker } from '../support/worker.ts'
 
 type Body = Record<string, unknown>
 
-describe('the keys of a merged record', function () {
-  this.timeout(60_000)
+describe('the keys of a merged record', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker

@@ -9,6 +9,7 @@ import { sendSignal } from '../../db/runs/signals.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { historyOf, queueRun, startWorker, untilRun } from '../support/worker.ts'
 
@@ -21,8 +22,7 @@ const branches = (first: NodeSpec, handles: string[]): Pick<Definition, 'nodes' 
   outputs: { handle: '{{ nodes.wait.handle }}', output: '{{ nodes.wait.output }}' },
 })
 
-describe('runs that wait for an answer', function () {
-  this.timeout(30_000)
+describe('runs that wait for an answer', () => {
   const suite = withWorker()
   let organizationId: string
 
@@ -36,14 +36,6 @@ describe('runs that wait for an answer', function () {
     queueRun(suite.db, organizationId, definition, inputs)
   const raise = (name: string, data: Record<string, unknown> = {}) =>
     tenant((tx) => insertEvents(tx, [{ name, data }]))
-  async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
-    for (const end = Date.now() + 10_000; Date.now() < end; ) {
-      const found = await find()
-      if (found) return found
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-    throw new Error('it did not come')
-  }
   // biome-ignore lint/suspicious/noExplicitAny: a row
   const untilWait = (id: string, nodeId = 'wait'): Promise<any> =>
     until(() => suite.db.system('run_waits').where({ run_id: id, node_id: nodeId }).first())
@@ -86,7 +78,7 @@ describe('runs that wait for an answer', function () {
     assert.deepEqual(await signal(id, 'a', 1), { node_id: 'signal', path: '' })
     await raise('invoice.paid')
     await decide(id, ask.id, 'approved')
-    await until(async () => (await untilWait(id, 'event')).answered_at ?? undefined)
+    await until(async () => (await untilWait(id, 'event')).answered_at)
     await tenant((tx) => unpauseRun(tx, id))
     const { outputs } = await untilRun(suite.db, id)
     assert.deepEqual(outputs, { all: [1, 'invoice.paid', 'approved'] })
@@ -146,7 +138,7 @@ describe('runs that wait for an answer', function () {
       const ids = [await run(waits('run_start')), await run(waits('now'))]
       for (const id of ids) await untilWait(id, 'hold')
       await raise('invoice.paid', { n: 1 })
-      await until(async () => (await events('invoice.paid')).every((event) => event.matched_at) || undefined)
+      await until(async () => (await events('invoice.paid')).every((event) => event.matched_at))
       for (const id of ids) await signal(id, 'go')
       const [early, late] = [await ended(ids[0]!), await ended(ids[1]!)]
       assert.deepEqual([early.handle, early.output.data], ['received', { n: 1 }])
@@ -190,7 +182,7 @@ describe('runs that wait for an answer', function () {
       })
       await untilWait(id, 'sent')
       await raise('invoice.sent')
-      await until(async () => (await untilWait(id, 'sent')).answered_at ?? undefined)
+      await until(async () => (await untilWait(id, 'sent')).answered_at)
       assert.equal((await untilWait(id, 'paid')).answered_at, null)
       await raise('invoice.paid')
       const { outputs } = await untilRun(suite.db, id)
@@ -334,9 +326,9 @@ describe('runs that wait for an answer', function () {
         const { searchAttributes } = await suite.worker.client.workflow.getHandle(`run:${id}`).describe()
         return searchAttributes.AgxState?.[0] ?? undefined
       }
-      await until(async () => ((await state()) === 'waiting_for_person' ? true : undefined))
+      await until(async () => (await state()) === 'waiting_for_person')
       await decide(id, wait.id, 'approved')
-      await until(async () => ((await state()) === undefined ? true : undefined))
+      await until(async () => (await state()) === undefined)
       await signal(id, 'go')
       await untilRun(suite.db, id)
       const upserts = (await historyOf(suite.worker.client, `run:${id}`)).filter(

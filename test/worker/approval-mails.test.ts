@@ -3,6 +3,7 @@ import { renewLeases } from '../../db/queue/mails.ts'
 import { approvalMails } from '../../db/runs/approval-mails.ts'
 import { createOrganization } from '../support/database.ts'
 import type { ReceivedMail } from '../support/smtp.ts'
+import { until } from '../support/until.ts'
 import { withMails } from '../support/with-mails.ts'
 import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
@@ -18,8 +19,7 @@ const bodyOf = ({ text, header }: ReceivedMail) => {
 const pathIn = (mail: ReceivedMail) =>
   /http:\/\/localhost:8080(\/approvals\/[\w-]{107})\r?\n/.exec(bodyOf(mail))?.[1]
 
-describe('the mails of an approval', function () {
-  this.timeout(30_000)
+describe('the mails of an approval', () => {
   const suite = withMails()
   let { db, api, smtp } = suite
   before(() => {
@@ -32,14 +32,6 @@ describe('the mails of an approval', function () {
     outputs: { output: '{{ nodes.ask.output }}' },
   })
   const ask = (config: object) => queueRun(db, api.organizationId, definition(config))
-  async function until<T>(find: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
-    for (const end = Date.now() + 10_000; Date.now() < end; ) {
-      const found = await find()
-      if (found) return found
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    throw new Error(`it did not come: ${JSON.stringify(await db.system('approval_mails'))}`)
-  }
   const received = (to: string, count = 1) =>
     until(() => {
       const mails = smtp.received.filter((mail) => mail.to.includes(to))

@@ -5,8 +5,7 @@ import { importsOf } from '../support/imports.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
 /** Times of the past: deals that were created and closed before they came here. */
-describe('records with times of the past', function () {
-  this.timeout(60_000)
+describe('records with times of the past', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker

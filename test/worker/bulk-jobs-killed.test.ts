@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { connect } from '../../db/postgres/connect.ts'
 import type { TestApi } from '../support/api.ts'
 import { importsOf } from '../support/imports.ts'
-import { until } from '../support/journey.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 const ROWS = 1_500
 
-describe('a bulk job and an undo whose worker is killed', function () {
-  this.timeout(180_000)
+describe('a bulk job and an undo whose worker is killed', () => {
   let stack: TestStack
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
   })
   after(() => stack?.stop())
 
@@ -29,17 +28,17 @@ describe('a bulk job and an undo whose worker is killed', function () {
     const { body: job } = await request('POST', path, { body: { ...body, confirm: true } })
     assert.equal(job.object, 'bulk_job', JSON.stringify(job))
     const progress = async () => (await request('GET', `/v1/bulk-jobs/${job.id}`)).body
-    const { done } = await until('some records', async () => {
+    const { done } = await until(async () => {
       const now = await progress()
       return now.done > 0 ? now : undefined
-    })
+    }, 'some records')
     assert.ok(done < ROWS, 'in the middle')
     stack.kill('worker')
     const ended = async () => {
       const now = await progress()
       return now.ended_at ? now : undefined
     }
-    return until('the end of the job', ended, 60)
+    return until(ended, 'the end of the job')
   }
 
   it('change every record once', async () => {
@@ -73,16 +72,12 @@ describe('a bulk job and an undo whose worker is killed', function () {
       body: { confirm: true },
     })
     const progress = async () => (await request('GET', `/v1/erasures/${job.id}`)).body
-    await until('something erased by the worker', async () => (await progress()).erased.event > 2)
+    await until(async () => (await progress()).erased.event > 2, 'something erased by the worker')
     stack.kill('worker')
-    const receipt = await until(
-      'the end of the erasure',
-      async () => {
-        const now = await progress()
-        return now.status === 'completed' ? now : undefined
-      },
-      60,
-    )
+    const receipt = await until(async () => {
+      const now = await progress()
+      return now.status === 'completed' ? now : undefined
+    }, 'the end of the erasure')
     assert.equal(receipt.review_count, 40)
     const db = connect({ url: stack.databaseUrl })
     const { rows } = await db.system.raw(

@@ -5,8 +5,8 @@ import { Sweep } from '../../worker/sweep.ts'
 import { OPEN_CALLS } from '../../workflows/shared/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { until } from '../support/journey.ts'
 import { call, each, edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
@@ -49,8 +49,7 @@ const items = (from: number, count: number) => ({ items: Array.from({ length: co
 /** More calls than the activities that a worker executes at once, before slots were shared. */
 const RUNS = 5
 
-describe('calls of one organization that hang', function () {
-  this.timeout(120_000)
+describe('calls of one organization that hang', () => {
   const hanging = new Hanging()
   // Before the hook that stops the worker.
   after(() => hanging.answer())
@@ -64,8 +63,8 @@ describe('calls of one organization that hang', function () {
       const rows = suite.db.system('run_nodes').where({ status: 'running', node_type: 'api_request' })
       return Number((await rows.count())[0]!.count)
     }
-    await until('the calls', async () => (await wanted()) === RUNS * OPEN_CALLS || undefined, 60_000)
-    const before = await until('calls that hang', async () => (hanging.open >= 50 ? hanging.open : undefined))
+    await until(async () => (await wanted()) === RUNS * OPEN_CALLS, 'the calls')
+    const before = await until(async () => hanging.open >= 50 && hanging.open, 'calls that hang')
     const ids = [
       await queueRun(suite.db, other, one('answers.example')),
       await queueRun(suite.db, other, {
@@ -78,8 +77,7 @@ describe('calls of one organization that hang', function () {
   })
 })
 
-describe('a call that hangs', function () {
-  this.timeout(30_000)
+describe('a call that hangs', () => {
   const hanging = new Hanging()
   after(() => hanging.answer())
   const suite = withWorker({ http: hanging.http as never })
@@ -95,8 +93,7 @@ describe('a call that hangs', function () {
   })
 })
 
-describe('a call without a free slot', function () {
-  this.timeout(60_000)
+describe('a call without a free slot', () => {
   const hanging = new Hanging()
   after(() => hanging.answer())
   // Two for a service that hangs, and two that wait in the worker.
@@ -111,11 +108,11 @@ describe('a call without a free slot', function () {
 
   it('says that it waits, is not stuck, and is made once, as soon as one is free', async () => {
     const id = await queueRun(suite.db, suite.organizationId, loop, items(0, 6))
-    const waiting = await until('waits that are shown', async () => {
+    const waiting = await until(async () => {
       const { run, nodes } = await ask(id)
       const waits = nodes.filter(({ waiting_for }) => waiting_for === 'slot')
       return hanging.open === 2 && waits.length === 4 && run.waiting_for === 'slot' ? run : undefined
-    })
+    }, 'waits that are shown')
     assert.equal(waiting.status, 'running')
     const { client, taskQueue } = suite.worker
     await new Sweep({ db: suite.db, client, taskQueue, log: testLog }).once('0 seconds')

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { connect, type Database } from '../../db/postgres/connect.ts'
-import { until } from '../support/journey.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 const RUNS = 200
 
-describe('runs that an event cancels while the worker is killed', function () {
-  this.timeout(240_000)
+describe('runs that an event cancels while the worker is killed', () => {
   let stack: TestStack
   let db: Database
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
     db = connect({ url: stack.databaseUrl })
   })
   after(async () => {
@@ -47,20 +46,17 @@ nodes: {pause: {type: delay, config: {for: 1d}}}
       send('POST', `/v1/workflows/${workflow_id}/run`, { inputs: { contact }, confirm: true })
     await start(stays.id)
     for (let n = 0; n < RUNS; n++) await start(gone.id)
-    await until(
-      'some run',
-      async () => (await count({ workflow_id, status: 'running' })) > 10 || undefined,
-      60,
-    )
+    await until(async () => (await count({ workflow_id, status: 'running' })) > 10 || undefined, 'some run')
 
     await send('DELETE', `/v1/objects/contacts/${gone.id}`)
-    await until('the first cancellations', async () =>
-      db.system('runs').where({ workflow_id }).whereNotNull('cancel_requested_at').first('id'),
+    await until(
+      async () => db.system('runs').where({ workflow_id }).whereNotNull('cancel_requested_at').first('id'),
+      'the first cancellations',
     )
     stack.kill('worker')
     await until(
-      'the cancellations',
       async () => (await count({ workflow_id, status: 'cancelled' })) === RUNS || undefined,
+      'the cancellations',
       120,
     )
     const [other] = await db.system('runs').where({ workflow_id }).whereNot({ status: 'cancelled' })

@@ -8,19 +8,17 @@ import { getRun } from '../../db/runs/views.ts'
 import { activate } from '../../db/workflows/workflows.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
-import { until } from '../support/journey.ts'
 import { delay, edge } from '../support/nodes.ts'
 import { recordsOf } from '../support/records.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { saveWorkflow, untilRun } from '../support/worker.ts'
+import { nodeStatuses, saveWorkflow, untilRun } from '../support/worker.ts'
 
-const MS = 60_000
 const SLEEP: Pick<Definition, 'nodes'> = { nodes: [delay('sleep', '1h')] }
 const INPUTS: Pick<Definition, 'inputs'> = { inputs: { key: { type: 'any' } } }
 const byKey = (event = 'order.cancelled') => ({ event, when: '{{ event.data.key == inputs.key }}' })
 
-describe('settings.cancel_on', function () {
-  this.timeout(2 * MS)
+describe('settings.cancel_on', () => {
   const suite = withWorker()
   const inTenant = <T>(
     work: Parameters<typeof suite.db.tenant<T>>[2],
@@ -46,35 +44,35 @@ describe('settings.cancel_on', function () {
   }
   const statusOf = async (id: string) => (await suite.db.system('runs').where({ id }).first()).status
   const settled = () =>
-    until('the events are compared', async () => {
+    until(async () => {
       const [events, jobs] = await Promise.all([
         suite.db.system('events').whereNull('matched_at').first('id'),
         suite.db.system('event_cancels').first('id'),
       ])
       return (!events && !jobs) || undefined
-    })
+    }, 'the events are compared')
 
   it('cancels the runs for which its condition holds, running, paused or held, and no others', async () => {
     const start = await workflow({ settings: { cancel_on: [byKey()] } })
     const running = await start({ key: 'a' })
     const paused = await start({ key: 'a' })
     const other = await start({ key: 'b' })
-    for (const id of [running, paused, other]) await untilRun(suite.db, id, ['running'], MS)
+    for (const id of [running, paused, other]) await untilRun(suite.db, id, ['running'])
     await inTenant((tx) => pauseRun(tx, paused))
-    await untilRun(suite.db, paused, ['paused'], MS)
+    await untilRun(suite.db, paused, ['paused'])
     const limited = await workflow({
       settings: { cancel_on: byKey(), rate: { limit: 1, per: '7d', policy: 'queue' } },
     })
     const through = await limited({ key: 'b' })
     const held = await limited({ key: 'a' })
-    await untilRun(suite.db, through, ['running'], MS)
+    await untilRun(suite.db, through, ['running'])
     await until(
-      'the rate',
       async () => (await suite.db.system('runs').where({ id: held }).first()).hold === 'rate' || undefined,
+      'the rate',
     )
     const [event] = await raise('order.cancelled', { key: 'a' })
     for (const id of [running, paused, held]) {
-      const { status, error } = await untilRun(suite.db, id, undefined, MS)
+      const { status, error } = await untilRun(suite.db, id)
       assert.deepEqual(
         [status, error],
         [
@@ -98,9 +96,9 @@ describe('settings.cancel_on', function () {
       },
     })
     const id = await start({ key: 1 })
-    await untilRun(suite.db, id, ['running'], MS)
+    await untilRun(suite.db, id, ['running'])
     await raise('order.stopped', { key: 1 })
-    assert.equal((await untilRun(suite.db, id, undefined, MS)).status, 'cancelled')
+    assert.equal((await untilRun(suite.db, id)).status, 'cancelled')
     const row = await suite.db.system('run_nodes').where({ run_id: id, node_id: 'on_cancel' }).first()
     assert.match(row.output.why, /cancelled by the event order\.stopped/)
   })
@@ -110,13 +108,13 @@ describe('settings.cancel_on', function () {
     const strangers = await createOrganization(suite.db)
     const foreign = await (await workflow({ settings }, strangers))({ key: 'a' })
     const own = await (await workflow({ settings }))({ key: 'a' })
-    await untilRun(suite.db, foreign, ['running'], MS)
+    await untilRun(suite.db, foreign, ['running'])
     await raise('order.ours', { key: 'a' })
-    await untilRun(suite.db, own, ['cancelled'], MS)
+    await untilRun(suite.db, own, ['cancelled'])
     await settled()
     assert.equal(await statusOf(foreign), 'running')
     await raise('order.ours', { key: 'a' }, strangers)
-    await untilRun(suite.db, foreign, ['cancelled'], MS)
+    await untilRun(suite.db, foreign, ['cancelled'])
   })
 
   it('compares the record of the event with that of the trigger', async () => {
@@ -134,48 +132,50 @@ describe('settings.cancel_on', function () {
       await records.create('contacts', { first_name: 'Bob' }),
     ]
     const runOf = (record: string) =>
-      until('the run', async () =>
-        suite.db
-          .system('runs')
-          .where({ workflow_id: id, record_id: record, status: 'running' })
-          .first<{ id: string } | undefined>('id'),
+      until(
+        async () =>
+          suite.db
+            .system('runs')
+            .where({ workflow_id: id, record_id: record, status: 'running' })
+            .first<{ id: string } | undefined>('id'),
+        'the run',
       )
     const [adas, bobs] = [await runOf(ada.id), await runOf(bob.id)]
     await records.delete('contacts', ada.id)
-    await untilRun(suite.db, adas.id, ['cancelled'], MS)
+    await untilRun(suite.db, adas.id, ['cancelled'])
     await settled()
     assert.equal(await statusOf(bobs.id), 'running')
   })
 
   it('does not cancel the run that raises the event, but the others', async () => {
     const id = await saveWorkflow(suite.db, suite.organizationId, {
-      ...INPUTS,
+      inputs: { ...INPUTS.inputs, sleep: { type: 'string' } },
       nodes: [
         {
           id: 'raise',
           type: 'emit_event',
           config: { event: 'order.replaced', data: { key: '{{ inputs.key }}' } },
         },
-        delay('sleep', '3s'),
+        delay('sleep', '{{ inputs.sleep }}'),
       ],
       edges: [edge('raise', 'sleep')],
       settings: { cancel_on: byKey('order.replaced') },
     })
-    const start = (key: string) =>
+    const start = (sleep: string) =>
       inTenant((tx) =>
         createRun(tx, {
           workflow: { id: id.id, version: 1, name: id.name },
           trigger: { type: 'api' },
-          inputs: { key },
+          inputs: { key: 'a', sleep },
           chain: CHAIN_START,
         }),
       )
-    const first = await start('a')
-    await untilRun(suite.db, first, ['running'], MS)
+    const first = await start('1h')
+    await until(async () => (await nodeStatuses(suite.db, first)).raise === 'completed')
     await settled()
-    const second = await start('a')
-    assert.equal((await untilRun(suite.db, first, undefined, MS)).status, 'cancelled')
-    assert.equal((await untilRun(suite.db, second, undefined, MS)).status, 'completed')
+    const second = await start('1s')
+    assert.equal((await untilRun(suite.db, first)).status, 'cancelled')
+    assert.equal((await untilRun(suite.db, second)).status, 'completed')
   })
 
   it('tells at the run why its condition could not be rendered, and goes on', async () => {
@@ -184,9 +184,9 @@ describe('settings.cancel_on', function () {
     })
     const odd = await start()
     const even = await start({}, { trigger: { type: 'api', record: { id: 'x' } } })
-    for (const id of [odd, even]) await untilRun(suite.db, id, ['running'], MS)
+    for (const id of [odd, even]) await untilRun(suite.db, id, ['running'])
     const [event] = await raise('order.odd', { key: 'x' })
-    await untilRun(suite.db, even, ['cancelled'], MS)
+    await untilRun(suite.db, even, ['cancelled'])
     await settled()
     const { cancel_problem, status } = await inTenant((tx) => getRun(tx, odd))
     assert.equal(status, 'running')
@@ -198,8 +198,7 @@ describe('settings.cancel_on', function () {
 const MANY = 1_000
 const PAGE = 50
 
-describe(`${MANY} open runs that an event cancels`, function () {
-  this.timeout(4 * MS)
+describe(`${MANY} open runs that an event cancels`, () => {
   let db: TestDatabase
   let organizationId: string
   before(async () => {

@@ -13,6 +13,7 @@ import { testActor } from '../support/database.ts'
 import type { PartialDefinition } from '../support/definition.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { delay, edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { nodeStatuses, queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
@@ -36,8 +37,7 @@ const always = {
   finally: post('finally', '{{ run.status }}'),
 }
 
-describe('the cleanup of a run', function () {
-  this.timeout(30_000)
+describe('the cleanup of a run', () => {
   let calls: { path: string; key: string; reads: unknown }[] = []
   let broken = new Set<string>()
   /** The calls that wait, by path. */
@@ -71,12 +71,6 @@ describe('the cleanup of a run', function () {
     suite.db.tenant(suite.organizationId, testActor, async (tx) =>
       createRetry(tx, await prepareRetryOf(tx, id, { version: 'same' }), 0),
     )
-  async function until(what: () => Promise<unknown> | unknown): Promise<void> {
-    for (const end = Date.now() + 15_000; !(await what()); ) {
-      assert.ok(Date.now() < end, `it took too long: ${JSON.stringify(calls)}`)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
   const temporal = (id: string) => suite.worker.client.workflow.getHandle(`run:${id}`).describe()
 
   it('undoes what completed in reverse order, with the outputs and the error, then runs finally', async () => {

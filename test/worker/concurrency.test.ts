@@ -5,12 +5,10 @@ import { testActor } from '../support/database.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-describe('the concurrency of a workflow, over two workers', function () {
-  this.timeout(20_000)
+describe('the concurrency of a workflow, over two workers', () => {
   const suite = withWorker()
   let second: TestWorker
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     second = await startWorker(suite.db)
   })
   after(() => second?.stop())

@@ -9,11 +9,11 @@ import { forgetRun } from '../support/forget-run.ts'
 import { holdFor } from '../support/hold.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 /** Requests to pause, resume, cancel and terminate that meet at the worst moment: the last one that was accepted holds. */
-describe('control requests that meet', function () {
-  this.timeout(60_000)
+describe('control requests that meet', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
@@ -73,12 +73,6 @@ describe('control requests that meet', function () {
     db.tenant<unknown>(organizationId, testActor, (tx) => work(tx, id))
   const row = (id: string) => db.system('runs').where({ id }).first()
   const workflow = (id: string) => worker.client.workflow.getHandle(`run:${id}`)
-  async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-    for (const end = Date.now() + 30_000; !(await what()); ) {
-      assert.ok(Date.now() < end, 'it took too long')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
   const waiting = (id: string) => until(async () => (await row(id)).sleeps_until !== null)
 
   /** Holds the segments for which `matches`, until `release`. `reached` resolves with the first of them. */
@@ -181,7 +175,7 @@ describe('control requests that meet', function () {
     await db.system('workflow_versions').where({ workflow_id }).update({ program: '{"engine": 1}' })
     worker = await start(worker.taskQueue)
     await move(unpauseRun, id)
-    const ended = await untilRun(db, id, undefined, 40_000)
+    const ended = await untilRun(db, id)
     assert.deepEqual([ended.status, ended.error?.code], ['failed', 'internal_error'])
     await until(async () => (await workflow(id).describe()).status.name === 'FAILED')
   })
@@ -200,7 +194,7 @@ describe('control requests that meet', function () {
     await new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once(
       '0 seconds',
     )
-    await untilRun(db, id, ['paused'], 20_000)
+    await untilRun(db, id, ['paused'])
     release()
     held = Promise.resolve()
     await move(unpauseRun, id)

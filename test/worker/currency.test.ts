@@ -27,8 +27,7 @@ describe('the conversion of a currency', () => {
   let reply: { status: number; type: string; body: string }
   const xml = { status: 200, type: 'text/xml', body: XML }
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     server = await startHttpServer((_, response) => {
@@ -43,8 +42,7 @@ describe('the conversion of a currency', () => {
     calls = 0
     reply = xml
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     await server?.close()

@@ -4,12 +4,11 @@ import { Webhook } from 'standardwebhooks'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
-import { until } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 import { historyOf, testLog } from '../support/worker.ts'
 
-describe('deliveries on Temporal', function () {
-  this.timeout(60_000)
+describe('deliveries on Temporal', () => {
   const suite = withDeliveries()
   let { db, api, app, receiver, createWebhook, raise, get, ended, waiting } = suite
   before(() => {
@@ -224,9 +223,7 @@ describe('deliveries on Temporal', function () {
     assert.equal(receiver.mostAtOnce(), 2)
   })
 
-  it('that are due are sent without a pause, interleaved with new ones', async function () {
-    // Without signals, one would get the slot every half minute: four minutes for all of them.
-    this.timeout(100_000)
+  it('that are due are sent without a pause, interleaved with new ones', async () => {
     const count = 8
     receiver.behave(...Array.from({ length: count }, () => 503))
     const webhook = await createWebhook({ retry_schedule: [3_600], concurrency: count })

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
-import { until } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 
 /** The actions of users on a delivery in flight. */
-describe('a delivery in flight', function () {
-  this.timeout(30_000)
+describe('a delivery in flight', () => {
   const suite = withDeliveries()
   let { app, receiver, createWebhook, raise, get, ended, waiting } = suite
   before(() => {

@@ -12,18 +12,15 @@ import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
 import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
-import { until as untilWithin } from '../support/journey.ts'
 import { edge } from '../support/nodes.ts'
 import { NEXT, writeNextVersion } from '../support/other-version.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { historyOf, queueRun, untilRun } from '../support/worker.ts'
 
 const delay = (time: string): NodeSpec => ({ id: 'pause', type: 'delay', config: { for: time } })
 /** Waits for the signal `go`. */
 const HOLD: NodeSpec = { id: 'hold', type: 'wait_for_signal', config: { name: 'go' } }
-/** Processes start while the machine is busy. */
-const until = <T>(what: string, read: () => Promise<T | undefined> | T | undefined) =>
-  untilWithin(what, read, 90)
 const save = (id: string): NodeSpec => ({
   id,
   type: 'crm_manager',
@@ -31,8 +28,7 @@ const save = (id: string): NodeSpec => ({
 })
 
 /** Worker processes of two versions on one database, namespace and task queue: see support/other-version.ts. */
-describe('a deploy of the next version of the worker', function () {
-  this.timeout(240_000)
+describe('a deploy of the next version of the worker', () => {
   let on: Deliveries
   let next: string
   let connection: Connection
@@ -123,7 +119,7 @@ describe('a deploy of the next version of the worker', function () {
 
   /** Effects on own data happened once, the call was made, and the created contacts were delivered. */
   async function assertComplete(id: string): Promise<void> {
-    const ended = await untilRun(on.db, id, undefined, 60_000)
+    const ended = await untilRun(on.db, id)
     assert.deepEqual([ended.status, ended.error], ['completed', null], id)
     const contacts = await on.db.system('contacts').where({ first_name: id }).orderBy('id')
     assert.deepEqual(
@@ -132,12 +128,12 @@ describe('a deploy of the next version of the worker', function () {
     )
     const calls = on.receiver.received.filter(({ headers }) => headers['idempotency-key'] === `${id}:call`)
     assert.ok(calls.length > 0, `no call of ${id}`)
-    await until(`the deliveries of ${id}`, () => {
+    await until(() => {
       const hooks = on.receiver.received.filter(
         ({ headers, body }) => headers['webhook-id'] && body.includes(id),
       )
       return new Set(hooks.map(({ headers }) => headers['webhook-id'])).size === 2 ? true : undefined
-    })
+    }, `the deliveries of ${id}`)
   }
 
   type Event = temporal.api.history.v1.IHistoryEvent
@@ -162,17 +158,17 @@ describe('a deploy of the next version of the worker', function () {
         if (n % 5 === 0) needNext.push(await queueNext(delay('500ms')))
       }
     })()
-    await until('runs that the older worker has ended', async () => (await endedOf(ids)) >= 3 || undefined)
+    await until(async () => (await endedOf(ids)) >= 3, 'runs that the older worker has ended')
     for (const id of held)
-      await until('its wait', () => on.db.system('run_waits').where({ run_id: id }).first())
+      await until(() => on.db.system('run_waits').where({ run_id: id }).first(), 'its wait')
     for (const id of needNext) assert.equal((await run(id)).status, 'queued', 'it needs the next version')
     const newer = await start(next)
-    await until('a run of the next version', async () => (await endedOf(needNext)) >= 1 || undefined)
+    await until(async () => (await endedOf(needNext)) >= 1, 'a run of the next version')
     const { code } = await older.stop()
     assert.equal(code, 0, older.output())
     for (const id of held) await release(id)
     const after = ids.length
-    await until('runs that began without the older worker', () => ids.length >= after + 3 || undefined)
+    await until(() => ids.length >= after + 3, 'runs that began without the older worker')
     open = false
     await stream
 
@@ -189,15 +185,15 @@ describe('a deploy of the next version of the worker', function () {
   it('can be rolled back: what the next version has started waits until it is back', async () => {
     const newer = await start(next)
     const ids = [await queue(delay('3s')), await queueNext(delay('3s'))]
-    for (const id of ids) await until('the wait', async () => (await run(id)).sleeps_until ?? undefined)
+    for (const id of ids) await until(async () => (await run(id)).sleeps_until, 'the wait')
     await newer.stop('SIGKILL')
     const older = await start()
     await assertComplete(await queue(delay('10ms')))
     ids.push(await startAsNext())
     for (const id of ids)
       await until(
-        'the older worker to refuse',
         async () => failuresIn(await historyOf(client, `run:${id}`))[0],
+        'the older worker to refuse',
       )
     for (const id of ids) assert.notEqual((await run(id)).status, 'completed')
     await start(next)

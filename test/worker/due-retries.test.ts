@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { withDeliveries } from '../support/with-deliveries.ts'
 import { historyOf } from '../support/worker.ts'
 
-describe('retries that are due together', function () {
-  this.timeout(60_000)
+describe('retries that are due together', () => {
   const on = withDeliveries()
 
   it('are each woken once, when they have a slot', async () => {

@@ -146,8 +146,7 @@ describe('ends of runs', () => {
     assert.equal((await workflow.describe()).status.name, 'CANCELLED')
   })
 
-  it('starts runs in a namespace that lacks our search attributes, without them', async function () {
-    this.timeout(60_000)
+  it('starts runs in a namespace that lacks our search attributes, without them', async () => {
     const namespace = `bare-${randomUUID()}`
     await suite.worker.client.workflowService.registerNamespace({
       namespace,

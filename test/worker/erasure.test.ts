@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { NOT_SEARCHED, PLACES } from '../../db/erasure/places.ts'
 import { tenantTables } from '../support/every-table.ts'
 import { importsOf } from '../support/imports.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
@@ -41,14 +41,10 @@ describe('the erasure of a person', function () {
   const erase = (id: string, body: object = {}) =>
     send('POST', `/v1/objects/contacts/${id}/erase`, { confirm: true, ...body })
   const ended = (id: string): Promise<Json> =>
-    until(
-      'the end of the erasure',
-      async () => {
-        const now = await send('GET', `/v1/erasures/${id}`)
-        return now.status === 'completed' ? now : undefined
-      },
-      60,
-    )
+    until(async () => {
+      const now = await send('GET', `/v1/erasures/${id}`)
+      return now.status === 'completed' ? now : undefined
+    }, 'the end of the erasure')
 
   /** The rows of all tables of organizations that have one of the texts, as `table: row`. */
   async function rowsWith(texts: string[]): Promise<{ table: string; text: string }[]> {
@@ -123,21 +119,21 @@ describe('the erasure of a person', function () {
     await imports.run({ entity: 'contacts', mode: 'upsert', by: 'email' }, csv)
     const waiting = await imports.prepare({ entity: 'contacts' }, `email\n${OLD}\n`)
     const { id: exportId } = await send('POST', '/v1/exports', { entity: 'contacts', query: { email: NEW } })
-    await until('the export', async () => {
+    await until(async () => {
       const { status } = await send('GET', `/v1/exports/${exportId}`)
       return status === 'completed'
-    })
+    }, 'the export')
     const view = await send('POST', '/v1/views', { entity: 'contacts', name: 'Hers', query: { email: NEW } })
     const collection = await send('POST', '/v1/knowledge/collections', { name: 'Handbook' })
     const document = await send('POST', `/v1/knowledge/collections/${collection.id}/documents`, {
       title: 'Customers',
       body: `Our first was ${NEW}.`,
     })
-    const runs = await until('sleeping runs', async () => {
+    const runs = await until(async () => {
       const { data } = await send('GET', '/v1/runs?limit=50')
       return data.length >= 4 && data.every(({ status }: Json) => status === 'running') ? data : undefined
-    })
-    await until('deliveries', async () => on.receiver.received.length > 8)
+    }, 'sleeping runs')
+    await until(() => on.receiver.received.length > 8, 'deliveries')
     assert.ok((await rowsWith(NAMED)).length > 20)
 
     const preview = await send('POST', `/v1/objects/contacts/${contact.id}/erase`, {})

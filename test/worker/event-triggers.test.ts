@@ -9,12 +9,11 @@ import type { Definition, Trigger } from '../../workflows/language/definition.ts
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { completeDefinition } from '../support/definition.ts'
-import { until } from '../support/schedules.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { untilRun } from '../support/worker.ts'
 
-describe('runs that events start', function () {
-  this.timeout(60_000)
+describe('runs that events start', () => {
   // Nothing but wake-ups starts a run here; `npm run bench -- triggers` measures their delay.
   const suite = withWorker({ pollMs: 3_600_000 })
 
@@ -31,13 +30,15 @@ describe('runs that events start', function () {
       createRecord(tx, 'contacts', createSchema('contacts').parse(values)),
     )
   /** Polls until the workflow has `count` runs that have ended. */
-  async function ended(workflowId: string, count = 1) {
-    for (const until = Date.now() + 30_000; ; ) {
-      const runs = await suite.db.system('runs').where({ workflow_id: workflowId }).orderBy('id')
-      if (runs.length >= count && runs.every((run) => run.ended_at)) return runs
-      if (Date.now() > until) throw new Error(`${runs.length} runs: ${runs.map((run) => run.status)}`)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+  function ended(workflowId: string, count = 1) {
+    const all = () => suite.db.system('runs').where({ workflow_id: workflowId }).orderBy('id')
+    return until(
+      async () => {
+        const runs = await all()
+        return runs.length >= count && runs.every((run) => run.ended_at) && runs
+      },
+      async () => (await all()).map(({ status }) => status),
+    )
   }
 
   it('read the record in their nodes, and start soon after the event', async () => {
@@ -157,14 +158,17 @@ describe('a storm of events', function () {
     const runsOf = (organization_id: string) => suite.db.system('runs').where({ organization_id })
     for (const organizationId of [suite.organizationId, other]) await listens(organizationId)
     await raise(suite.organizationId, EVENTS)
-    await until('the storm to start', async () =>
-      runsOf(suite.organizationId).where({ status: 'completed' }).first('id'),
+    await until(
+      async () => runsOf(suite.organizationId).where({ status: 'completed' }).first('id'),
+      'the storm to start',
     )
     await raise(other, 1)
-    const run = await until('the run of the other organization', async () =>
-      runsOf(other)
-        .whereNotNull('ended_at')
-        .first<{ created_at: Date; ended_at: Date } | undefined>('created_at', 'ended_at'),
+    const run = await until(
+      async () =>
+        runsOf(other)
+          .whereNotNull('ended_at')
+          .first<{ created_at: Date; ended_at: Date } | undefined>('created_at', 'ended_at'),
+      'the run of the other organization',
     )
     const overtaking = await runsOf(suite.organizationId)
       .where('started_at', '>', run.created_at)
@@ -174,10 +178,10 @@ describe('a storm of events', function () {
     let ended = 0
     while (ended < EVENTS) {
       const before = ended
-      ended = await until('the next run', async () => {
+      ended = await until(async () => {
         const runs = await runsOf(suite.organizationId).whereNotNull('ended_at').select('id')
         return runs.length > before && runs.length
-      })
+      }, 'the next run')
     }
     const runs = await runsOf(suite.organizationId).orderBy('id')
     assert.equal(new Set(runs.map(({ trigger_key }) => trigger_key)).size, EVENTS)

@@ -5,13 +5,12 @@ import type { Answer } from '../support/answer.ts'
 import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
 type Request = TestApi['request']
 
-describe('exports', function () {
-  this.timeout(60_000)
+describe('exports', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker
@@ -36,10 +35,10 @@ describe('exports', function () {
   async function exported(request: Request, body: object): Promise<{ done: Answer['body']; file: string }> {
     const created = await request('POST', '/v1/exports', { body })
     assert.equal(created.status, 201, JSON.stringify(created.body))
-    const done = await until('the end of the export', async () => {
+    const done = await until(async () => {
       const { body } = await request('GET', `/v1/exports/${created.body.id}`)
       return body.ended_at ? body : undefined
-    })
+    }, 'the end of the export')
     return { done, file: (await request('GET', `/v1/exports/${done.id}/file`)).body }
   }
 

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
 const OTHERS = 49
@@ -11,8 +12,7 @@ const EACH = 2
 const HANGING = 150
 
 // Runs alone, because the other deliveries must arrive before the attempts of the silent endpoint time out, after 15 s.
-describe('deliveries to 50 endpoints, of which one does not answer', function () {
-  this.timeout(60_000)
+describe('deliveries to 50 endpoints, of which one does not answer', () => {
   let on: Deliveries
   let worker: TestWorker
   let silent: Receiver

@@ -60,7 +60,7 @@ describe('a backlog of one organization', function () {
     while ((await countOf(suite.db, hog, ['completed'])) < 20)
       await new Promise((resolve) => setTimeout(resolve, 50))
     const id = await queueRun(suite.db, other, calls)
-    assert.equal((await untilRun(suite.db, id, undefined, 120_000)).status, 'completed')
+    assert.equal((await untilRun(suite.db, id, undefined, 120)).status, 'completed')
     const waiting = await countOf(suite.db, hog, ['queued'])
     assert.ok(waiting > 0, 'the backlog was too short')
     // Not those that were in progress when it was queued: on a fast machine more of them end.
@@ -88,14 +88,15 @@ describe('a backlog of one organization', function () {
     }) as typeof original
     try {
       const first = await queueRun(suite.db, organizationId, light)
-      await repeat(suite.db, organizationId, first, BACKLOG - 1)
+      const runs = BACKLOG / 2
+      await repeat(suite.db, organizationId, first, runs - 1)
       let [ended, since] = [0, Date.now()]
-      while (ended < BACKLOG) {
+      while (ended < runs) {
         await new Promise((resolve) => setTimeout(resolve, 100))
         const now = await countOf(suite.db, organizationId, ['completed'])
         assert.ok(
-          now > ended || Date.now() - since < 30_000,
-          `${now} of ${BACKLOG} runs have ended, and no more do`,
+          now > ended || Date.now() - since < 120_000,
+          `${now} of ${runs} runs have ended, and no more do`,
         )
         if (now > ended) [ended, since] = [now, Date.now()]
       }

@@ -7,6 +7,7 @@ import { createOrganization, createTestDatabase, type TestDatabase, testActor } 
 import { httpResponse } from '../support/http-response.ts'
 import { set } from '../support/nodes.ts'
 import { createOutage, type Outage } from '../support/outage.ts'
+import { until } from '../support/until.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const ok = httpResponse()
@@ -21,8 +22,7 @@ describe('runs while something is broken', () => {
   let answer: (attempt: number) => Promise<typeof ok>
   let calls = 0
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     outage = await createOutage(db.url)
@@ -34,8 +34,7 @@ describe('runs while something is broken', () => {
       },
     })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await outage?.end()
     await worker?.stop()
     await throughOutage?.close()
@@ -47,10 +46,7 @@ describe('runs while something is broken', () => {
     answer = async () => ok
   })
 
-  const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-  it('fail with a reduced record after five attempts that no retry can help', async function () {
-    this.timeout(40_000)
+  it('fail with a reduced record after five attempts that no retry can help', async () => {
     const other = await createOrganization(db, { limits: { max_running: 0 } })
     const id = await queueRun(db, other, { nodes: [set('a')] })
     await db
@@ -58,13 +54,9 @@ describe('runs while something is broken', () => {
       .where({ organization_id: other })
       .update({ program: '{"engine": 1}' })
     await db.system('organizations').where({ id: other }).update({ limits: '{}' })
-    let reason: string | null = null
-    for (const until = Date.now() + 20_000; !reason && Date.now() < until; await pause(20)) {
-      const row = await db.system('runs').where({ id }).first('stuck_reason')
-      reason = row.stuck_reason
-    }
-    assert.match(reason ?? '', /^An unexpected error occurred \(TypeError\)/)
-    const run = await untilRun(db, id, undefined, 20_000)
+    const reason = await until(async () => (await db.system('runs').where({ id }).first()).stuck_reason)
+    assert.match(reason, /^An unexpected error occurred \(TypeError\)/)
+    const run = await untilRun(db, id)
     const error = { code: 'internal_error', message: 'The run failed unexpectedly.' }
     assert.deepEqual([run.status, run.error], ['failed', error])
     const row = await db.system('runs').where({ id }).first('stuck_reason', 'failures')
@@ -95,8 +87,7 @@ describe('runs while something is broken', () => {
     }
   })
 
-  it('wait for a newer worker, and say so, if they need one', async function () {
-    this.timeout(40_000)
+  it('wait for a newer worker, and say so, if they need one', async () => {
     const paused = { nodes: [{ id: 'pause', type: 'delay', config: { for: '300ms' } }] }
     const other = await createOrganization(db, { limits: { max_running: 0 } })
     const queued = await queueRun(db, other, paused)
@@ -106,15 +97,12 @@ describe('runs while something is broken', () => {
     await untilRun(db, id, ['running'])
     await db.system('runs').where({ id }).update({ engine: 1_000 })
     const reason = async () => (await db.system('runs').where({ id }).first('stuck_reason')).stuck_reason
-    for (const until = Date.now() + 20_000; (await reason()) === null; await pause(20))
-      assert.ok(Date.now() < until)
-    assert.equal(await reason(), 'The run needs a newer version of the worker.')
+    assert.equal(await until(reason), 'The run needs a newer version of the worker.')
     const row = await db.system('runs').where({ id: queued }).first('status')
     assert.deepEqual(row, { status: 'queued' })
     assert.deepEqual(await db.system('run_claims').where({ run_id: queued }), [])
     await db.system('runs').whereIn('id', [id, queued]).update({ engine: 1 })
-    for (const one of [id, queued])
-      assert.equal((await untilRun(db, one, undefined, 20_000)).status, 'completed')
+    for (const one of [id, queued]) assert.equal((await untilRun(db, one)).status, 'completed')
   })
 
   const call = (retry?: NodeSpec['retry']): NodeSpec => ({
@@ -124,8 +112,7 @@ describe('runs while something is broken', () => {
     ...(retry && { retry }),
   })
 
-  it('make one call although the database is away before and after it', async function () {
-    this.timeout(40_000)
+  it('make one call although the database is away before and after it', async () => {
     answer = async () => {
       await outage.begin()
       setTimeout(() => outage.end(), 1_000)
@@ -135,14 +122,13 @@ describe('runs while something is broken', () => {
       nodes: [{ id: 'pause', type: 'delay', config: { for: '300ms' } }, call({ max_attempts: 1 })],
       edges: [{ from: 'pause', handle: 'success', to: 'call' }],
     })
-    const run = await untilRun(db, id, undefined, 30_000)
+    const run = await untilRun(db, id)
     assert.deepEqual([run.status, run.error, calls], ['completed', null, 1])
     const row = await db.system('run_nodes').where({ run_id: id, node_id: 'call' }).first()
     assert.equal(row.attempt, 1)
   })
 
-  it('read for a language model once the database is back, in the same attempt', async function () {
-    this.timeout(40_000)
+  it('read for a language model once the database is back, in the same attempt', async () => {
     const asks = { id: 'c1', function: { name: 'search_records', arguments: '{"entity":"contacts"}' } }
     const says = (message: object) => httpResponse({ body: { choices: [{ message }] } })
     answer = async (attempt) => {
@@ -168,7 +154,7 @@ describe('runs while something is broken', () => {
       ],
       outputs: { text: '{{ nodes.ask.output.text }}', calls: '{{ nodes.ask.output.tool_calls }}' },
     })
-    const run = await untilRun(db, id, undefined, 30_000)
+    const run = await untilRun(db, id)
     assert.deepEqual([run.status, run.error, calls], ['completed', null, 2])
     const made = { tool: 'search_records', arguments: { entity: 'contacts' }, error: null }
     assert.deepEqual(run.outputs, { text: 'There is nobody.', calls: [made] })
@@ -202,8 +188,7 @@ describe('runs while something is broken', () => {
     )
   })
 
-  it('ignore an attempt that comes back after another has taken over', async function () {
-    this.timeout(40_000)
+  it('ignore an attempt that comes back after another has taken over', async () => {
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -217,16 +202,15 @@ describe('runs while something is broken', () => {
       outputs: { body: '{{ nodes.call.output.body }}' },
     })
     const key = { run_id: id, node_id: 'call' }
-    for (const until = Date.now() + 10_000; calls === 0; await pause(20)) assert.ok(Date.now() < until)
+    await until(() => calls > 0)
     const taken = '019a0000-0000-7000-8000-000000000009'
     await db.system('run_nodes').where(key).update({ attempt_token: taken })
     release()
-    const run = await untilRun(db, id, undefined, 20_000)
+    const run = await untilRun(db, id)
     assert.deepEqual([run.outputs, calls], [{ body: 'call 2' }, 2])
   })
 
-  it('wait for a database that is away, and say so in Temporal without an address', async function () {
-    this.timeout(60_000)
+  it('wait for a database that is away, and say so in Temporal without an address', async () => {
     const id = await queueRun(db, organizationId, {
       nodes: [{ id: 'pause', type: 'delay', config: { for: '500ms' } }, set('after')],
       edges: [{ from: 'pause', handle: 'success', to: 'after' }],
@@ -234,10 +218,9 @@ describe('runs while something is broken', () => {
     await untilRun(db, id, ['running'])
     const history = async () => JSON.stringify(await historyOf(worker.client, `run:${id}`))
     await outage.begin()
-    for (const until = Date.now() + 30_000; !(await history()).includes(UNAVAILABLE); await pause(100))
-      assert.ok(Date.now() < until, await history())
+    await until(async () => (await history()).includes(UNAVAILABLE), history)
     await outage.end()
-    assert.equal((await untilRun(db, id, undefined, 30_000)).status, 'completed')
+    assert.equal((await untilRun(db, id)).status, 'completed')
     assert.doesNotMatch(await history(), /ECONNREFUSED|127\.0\.0\.1|\.ts:\d/)
   })
 })

@@ -5,6 +5,7 @@ import { freePort } from '../../worker/dev/postgres/server.ts'
 import { type Health, serveHealth } from '../../worker/health.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { breakDatabase, mendDatabase, startOwnTemporal } from '../support/own-temporal.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
 describe('health of the worker process', () => {
@@ -27,8 +28,7 @@ describe('health of the worker process', () => {
     return { options, getState: () => state } as unknown as Worker
   }
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     worker = await startWorker(db)
     connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
@@ -46,8 +46,7 @@ describe('health of the worker process', () => {
       metricsToken: undefined,
     })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await health?.close()
     await connection?.close()
     await worker?.stop()
@@ -68,12 +67,10 @@ describe('health of the worker process', () => {
       health.watch({ connection, workers: watched })
       return ready()
     }
-    for (const until = Date.now() + 10_000; ; ) {
-      const { status, checks } = await looks(worker.workers)
-      if (status === 200) break
-      assert.ok(Date.now() < until, JSON.stringify(checks))
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    await until(
+      async () => (await looks(worker.workers)).status === 200,
+      async () => (await looks(worker.workers)).checks,
+    )
     assert.equal((await looks([workerOf(identity)])).status, 200)
     const silent = await looks([workerOf('somebody else')])
     assert.deepEqual([silent.status, silent.checks.temporal, silent.checks.pollers], [503, 'ok', 'failed'])

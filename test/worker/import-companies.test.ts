@@ -4,8 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
-describe('companies that the rows of an import name', function () {
-  this.timeout(60_000)
+describe('companies that the rows of an import name', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker

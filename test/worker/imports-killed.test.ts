@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { connect } from '../../db/postgres/connect.ts'
 import type { TestApi } from '../support/api.ts'
 import { importsOf } from '../support/imports.ts'
-import { until } from '../support/journey.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 const ROWS = 3_000
 
-describe('an import whose worker is killed', function () {
-  this.timeout(180_000)
+describe('an import whose worker is killed', () => {
   let stack: TestStack
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
   })
   after(() => stack?.stop())
 
@@ -38,10 +37,10 @@ describe('an import whose worker is killed', function () {
     )
     const { body } = await imports.prepare({ entity: 'contacts' }, `external_id,email\n${rows.join('')}`)
     await imports.start(body.id)
-    const { progress } = await until('some rows', async () => {
+    const { progress } = await until(async () => {
       const { body: now } = await request('GET', `/v1/imports/${body.id}`)
       return now.progress.rows > 0 ? now : undefined
-    })
+    }, 'some rows')
     assert.ok(progress.rows < ROWS, 'in the middle')
     stack.kill('worker')
     const done = await imports.ended(body.id, 90)

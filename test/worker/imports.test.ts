@@ -6,11 +6,10 @@ import { Sweep } from '../../worker/sweep.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { historyOf, startWorker, type TestWorker, testLog } from '../support/worker.ts'
 
-describe('imports', function () {
-  this.timeout(60_000)
+describe('imports', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker
@@ -370,10 +369,10 @@ describe('imports', function () {
     const { body } = await imports.prepare({ entity: 'contacts' }, file)
     await imports.start(body.id)
     const post = (what: string) => api.request('POST', `/v1/imports/${body.id}/${what}`)
-    await until('some rows', async () => {
+    await until(async () => {
       const { body: now } = await api.request('GET', `/v1/imports/${body.id}`)
       return now.progress.rows > 0 ? true : undefined
-    })
+    }, 'some rows')
     const stopped = (await post('stop')).body
     assert.equal(stopped.status, 'stopped')
     assert.ok(stopped.progress.rows < rows, `${stopped.progress.rows} rows`)
@@ -399,15 +398,15 @@ describe('imports', function () {
       const { body } = await imports.prepare({ entity: 'contacts' }, `email\n${emails.join('')}`)
       const get = async () => (await api.request('GET', `/v1/imports/${body.id}`)).body
       await imports.start(body.id)
-      await until('some rows', async () => ((await get()).progress.rows > 0 ? true : undefined))
+      await until(async () => (await get()).progress.rows > 0, 'some rows')
       const workflow = worker.client.workflow.getHandle(`import:${body.id}`)
       await workflow[verb]()
       await assert.rejects(workflow.result())
       const sweep = new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog })
-      await until('the stop', async () => {
+      await until(async () => {
         await sweep.stopped()
         return (await get()).status === 'stopped' ? true : undefined
-      })
+      }, 'the stop')
       await sweep.close()
       await api.request('POST', `/v1/imports/${body.id}/resume`)
       const done = await imports.ended(body.id)
@@ -432,10 +431,10 @@ describe('imports', function () {
     await api.request('POST', `/v1/imports/${id}/resume`)
     assert.equal(
       (
-        await until('the end', async () => {
+        await until(async () => {
           const { body } = await api.request('GET', `/v1/imports/${id}`)
           return body.status === 'completed' ? body : undefined
-        })
+        }, 'the end')
       ).progress.created,
       1,
     )

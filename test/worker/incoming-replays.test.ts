@@ -3,16 +3,15 @@ import { gzipSync } from 'node:zlib'
 import { Compute } from '../../api/compute/compute.ts'
 import { advanceReplay, incomingReplays } from '../../db/incoming/replays.ts'
 import { createKey } from '../support/api.ts'
-import { until } from '../support/deliveries.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../support/incoming.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
 const rule = (from: string, to: string) => ({ from, to })
 const mapping = (...rules: object[]) => ({ mode: 'manual', rules })
 const BY_MAIL = mapping(rule('mail', 'email'), rule('who', 'first_name'))
 
-describe('a replay of an incoming webhook', function () {
-  this.timeout(30_000)
+describe('a replay of an incoming webhook', () => {
   let on: IncomingTest
   let worker: TestWorker | undefined
   const compute = new Compute()

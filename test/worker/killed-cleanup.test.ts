@@ -13,8 +13,7 @@ import { startProcess } from '../support/process.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
 /** A worker process, killed with SIGKILL while it makes a call that has an undo, or that of the undo. */
-describe('a worker that is killed', function () {
-  this.timeout(240_000)
+describe('a worker that is killed', () => {
   let db: TestDatabase
   let organizationId: string
   let server: Server
@@ -85,7 +84,7 @@ describe('a worker that is killed', function () {
       settings: { finally: post('finally') },
     })
     await startWorker()
-    const run = await untilRun(db, id, undefined, 90_000)
+    const run = await untilRun(db, id, undefined, 90)
     assert.deepEqual([run.status, run.error?.node_id], ['failed', 'last'])
     const names = ['first', 'second', 'last', 'second_undo', 'first_undo', 'first_undo', 'finally']
     assert.deepEqual(
@@ -103,9 +102,9 @@ describe('a worker that is killed', function () {
     const id = await killIn('charge', { nodes: [{ id: 'charge', ...post('charge'), undo: post('refund') }] })
     await db.tenant(organizationId, testActor, (tx) => pauseRun(tx, id))
     await startWorker()
-    await untilRun(db, id, ['paused'], 90_000)
+    await untilRun(db, id, ['paused'], 90)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
-    assert.equal((await untilRun(db, id, undefined, 90_000)).status, 'cancelled')
+    assert.equal((await untilRun(db, id, undefined, 90)).status, 'cancelled')
     assert.deepEqual(
       calls.map(({ key }) => key),
       ['charge', 'charge', 'charge_undo'].map((name) => `${id}:${name}`),

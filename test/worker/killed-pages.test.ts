@@ -11,8 +11,7 @@ import { queueRun, untilRun } from '../support/worker.ts'
 const LAST = 5
 
 /** A worker process, killed with SIGKILL while it reads the fourth page of a service. */
-describe('a worker that is killed while it reads pages', function () {
-  this.timeout(240_000)
+describe('a worker that is killed while it reads pages', () => {
   let db: TestDatabase
   let server: Server
   const calls: number[] = []
@@ -71,7 +70,7 @@ describe('a worker that is killed while it reads pages', function () {
     await once(first, 'exit')
     hang = false
     await startWorker()
-    const run = await untilRun(db, id, undefined, 90_000)
+    const run = await untilRun(db, id, undefined, 90)
     assert.deepEqual(run.outputs, { items: [1, 2, 3, 4, 5] })
     assert.deepEqual(calls, [1, 2, 2, 3, 4, 2, 3, 4, 5, 6], 'the failure of page 2 had page 1 kept')
   })

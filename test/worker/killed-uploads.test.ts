@@ -9,8 +9,7 @@ import { withWorker } from '../support/with-worker.ts'
 
 const SCRIPT = fileURLToPath(new URL('../support/receive-slowly.ts', import.meta.url))
 
-describe('a process that is killed while it receives a file', function () {
-  this.timeout(30_000)
+describe('a process that is killed while it receives a file', () => {
   const suite = withWorker()
   const contents = () =>
     existsSync(filesOf(suite.db))

@@ -7,8 +7,8 @@ import { listRuns } from '../../db/runs/views.ts'
 import { lateRunsQueue } from '../../worker/queues/late-runs.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
-import { until } from '../support/schedules.ts'
 import { recordStatements } from '../support/statements.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, startWorker, testLog, untilRun } from '../support/worker.ts'
 
@@ -19,8 +19,7 @@ const sleeping = (time: string, settings: Definition['settings'] = {}) => ({
 const eventsOf = (db: TestDatabase, id: string) =>
   db.system('events').where({ subject_id: id, name: 'workflow.late' })
 
-describe('a run that is open for longer than expected', function () {
-  this.timeout(60_000)
+describe('a run that is open for longer than expected', () => {
   const suite = withWorker()
   const queue = (definition: Parameters<typeof queueRun>[2]) =>
     queueRun(suite.db, suite.organizationId, definition)
@@ -34,10 +33,10 @@ describe('a run that is open for longer than expected', function () {
       await queue(sleeping('1d')),
       await queue(sleeping('1ms', { expected_within: '10m' })),
     ]
-    const [event] = await until('the event', async () => {
+    const [event] = await until(async () => {
       const found = await eventsOf(suite.db, run)
       return found.length > 0 && found
-    })
+    }, 'the event')
     assert.deepEqual(
       [event.data.id, event.data.object, event.data.status, event.data.error, event.data.workflow_name],
       [run, 'run', 'running', null, 'Test'],
@@ -57,17 +56,16 @@ describe('a run that is open for longer than expected', function () {
 
     const now = new Date().toISOString()
     const query = `ExecutionStatus = 'Running' and AgxExpectedBy < '${now}' and AgxOrganization = '${suite.organizationId}'`
-    const found = await until('Temporal to list it', async () => {
+    const found = await until(async () => {
       const ids: string[] = []
       for await (const { workflowId } of suite.worker.client.workflow.list({ query })) ids.push(workflowId)
       return ids.length > 0 && ids
-    })
+    }, 'Temporal to list it')
     assert.deepEqual(found, [`run:${run}`])
   })
 })
 
-describe('a run that became late while no worker lived', function () {
-  this.timeout(60_000)
+describe('a run that became late while no worker lived', () => {
   let db: TestDatabase
   let organizationId: string
   before(async () => {
@@ -86,7 +84,7 @@ describe('a run that became late while no worker lived', function () {
       .update({ status: 'completed', started_at: db.system.fn.now(), ended_at: db.system.fn.now() })
     const worker = await startWorker(db)
     try {
-      await until('the event', async () => (await eventsOf(db, late)).length === 1)
+      await until(async () => (await eventsOf(db, late)).length === 1, 'the event')
       await untilRun(db, inTime)
       assert.deepEqual(await eventsOf(db, inTime), [])
       const { late_at } = await db.system('runs').where({ id: inTime }).first()
@@ -97,8 +95,7 @@ describe('a run that became late while no worker lived', function () {
   })
 })
 
-describe('many late runs of one organization', function () {
-  this.timeout(60_000)
+describe('many late runs of one organization', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

@@ -5,15 +5,12 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { bundleWith } from '../support/bundle.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { until } from '../support/journey.ts'
 import { call, delay, each, edge, set } from '../support/nodes.ts'
+import { SUGGESTED_EVENTS } from '../support/temporal-settings.ts'
+import { until } from '../support/until.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-/** In the tests, Temporal suggests to continue as new from 1,000 events. */
-const SUGGESTED = 1_000
-
-describe('runs with a long history', function () {
-  this.timeout(240_000)
+describe('runs with a long history', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
@@ -90,29 +87,26 @@ describe('runs with a long history', function () {
       release = resolve
     })
     answer = () => released
-    const id = await beside(call('long'), 450)
-    await until(
-      'items beyond the suggestion',
-      async () => (await itemsDone(id)) > SUGGESTED / 5 || undefined,
-      120,
-    )
+    const id = await beside(call('long'), SUGGESTED_EVENTS / 2)
+    await until(async () => (await itemsDone(id)) > SUGGESTED_EVENTS / 5)
     release()
-    assert.equal((await untilRun(db, id, undefined, 120_000)).status, 'completed')
+    assert.equal((await untilRun(db, id, undefined, 120)).status, 'completed')
     assert.deepEqual(made, [`${id}:long`])
-    const lengths = await until('two executions', async () => {
+    const lengths = await until(async () => {
       const all = await executions(id)
       return all.length >= 2 ? all : undefined
-    })
-    assert.ok(Math.max(...lengths) > SUGGESTED, String(lengths))
+    }, 'two executions')
+    assert.ok(Math.max(...lengths) > SUGGESTED_EVENTS, String(lengths))
   })
 
   it('continue as new beside a call that waits for its next attempt, which stays as late as it was', async () => {
     answer = async () => {
       throw new NodeError('http_429', 'Too many requests.', { retryable: true, retryAfterMs: 3_600_000 })
     }
-    const id = await beside(call('limited'), 250)
-    await until('all items', async () => (await itemsDone(id)) === 250 || undefined, 120)
-    await until('two executions', async () => (await executions(id)).length >= 2 || undefined)
+    const items = Math.ceil(SUGGESTED_EVENTS / 3)
+    const id = await beside(call('limited'), items)
+    await until(async () => (await itemsDone(id)) === items)
+    await until(async () => (await executions(id)).length >= 2, 'two executions')
     const node = await db.system('run_nodes').where({ run_id: id, node_id: 'limited' }).first()
     assert.deepEqual([node.attempt, made.filter((key) => key.startsWith(id)).length], [2, 1])
     assert.ok(node.next_attempt_at.getTime() > Date.now() + 3_000_000)
@@ -125,11 +119,7 @@ describe('runs with a long history', function () {
     const before = (await executions(id)).length
     away = true
     await during()
-    await until(
-      'a workflow that continues as new',
-      async () => (await executions(id)).length > before || undefined,
-      120,
-    )
+    await until(async () => (await executions(id)).length > before)
     away = false
   }
 
@@ -138,10 +128,11 @@ describe('runs with a long history', function () {
       nodes: [delay('pause', '300ms'), set('next')],
       edges: [edge('pause', 'next')],
     })
-    await until('the pause', async () => (await row(id)).sleeps_until ?? undefined)
+    await until(async () => (await row(id)).sleeps_until, 'the pause')
     await outageOf(id)
     assert.equal((await untilRun(db, id)).status, 'completed')
-    for (const events of await executions(id)) assert.ok(events < 2 * SUGGESTED, `${events} events`)
+    for (const events of await executions(id))
+      assert.ok(events < SUGGESTED_EVENTS + 1_000, `${events} events`)
     const started = await db.system('events').where({ subject_id: id, name: 'workflow.started' })
     assert.equal(started.length, 1)
   })
@@ -152,7 +143,7 @@ describe('runs with a long history', function () {
       nodes: [set('only')],
       outputs: { value: '{{ nodes.only.output.value }}' },
     })
-    await until('the workflow', async () => (await executions(id)).length > 0 || undefined)
+    await until(async () => (await executions(id)).length > 0, 'the workflow')
     await outageOf(id)
     const run = await untilRun(db, id)
     assert.deepEqual([run.status, run.outputs], ['completed', { value: 'only' }])
@@ -165,7 +156,7 @@ describe('runs with a long history', function () {
 
   it('are cancelled by a request of Temporal that came in an outage', async () => {
     const id = await queueRun(db, organizationId, { nodes: [delay('pause', '1h')] })
-    await until('the pause', async () => (await row(id)).sleeps_until ?? undefined)
+    await until(async () => (await row(id)).sleeps_until, 'the pause')
     const handle = worker.client.workflow.getHandle(`run:${id}`)
     await outageOf(id, () => handle.cancel())
     assert.equal((await untilRun(db, id)).status, 'cancelled')
@@ -184,11 +175,11 @@ describe('runs with a long history', function () {
         release = resolve
       })
     const calls = () => made.filter((key) => key.startsWith(id)).length
-    await until('the call', () => calls() === 1 || undefined)
+    await until(() => calls() === 1, 'the call')
     away = true
     const handle = worker.client.workflow.getHandle(`run:${id}`)
     const length = async () => (await historyOf(worker.client, handle.workflowId)).length
-    await until('a long history', async () => (await length()) > SUGGESTED + 200 || undefined, 120)
+    await until(async () => (await length()) > SUGGESTED_EVENTS + 200)
     away = false
     release()
     assert.equal((await untilRun(db, id)).status, 'completed')

@@ -6,8 +6,7 @@ describe('a segment whose result was lost', () => {
   let db: TestDatabase
   let worker: TestWorker
   const answers: unknown[] = []
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     worker = await startWorker(db, {
       // The first attempt of each segment commits, but its result is lost.
@@ -19,8 +18,7 @@ describe('a segment whose result was lost', () => {
       },
     })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await db?.drop()
   })

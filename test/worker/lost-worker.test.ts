@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import { getRunNodes } from '../../db/runs/views.ts'
+import { untilBlocked } from '../support/blocked.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
@@ -14,8 +15,7 @@ import { queueRun, untilRun } from '../support/worker.ts'
  * A worker process, killed with SIGKILL while it is in a segment of one run and in a call of another. Both wait for the
  * same timeouts of Temporal, of ten seconds.
  */
-describe('a killed worker', function () {
-  this.timeout(120_000)
+describe('a killed worker', () => {
   let db: TestDatabase
   let organizationId: string
   let server: Server
@@ -66,7 +66,7 @@ describe('a killed worker', function () {
       ],
       edges: [{ from: 'save', handle: 'success', to: 'paid' }],
     })
-    await untilBlocked()
+    await untilBlocked(db)
     await kill(first)
     await blocker.query('rollback')
     await blocker.end()
@@ -95,24 +95,9 @@ describe('a killed worker', function () {
     await once(child, 'exit')
   }
 
-  /** Until a statement waits for a lock. */
-  async function untilBlocked(): Promise<void> {
-    // On another connection, because a transaction keeps its first snapshot of pg_stat_activity.
-    const observer = new pg.Client({ connectionString: db.url })
-    await observer.connect()
-    for (const until = Date.now() + 30_000; Date.now() < until; ) {
-      const { rowCount } = await observer.query(
-        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-      )
-      if (rowCount) break
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    await observer.end()
-  }
-
   it('in a segment: another worker repeats the segment, and its effects happen once', async () => {
     assert.equal(contactsAtKill, 0)
-    const run = await untilRun(db, inSegment, undefined, 60_000)
+    const run = await untilRun(db, inSegment)
     assert.equal(run.status, 'completed', JSON.stringify(run.error))
     assert.equal((await db.system('contacts').where({ email: 'lost@example.com' })).length, 1)
     const raised = await db
@@ -126,7 +111,7 @@ describe('a killed worker', function () {
   })
 
   it('in a call: another worker repeats the call with the same key, and the attempt does not count', async () => {
-    const run = await untilRun(db, inCall, undefined, 60_000)
+    const run = await untilRun(db, inCall)
     assert.deepEqual([run.status, run.outputs], ['completed', { ok: true }])
     assert.deepEqual(calls, [`${inCall}:post`, `${inCall}:post`])
     const [node] = await db.tenant(organizationId, testActor, (tx) => getRunNodes(tx, inCall))

@@ -3,8 +3,7 @@ import type { NodeSpec } from '../../workflows/language/definition.ts'
 import { withMails } from '../support/with-mails.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
-describe('the limits of mails', function () {
-  this.timeout(60_000)
+describe('the limits of mails', () => {
   const suite = withMails(undefined, () => ({ mailMinute: 2 }))
   const config = { to: '{{ item }}', subject: 'Hello', text: 'Hello.' }
   const loop = (items: string[], more: object = {}) => ({
@@ -42,7 +41,7 @@ describe('the limits of mails', function () {
       /^The mail waits until .* UTC: the plan allows mails to 3 recipients per minute\.$/,
     )
     deepEqual([node.attempt, node.attempt_token], [1, null])
-    equal((await untilRun(suite.db, id, undefined, 30_000)).status, 'completed')
+    equal((await untilRun(suite.db, id)).status, 'completed')
     deepEqual(received().sort(), addresses(9).sort())
     const windows = await suite.db.system('limit_windows').where({ subject: 'mail:minute' })
     ok(windows.length >= 3 && windows.every(({ used }) => used <= 3), JSON.stringify(windows))
@@ -60,7 +59,7 @@ describe('the limits of mails', function () {
     })
     try {
       const id = await queueRun(suite.db, suite.api.organizationId, loop(addresses(3)))
-      await untilRun(suite.db, id, undefined, 30_000)
+      await untilRun(suite.db, id)
       for (const { status, error, attempt } of await nodesOf(id))
         deepEqual([status, error, attempt], ['completed', null, 1])
       deepEqual(received().sort(), addresses(3))

@@ -78,8 +78,7 @@ describe('a mail of a workflow', () => {
     equal(smtp.received.length, 1)
   })
 
-  it('fails with a clear error where the service has no mail server', async function () {
-    this.timeout(30_000)
+  it('fails with a clear error where the service has no mail server', async () => {
     await suite.worker.stop()
     await suite.restart('bare')
     const { status, error, row } = await run([mail()], { to: 'ada@example.com', name: 'Ada' })

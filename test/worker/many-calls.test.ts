@@ -3,15 +3,14 @@ import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { OPEN_CALLS } from '../../workflows/shared/limits.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { until } from '../support/journey.ts'
 import { call, each, edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const ITEMS = 41
 const CALLS = 50
 
-describe('a run with more calls than Temporal lets a workflow wait for', function () {
-  this.timeout(240_000)
+describe('a run with more calls than Temporal lets a workflow wait for', () => {
   let db: TestDatabase
   let worker: TestWorker
   const made = new Map<string, number>()
@@ -53,13 +52,13 @@ describe('a run with more calls than Temporal lets a workflow wait for', functio
       const rows = db.system('run_nodes').where({ run_id: id, status: 'running' }).whereNot({ path: '' })
       return Number((await rows.count())[0]!.count)
     }
-    await until('the limit', async () => (await inProgress()) >= OPEN_CALLS || undefined, 60_000)
+    await until(async () => (await inProgress()) >= OPEN_CALLS, 'the limit')
     await db.tenant(organizationId, testActor, (tx) => pauseRun(tx, id))
     release()
-    await untilRun(db, id, ['paused'], 60_000)
+    await untilRun(db, id, ['paused'])
     assert.ok((await inProgress()) <= OPEN_CALLS)
     await db.tenant(organizationId, testActor, (tx) => unpauseRun(tx, id))
-    const run = await untilRun(db, id, undefined, 200_000)
+    const run = await untilRun(db, id, undefined, 200)
     assert.equal(run.status, 'completed', JSON.stringify(run.error))
     assert.deepEqual([made.size, Math.max(...made.values())], [ITEMS * CALLS, 1])
   })

@@ -21,13 +21,13 @@ import { holdFor } from '../support/hold.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, each, edge, set } from '../support/nodes.ts'
 import { recordsOf } from '../support/records.ts'
+import { until } from '../support/until.ts'
 import { nodeStatuses, saveWorkflow, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const approve: NodeSpec = { id: 'ask', type: 'approval', config: { title: 'Go on?' } }
 
 /** Open runs that are moved to another version of their workflow. */
-describe('runs that are migrated', function () {
-  this.timeout(60_000)
+describe('runs that are migrated', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
@@ -64,12 +64,6 @@ describe('runs that are migrated', function () {
   const tenant = <T>(work: Parameters<typeof db.tenant<T>>[2]) => db.tenant(organizationId, testActor, work)
   const row = (id: string) => db.system('runs').where({ id }).first()
   const nodes = (id: string) => nodeStatuses(db, id)
-  async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-    for (const end = Date.now() + 20_000; !(await what()); ) {
-      assert.ok(Date.now() < end, 'it took too long')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
   const asleep = (id: string) => until(async () => (await row(id)).sleeps_until !== null)
   const reached = (id: string, node: string, status: string) =>
     until(async () => (await nodes(id))[node] === status)

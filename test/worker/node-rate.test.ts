@@ -5,14 +5,13 @@ import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { getRunNodes } from '../../db/runs/views.ts'
 import type { NodeRate, NodeSpec } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/deliveries.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { each } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
-describe('the rate of a node', function () {
-  this.timeout(60_000)
+describe('the rate of a node', () => {
   let calls: { at: number; run: string }[] = []
   let broken = false
   const http: HttpClient['call'] = async ({ headers }) => {
@@ -49,7 +48,7 @@ describe('the rate of a node', function () {
     })
     const items = [1, 2, 3, 4]
     const ids = [await start(workflow, { items }), await start(workflow, { items })]
-    for (const id of ids) equal((await untilRun(suite.db, id, undefined, 20_000)).status, 'completed')
+    for (const id of ids) equal((await untilRun(suite.db, id)).status, 'completed')
     equal(calls.length, 8)
     ok(!exceeds(3, 1_000), JSON.stringify(calls))
     const attempts = await suite.db.system('run_nodes').whereIn('run_id', ids).pluck('attempt')
@@ -95,8 +94,7 @@ describe('the rate of a node', function () {
       await until(async () => (await row(ids[n]!)) && (n === 0 || (await row(ids[n]!)).error))
     }
     await suite.db.tenant(suite.organizationId, testActor, (tx) => cancelRun(tx, ids[1]!))
-    for (const id of [ids[2]!, ids[3]!])
-      equal((await untilRun(suite.db, id, undefined, 20_000)).status, 'completed')
+    for (const id of [ids[2]!, ids[3]!]) equal((await untilRun(suite.db, id)).status, 'completed')
     deepEqual(
       calls.map(({ run }) => run),
       [ids[0], ids[2], ids[3]],

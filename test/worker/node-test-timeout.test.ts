@@ -15,14 +15,12 @@ describe('the test of a node whose service does not answer', () => {
   let api: TestApi
   let worker: TestWorker
   const slots = new CallSlots({ all: 2, firsts: 0, waiting: 0 })
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     api = await startApi(db)
     worker = await startWorker(db, { http: hang, nodeTestMs: 300, slots, secretsKey: api.secretsKey })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await api?.close()
     await db?.drop()

@@ -5,15 +5,15 @@ import { createMany } from '../../db/records/create.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { testActor } from '../support/database.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { importsOf } from '../support/imports.ts'
 import { call } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 /** Actions of an operator in the Temporal UI on workflows other than runs, and on single activities. */
-describe('an operator in Temporal', function () {
-  this.timeout(60_000)
+describe('an operator in Temporal', () => {
   let on: Deliveries
   let worker: TestWorker
   let sweep: Sweep

@@ -7,13 +7,12 @@ import { RUN_WORKFLOW_VERSION } from '../../workflows/bundle/protocol.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { untilHeartbeats } from '../support/heartbeats.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { historyOf, queueRun, testLog, untilRun } from '../support/worker.ts'
 
 /** Actions of an operator on a run in the Temporal UI, and the resulting rows. */
-describe('an operator in Temporal', function () {
-  this.timeout(60_000)
+describe('an operator in Temporal', () => {
   let answer: (signal: AbortSignal) => Promise<unknown> = async () => ok
   const ok = { status: 200, headers: {}, text: '{}', bytes: 2 }
   const suite = withWorker({
@@ -37,8 +36,7 @@ describe('an operator in Temporal', function () {
   const call = { id: 'call', type: 'api_request', config: { method: 'POST', url: 'https://example.com/' } }
   async function waiting() {
     const id = await queueRun(suite.db, suite.organizationId, { nodes: [wait] })
-    await untilRun(suite.db, id, ['running'])
-    await sleep(300)
+    await until(async () => (await row(id)).sleeps_until !== null)
     return id
   }
 
@@ -61,9 +59,11 @@ describe('an operator in Temporal', function () {
       `AgxRecord = '${record_id}'`,
       `ExecutionStatus = 'Running'`,
     ].join(' AND ')
-    const found: string[] = []
-    for (let tries = 0; tries < 50 && found.length === 0; tries++, await sleep(100))
-      for await (const { workflowId } of suite.worker.client.workflow.list({ query })) found.push(workflowId)
+    const found = await until(async () => {
+      const ids: string[] = []
+      for await (const { workflowId } of suite.worker.client.workflow.list({ query })) ids.push(workflowId)
+      return ids.length > 0 && ids
+    })
     assert.deepEqual(found, [`run:${id}`])
     await handle(id).terminate()
   })
@@ -102,16 +102,16 @@ describe('an operator in Temporal', function () {
     it(`${verb}s a run, whose row ends before the next sweep, after 30 s`, async () => {
       const id = await waiting()
       await handle(id)[verb]()
-      assert.equal((await untilRun(suite.db, id, undefined, 25_000)).status, status)
+      assert.equal((await untilRun(suite.db, id)).status, status)
     })
 
   it('terminates a batch of runs', async () => {
     const ids = await Promise.all([waiting(), waiting(), waiting()])
     const visibilityQuery = `AgxOrganization = '${suite.organizationId}' AND ExecutionStatus = 'Running'`
-    await until('all to be visible', async () => {
+    await until(async () => {
       const { count } = await suite.worker.client.workflow.count(visibilityQuery)
       return count >= ids.length || undefined
-    })
+    }, 'all to be visible')
     await suite.worker.client.workflowService.startBatchOperation({
       namespace: 'default',
       jobId: randomUUID(),
@@ -119,7 +119,7 @@ describe('an operator in Temporal', function () {
       visibilityQuery,
       terminationOperation: { identity: 'test' },
     })
-    for (const id of ids) assert.equal((await untilRun(suite.db, id, undefined, 20_000)).status, 'terminated')
+    for (const id of ids) assert.equal((await untilRun(suite.db, id)).status, 'terminated')
   })
 
   it('sends a signal that the run does not know, which changes nothing', async () => {
@@ -150,10 +150,10 @@ describe('an operator in Temporal', function () {
       // Temporal leaves a task that fails again to its timeout.
       workflowTaskTimeout: '1 second',
     })
-    const stuck = await until('the reason', async () => {
+    const stuck = await until(async () => {
       await sweep.once('0 seconds')
       return (await row(id)).stuck_reason ?? undefined
-    })
+    }, 'the reason')
     assert.match(stuck, /^The workflow task is at attempt \d+: The workflow has version \d+, .* newer worker/)
     const events = await historyOf(client, `run:${id}`)
     assert.ok(!events.some((event) => event.workflowExecutionSignaledEventAttributes))
@@ -169,18 +169,18 @@ describe('an operator in Temporal', function () {
     const retry = { max_attempts: 50, initial_interval: '200ms', backoff: 1 }
     const id = await queueRun(suite.db, suite.organizationId, { nodes: [{ ...call, retry }] })
     await untilRun(suite.db, id, ['running'])
-    await until('two attempts', async () => calls >= 2 || undefined)
+    await until(async () => calls >= 2, 'two attempts')
     const execution = { workflowId: `run:${id}` }
     const { workflowService: service } = suite.worker.client
     await service.pauseActivity({ namespace: 'default', execution, type: 'api_request', identity: 'test' })
     answer = async () => ok
     await sleep(600)
     assert.equal((await row(id)).status, 'running')
-    for (let tries = 0; (await row(id)).stuck_reason === null && tries < 20; tries++) {
+    const reason = await until(async () => {
       await sweep.once('0 seconds')
-      await sleep(100)
-    }
-    assert.equal((await row(id)).stuck_reason, 'Activity api_request is paused in Temporal.')
+      return (await row(id)).stuck_reason
+    })
+    assert.equal(reason, 'Activity api_request is paused in Temporal.')
     await service.unpauseActivity({ namespace: 'default', execution, type: 'api_request', identity: 'test' })
     const { status } = await untilRun(suite.db, id)
     assert.deepEqual([status, (await row(id)).stuck_reason], ['completed', null])
@@ -197,7 +197,7 @@ describe('an operator in Temporal', function () {
       })
     }
     const id = await queueRun(suite.db, suite.organizationId, { nodes: [call] })
-    while (calls === 0) await sleep(50)
+    await until(() => calls > 0)
     await suite.worker.client.workflowService.pauseActivity({
       namespace: 'default',
       execution: { workflowId: `run:${id}` },
@@ -206,6 +206,6 @@ describe('an operator in Temporal', function () {
     })
     await untilHeartbeats(suite.worker.client, `run:${id}`)
     release()
-    assert.deepEqual([(await untilRun(suite.db, id, undefined, 20_000)).status, calls], ['completed', 1])
+    assert.deepEqual([(await untilRun(suite.db, id)).status, calls], ['completed', 1])
   })
 })

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 
-describe('an ordered webhook, and one that is deactivated by the service', function () {
-  this.timeout(30_000)
+describe('an ordered webhook, and one that is deactivated by the service', () => {
   const on = withDeliveries()
 
   const sent = () => on.receiver.received.map(({ body }) => JSON.parse(body).data.text)
@@ -66,8 +65,7 @@ describe('an ordered webhook, and one that is deactivated by the service', funct
     assert.equal(await status(), 'Inactive')
   })
 
-  it('makes no more attempts in a minute than the rate cap of the webhook allows', async function () {
-    this.timeout(90_000)
+  it('makes no more attempts in a minute than the rate cap of the webhook allows', async () => {
     const minute = () => Math.floor(Date.now() / 60_000)
     const first = minute()
     const webhook = await on.createWebhook({ rate_per_minute: 2, concurrency: 10 })

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { insertEvents } from '../../db/events/outbox.ts'
 import { advanceReplay } from '../../db/outgoing/replays.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 
-describe('a replay of an outgoing webhook', function () {
-  this.timeout(30_000)
+describe('a replay of an outgoing webhook', () => {
   const on = withDeliveries()
 
   const since = () => new Date(Date.now() - 3_600_000).toISOString()

@@ -7,8 +7,7 @@ import { queueRun, untilRun } from '../support/worker.ts'
 
 const LAST = 6
 
-describe('runs that read the pages of a service', function () {
-  this.timeout(60_000)
+describe('runs that read the pages of a service', () => {
   let calls: number[] = []
   /** How often each page still fails. */
   let failures = new Map<number, number>()

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { Sweep } from '../../worker/sweep.ts'
-import { until } from '../support/deliveries.ts'
 import { untilHeartbeats } from '../support/heartbeats.ts'
+import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 import { testLog } from '../support/worker.ts'
 
-describe('a delivery whose activity an operator pauses in Temporal', function () {
-  this.timeout(60_000)
+describe('a delivery whose activity an operator pauses in Temporal', () => {
   const on = withDeliveries()
 
   const sweep = () =>

@@ -9,6 +9,7 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import {
   historyOf,
   nodeStatuses,
@@ -18,8 +19,7 @@ import {
   untilRun,
 } from '../support/worker.ts'
 
-describe('runs that are paused', function () {
-  this.timeout(30_000)
+describe('runs that are paused', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
@@ -30,8 +30,7 @@ describe('runs that are paused', function () {
     return answer(request, options)
   }
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     worker = await startWorker(db, { http })
@@ -49,12 +48,6 @@ describe('runs that are paused', function () {
     db.tenant<unknown>(organizationId, testActor, (tx) => work(tx, id))
   const row = (id: string) => db.system('runs').where({ id }).first()
   const nodes = (id: string) => nodeStatuses(db, id)
-  async function until(what: () => Promise<boolean> | boolean): Promise<void> {
-    for (const end = Date.now() + 15_000; !(await what()); ) {
-      assert.ok(Date.now() < end, 'it took too long')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
   const asleep = (id: string) => until(async () => (await row(id)).sleeps_until !== null)
   /** The timers that the newest workflow of a run has started, in milliseconds. */
   const timers = async (id: string) =>
@@ -216,8 +209,7 @@ describe('runs that are paused', function () {
   })
 })
 
-describe('runs that are terminated', function () {
-  this.timeout(30_000)
+describe('runs that are terminated', () => {
   let db: TestDatabase
   const workers: TestWorker[] = []
   const start = async (taskQueue?: string) => {
@@ -237,8 +229,7 @@ describe('runs that are terminated', function () {
     const organizationId = await createOrganization(db)
     const worker = await start()
     const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
-    for (let n = 0; (await db.system('runs').where({ id }).first()).sleeps_until === null && n < 500; n++)
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(async () => (await db.system('runs').where({ id }).first()).sleeps_until !== null)
     await worker.stop()
     assert.equal(await db.tenant(organizationId, testActor, (tx) => terminateRun(tx, id)), true)
     const run = await db.system('runs').where({ id }).first()

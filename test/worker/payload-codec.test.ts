@@ -13,6 +13,7 @@ import { Sweep } from '../../worker/sweep.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { delay, edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { historyOf, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 interface Answer {
@@ -23,8 +24,7 @@ interface Answer {
 const first = randomBytes(32)
 const second = randomBytes(32)
 
-describe('what Temporal stores with a PAYLOAD_KEY', function () {
-  this.timeout(60_000)
+describe('what Temporal stores with a PAYLOAD_KEY', () => {
   let db: TestDatabase
   let organizationId: string
   const workers: TestWorker[] = []
@@ -78,7 +78,7 @@ describe('what Temporal stores with a PAYLOAD_KEY', function () {
     await old.stop()
     const without = await start({ encrypt: second, open: [] }, old.taskQueue)
     await without.client.workflow.getHandle(`run:${id}`).signal(REFRESH)
-    const refused = await eventually(async () => {
+    const refused = await until(async () => {
       const events = await historyOf(new Client({ connection: without.connection }), `run:${id}`)
       return events.find(({ workflowTaskFailedEventAttributes: failed }) => failed)
     })
@@ -92,17 +92,8 @@ describe('what Temporal stores with a PAYLOAD_KEY', function () {
     await without.stop()
     await start({ encrypt: second, open: [first] }, old.taskQueue)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
-    assert.equal((await untilRun(db, id, undefined, 40_000)).status, 'cancelled')
+    assert.equal((await untilRun(db, id)).status, 'cancelled')
   })
-
-  async function eventually<T>(read: () => Promise<T | undefined>): Promise<T> {
-    for (const until = Date.now() + 30_000; ; ) {
-      const found = await read()
-      if (found !== undefined) return found
-      assert.ok(Date.now() < until, 'it took too long')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-  }
 })
 
 describe('the codec endpoint', () => {

@@ -7,11 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setPools } from '../../db/access/pools.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
 /** Two worker processes, of which only the one in the pool may reach the server. */
-describe('a worker process in a pool', function () {
-  this.timeout(120_000)
+describe('a worker process in a pool', () => {
   let db: TestDatabase
   let organizationId: string
   let server: Server
@@ -68,14 +68,11 @@ describe('a worker process in a pool', function () {
   it('makes the calls that others cannot, repeats them after a kill -9, and runs nothing else', async () => {
     const outside = await start({ EGRESS_ALLOW: '' })
     const waiting = await post('dmz')
-    for (const until = Date.now() + 20_000; (await metric(outside, 'agx_pool_backlog{pool="dmz"}')) !== 1; ) {
-      assert.ok(Date.now() < until, 'the backlog of the pool is not reported')
-      await sleep(500)
-    }
+    await until(async () => (await metric(outside, 'agx_pool_backlog{pool="dmz"}')) === 1)
     assert.equal(await metric(outside, 'agx_pool_workers{pool="dmz"}'), 0)
 
     const first = await start({ WORKER_POOL: 'dmz' })
-    assert.equal((await untilRun(db, waiting, undefined, 30_000)).status, 'completed')
+    assert.equal((await untilRun(db, waiting)).status, 'completed')
     assert.deepEqual((await untilRun(db, await post())).error?.code, 'egress_refused')
     assert.equal(await metric(first, 'agx_queue_rows'), undefined)
     assert.ok((await metric(first, 'agx_activity_duration_seconds_count{type="api_request"'))! > 0)
@@ -90,7 +87,7 @@ describe('a worker process in a pool', function () {
     await once(first.child, 'exit')
     hang = false
     await start({ WORKER_POOL: 'dmz' })
-    const run = await untilRun(db, killed, undefined, 60_000)
+    const run = await untilRun(db, killed)
     assert.deepEqual([run.status, run.outputs], ['completed', { ok: true }])
     assert.deepEqual(calls, [`${waiting}:post`, `${killed}:post`, `${killed}:post`])
     assert.equal((await db.system('run_nodes').where({ run_id: killed }).first()).attempt, 1)

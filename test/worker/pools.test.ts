@@ -7,11 +7,11 @@ import { Sweep } from '../../worker/sweep.ts'
 import { testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { type WorkerSuite, withWorker } from '../support/with-worker.ts'
 import { queueRun, startPoolWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
-describe('worker pools', function () {
-  this.timeout(60_000)
+describe('worker pools', () => {
   /** The number of calls, by any worker. */
   let calls = 0
   const answer = (from: string) =>
@@ -27,15 +27,11 @@ describe('worker pools', function () {
   }
   const stuckReason = async (id: string): Promise<string | null> =>
     (await suite.db.system('runs').where({ id }).first('stuck_reason')).stuck_reason
-  const untilStuck = async (id: string) => {
-    for (let tries = 0; tries < 100; tries++) {
+  const untilStuck = (id: string) =>
+    until(async () => {
       await sweep()
-      const reason = await stuckReason(id)
-      if (reason !== null) return reason
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    throw new Error('the run is not stuck')
-  }
+      return stuckReason(id)
+    })
 
   it('make the calls of the nodes that name them, or whose workflow does', async () => {
     await allow('dmz', 'lab')
@@ -102,10 +98,7 @@ describe('worker pools', function () {
     await untilStuck(id)
     const used = () => seeRelay(suite.db.system, { id: randomUUID(), starts: 1, active: 1 })
     // A claim counts until its start is recorded.
-    for (let tries = 0; (await used()) > 0; tries++) {
-      assert.ok(tries < 100, 'the run takes capacity')
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+    await until(async () => (await used()) === 0)
     await suite.db.tenant(suite.organizationId, testActor, (tx) => pauseRun(tx, id))
     await untilRun(suite.db, id, ['paused'])
     await suite.db.tenant(suite.organizationId, testActor, (tx) => unpauseRun(tx, id))
@@ -128,8 +121,7 @@ describe('worker pools', function () {
   })
 })
 
-describe('a pool that an organization is given after a call was queued', function () {
-  this.timeout(60_000)
+describe('a pool that an organization is given after a call was queued', () => {
   let grant = async () => {}
   const from = (place: string) => (async () => httpResponse({ body: { from: place } })) as never
   const suite = withWorker({

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
-import { startWorker, type TestWorker } from '../support/worker.ts'
+import type { Knex } from 'knex'
+import { insertEvents } from '../../db/events/outbox.ts'
+import { testActor } from '../support/database.ts'
+import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
+import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/self-signed.${name}`, import.meta.url))
 
@@ -88,8 +93,7 @@ const FAULTS: Record<string, Fault> = {
   ),
 }
 
-describe('a delivery to a receiver that', function () {
-  this.timeout(30_000)
+describe('a delivery to a receiver that', () => {
   let on: Deliveries
   let worker: TestWorker
   before(async () => {
@@ -123,6 +127,14 @@ describe('a delivery to a receiver that', function () {
     return { port: (server.address() as AddressInfo).port, close }
   }
 
+  /** When the first of the endpoints began to fail, in ms since the epoch. */
+  const firstFailure = async (endpoints: Knex.QueryBuilder): Promise<number> =>
+    Math.min(
+      ...(await endpoints.select('failing_since')).map((one: { failing_since: Date }) =>
+        one.failing_since.getTime(),
+      ),
+    )
+
   for (const [what, { serve, scheme = 'http', error, http_status = null }] of Object.entries(FAULTS))
     it(`${what} ${error ? 'fails, with the reason' : 'succeeds'}`, async () => {
       const { port, close } = await listen(createServer(serve))
@@ -146,6 +158,57 @@ describe('a delivery to a receiver that', function () {
     const delivery = await on.ended(id)
     back.close()
     assert.deepEqual([delivery.status, delivery.attempts.at(-1).http_status], ['succeeded', 204])
+  })
+
+  it('has no address, for many events, starts a few of them and the others once it has one', async () => {
+    const [names, events, concurrency] = [5, 40, 2]
+    const { event } = await on.createWebhook({
+      url: 'http://nowhere-0.invalid/',
+      concurrency,
+      retry_schedule: [600],
+    })
+    for (let i = 1; i < names; i++)
+      await on.createWebhook({
+        url: `http://nowhere-${i}.invalid/`,
+        concurrency,
+        retry_schedule: [600],
+        events: [event],
+      })
+    const endpoints = on.db.system('outgoing_webhooks').whereRaw('? = any(events)', [event])
+    const deliveries = (where: string) =>
+      on.db
+        .system('deliveries')
+        .whereIn('webhook_id', endpoints.clone().select('id'))
+        .whereRaw(where)
+        .count('* as count')
+        .then(([row]) => Number(row!.count))
+    await on.db.tenant(on.api.organizationId, testActor, (tx) =>
+      insertEvents(
+        tx,
+        Array.from({ length: events }, () => ({ name: event, data: { id: randomUUID() } })),
+      ),
+    )
+    await until(async () => (await endpoints.clone().whereNull('backoff_until')).length === 0)
+    const nodes = [{ id: 'set', type: 'set_fields', config: { fields: { a: 1 } } }]
+    const run = await queueRun(on.db, on.api.organizationId, { nodes })
+    assert.equal((await untilRun(on.db, run)).status, 'completed')
+    // Two more looks of the relay: neither they nor the ends of attempts started others.
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    const attempted = await deliveries('attempts > 0')
+    // The slots, and one delivery for each time that a backoff of five seconds has passed.
+    const looks = Math.ceil((Date.now() - (await firstFailure(endpoints.clone()))) / 5_000)
+    assert.ok(
+      attempted <= names * (concurrency + looks),
+      `${attempted} of ${names * events} deliveries were attempted`,
+    )
+    assert.equal(await deliveries("(status = 'delivering' or attempts > 0)"), attempted)
+
+    for (const { id } of await endpoints.clone().select('id'))
+      assert.equal((await on.app('PATCH', `/webhooks/outgoing/${id}`, { url: on.receiver.url })).status, 200)
+    await until(async () => (await deliveries("status = 'queued'")) === 0)
+    const left = await deliveries("next_attempt_at is not null and status = 'delivering'")
+    await until(async () => (await deliveries("status = 'succeeded'")) === names * events - left)
+    assert.ok(left <= names * (concurrency + looks + 2), `${left} deliveries wait for a retry`)
   })
 
   it('has a certificate that nobody trusts fails before the request is sent', async () => {

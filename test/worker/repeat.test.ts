@@ -27,8 +27,7 @@ const pages = (config: Record<string, unknown> = {}): PartialDefinition => ({
 })
 const LAST = 3
 
-describe('runs with a repeat', function () {
-  this.timeout(60_000)
+describe('runs with a repeat', () => {
   let calls: { path: string; key: string }[] = []
   let broken = new Set<string>()
   let filler = ''
@@ -145,8 +144,7 @@ describe('runs with a repeat', function () {
     assert.deepEqual(new Set(calls.map(({ key }) => key)), new Set(keys))
   })
 
-  it('make 1,000 turns with a bounded history', async function () {
-    this.timeout(120_000)
+  it('make 1,000 turns with a bounded history', async () => {
     const run = await start({
       nodes: [
         node('count', 'repeat', {

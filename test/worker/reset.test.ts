@@ -10,6 +10,7 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { delay, edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 type Advance = ReturnType<typeof createActivities>['advance']
@@ -29,8 +30,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
   let calls = 0
   let around: (advance: Advance) => Advance = (advance) => advance
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     worker = await startWorker(db, {
@@ -42,8 +42,7 @@ describe('runs that an operator resets in the Temporal UI', () => {
       advance: (advance) => (input) => around(advance)(input),
     })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await db?.drop()
   })
@@ -79,12 +78,6 @@ describe('runs that an operator resets in the Temporal UI', () => {
   }
   const run = (id: string) => db.system('runs').where({ id }).first()
   const nodes = (id: string) => nodeStatuses(db, id)
-  async function until(what: () => Promise<boolean>): Promise<void> {
-    for (const end = Date.now() + 10_000; !(await what()); ) {
-      assert.ok(Date.now() < end, 'it took too long')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
 
   it('answer their sender once', async () => {
     const respond = { id: 'answer', type: 'respond', config: { text: 'done at {{ run.started_at }}' } }

@@ -4,9 +4,9 @@ import { activate } from '../../db/workflows/workflows.ts'
 import type { NodeSpec } from '../../workflows/language/definition.ts'
 import type { Answer } from '../support/answer.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/deliveries.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../support/incoming.ts'
 import { startProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { nodeStatuses, saveWorkflow, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
 const KEY = Buffer.alloc(32).toString('base64')
@@ -16,8 +16,7 @@ const respond = (config: object, id = 'answer'): NodeSpec => ({
   config: config as NodeSpec['config'],
 })
 
-describe('a workflow that answers the sender of an incoming webhook', function () {
-  this.timeout(120_000)
+describe('a workflow that answers the sender of an incoming webhook', () => {
   let test: IncomingTest
   let worker: TestWorker | undefined
   /** The first attempts of the segments of these runs commit, and their results are lost. */
@@ -139,7 +138,7 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     const first = await send(webhook, {}, 'none')
     assert.equal(first.body.message, 'started a workflow')
     const [run] = await runsOf(webhook)
-    await untilRun(test.db, run.id, undefined, 60_000)
+    await untilRun(test.db, run.id)
     assert.equal((await send(webhook, {}, 'none')).body.message, 'already received')
   })
 
@@ -148,7 +147,7 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     const webhook = await webhookOf([respond({ text: 'first' }), respond({ text: 'second' }, 'again')])
     assert.equal((await answered(webhook, {})).body, 'first')
     const [{ id }] = await runsOf(webhook)
-    const run = await untilRun(test.db, id, undefined, 60_000)
+    const run = await untilRun(test.db, id)
     assert.deepEqual([run.status, run.error?.code], ['failed', 'already_responded'])
     assert.deepEqual(await nodeStatuses(test.db, id), { answer: 'completed', again: 'failed' })
   })
@@ -165,7 +164,7 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     losing.add(id)
     await start()
     assert.equal((await answered(webhook, {}, 'lost')).body, 'kept')
-    assert.equal((await untilRun(test.db, id, undefined, 60_000)).status, 'completed')
+    assert.equal((await untilRun(test.db, id)).status, 'completed')
     assert.equal(losing.size, 0)
     assert.equal((await test.db.system('incoming_responses').where({ run_id: id })).length, 1)
     assert.equal((await test.db.system('events').where({ name: 'answer.kept' })).length, 1)
@@ -208,7 +207,7 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     const [{ id }] = await runsOf(webhook)
     const second = await startProcess('worker', { databaseUrl: test.db.url, env })
     await test.api.request('POST', `/v1/runs/${id}/signal`, { body: { name: 'go' } })
-    assert.equal((await untilRun(test.db, id, undefined, 60_000)).status, 'completed')
+    assert.equal((await untilRun(test.db, id)).status, 'completed')
     assert.deepEqual([body, (await send(webhook, {}, 'worker')).body], [`by ${id}`, `by ${id}`])
     assert.equal((await test.db.system('incoming_responses').where({ run_id: id })).length, 1)
     await second.stop()
@@ -222,10 +221,10 @@ describe('a workflow that answers the sender of an incoming webhook', function (
     ])
     assert.equal((await answered(webhook, {})).body, 'x')
     const [{ id }] = await runsOf(webhook)
-    assert.equal((await untilRun(test.db, id, undefined, 60_000)).error?.code, 'invalid_json')
+    assert.equal((await untilRun(test.db, id)).error?.code, 'invalid_json')
     const path = `/v1/runs/${id}/retry`
     const { body } = await test.api.request('POST', path, { body: { from_start: true, confirm: true } })
-    const retried = await untilRun(test.db, body.run_id, undefined, 60_000)
+    const retried = await untilRun(test.db, body.run_id)
     assert.equal(retried.error?.code, 'invalid_json')
     const tested = await test.api.request('POST', '/v1/workflows/nodes/test', {
       body: { node_type: 'respond', config: { json: { a: 1 } }, confirm: true },

@@ -8,11 +8,11 @@ import pg from 'pg'
 import { copyRun } from '../support/copy-run.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
-import { until } from '../support/journey.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
 import { plantedKey } from '../support/planted.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
 
 /** A drill of its own: RESTORE_SLEEPERS=500 holds it to its promised times, and 100000 measures it at scale. */
 const MEASURED = process.env.RESTORE_SLEEPERS
@@ -152,12 +152,12 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     const waiting = await runOf(WAITS, 6)
     const [slept] = await runOf(SLEEPS, 1)
     await asOwner(before.owner, async (client) => {
-      await until('the runs to sleep', async () => {
+      await until(async () => {
         const { rows } = await client.query(
           "select count(*) from runs where status = 'running' and sleeps_until is not null",
         )
         return Number(rows[0].count) === 7 || undefined
-      })
+      }, 'the runs to sleep')
       await copyRun(client, slept!, SLEEPERS)
       // The sweep has compared them with Temporal: it would not look them up again for hours.
       await client.query("update runs set checked = true where status = 'running'")
@@ -205,19 +205,19 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     const status = async (id: string) => (await request(after, 'GET', `/v1/runs/${id}`)).status
     const ends = (id: string, as: string, seconds = SECONDS) =>
       until(
-        `${id} to be ${as}`,
         async () => ((await status(id)) === as ? true : undefined),
+        `${id} to be ${as}`,
         Math.max(1, seconds - (Date.now() - ready) / 1_000),
       )
     /** What an operator does in Temporal, repeated until it is found. */
     const found = (id: string, what: string, work: () => Promise<unknown>) =>
       until(
-        `${what} of ${id}`,
         () =>
           work().then(
             () => true as const,
             () => undefined,
           ),
+        `${what} of ${id}`,
         Math.max(1, STARTED_SECONDS - (Date.now() - ready) / 1_000),
       )
     const handle = (id: string) => workflow.getHandle(`run:${id}`)
@@ -235,24 +235,24 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
       found(asked, 'describe', () => handle(asked).describe()).then(() => note('a look at a run')),
       asOwner(after.owner, (client) =>
         until(
-          'each run to be looked up',
           async () => {
             const { rows } = await client.query(
               "select count(*) from runs where status = 'running' and updated_at < (select lost_at from sweep_state)",
             )
             return rows[0].count === '0' || undefined
           },
+          'each run to be looked up',
           SECONDS,
         ),
       ).then(() => note('each run was looked up')),
     ])
     await asOwner(after.owner, (client) =>
       until(
-        'each run to have a workflow',
         async () => {
           const { rows } = await client.query("select count(*) from runs where status = 'queued'")
           return rows[0].count === '0' || undefined
         },
+        'each run to have a workflow',
         STARTED_SECONDS,
       ),
     )
@@ -263,7 +263,7 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     })
     for (const id of [...others, asked]) {
       await request(after, 'POST', `/v1/runs/${id}/signal`, { name: 'go', payload: {} })
-      await until(`the end of ${id}`, async () => ((await status(id)) === 'completed' ? true : undefined))
+      await until(async () => (await status(id)) === 'completed', `the end of ${id}`)
     }
     assert.ok(Number(open.count) >= SLEEPERS, `${open.count} open workflows`)
   })

@@ -9,6 +9,7 @@ import type { Definition, NodeSpec } from '../../workflows/language/definition.t
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { delay, edge, set } from '../support/nodes.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
+import { until } from '../support/until.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 const signalNode = (id: string): NodeSpec => ({ id, type: 'wait_for_signal', config: { name: id } })
@@ -20,8 +21,7 @@ const inTurn = (...ids: string[]): Pick<Definition, 'nodes' | 'edges'> => ({
   edges: ids.slice(1).map((id, n) => edge(ids[n]!, id, 'received')),
 })
 
-describe('runs whose Temporal is restored to an earlier moment', function () {
-  this.timeout(120_000)
+describe('runs whose Temporal is restored to an earlier moment', () => {
   let temporal: OwnTemporal
   let db: TestDatabase
   let worker: TestWorker
@@ -47,23 +47,17 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     (await worker.client.workflow.getHandle(`run:${id}`).describe()).status.name
   const historyLength = async (id: string) =>
     (await worker.client.workflow.getHandle(`run:${id}`).describe()).historyLength
-  async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-    for (const end = Date.now() + 15_000; !(await holds()); ) {
-      assert.ok(Date.now() < end, `it took too long: ${what}`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
   const waitsFor = (id: string, ...nodes: string[]) =>
-    until(`${id} waits for ${nodes}`, async () => {
+    until(async () => {
       const waiting = await db.system('run_nodes').where({ run_id: id, status: 'waiting' }).pluck('node_id')
       return waiting.sort().join() === nodes.sort().join() && (await row(id)).sleeps_until !== null
-    })
+    }, `${id} waits for ${nodes}`)
   /** Until Temporal has done what the workflow of the run decided. */
   const settled = (id: string) =>
-    until(`${id} has settled`, async () => {
+    until(async () => {
       const { raw } = await worker.client.workflow.getHandle(`run:${id}`).describe()
       return !raw.pendingWorkflowTask
-    })
+    }, `${id} has settled`)
   const answer = async (id: string, nodeId: string) => {
     const wait = await db.system('run_waits').where({ run_id: id, node_id: nodeId }).first()
     await tenant((tx) =>
@@ -114,7 +108,7 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     await answer(ids.decided, 'first')
     for (const name of ['a', 'b', 'c']) {
       await signal(ids.signalled, name)
-      await until(name, async () => (await nodeStatuses(db, ids.signalled))[name] === 'completed')
+      await until(async () => (await nodeStatuses(db, ids.signalled))[name] === 'completed')
     }
     await tenant((tx) => cancelRun(tx, ids.cancelled))
     for (const id of [ids.paused, ids.resumed]) await tenant((tx) => pauseRun(tx, id))
@@ -143,11 +137,11 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     for (const name of ['a', 'b']) await signal(ids.untouched, name)
     const open = [ids.message, ids.answered, ids.signalled, ids.paused, ids.resumed, ids.untouched]
     for (const id of open) assert.equal((await untilRun(db, id)).status, 'completed')
-    for (const id of open) await until('completed', async () => (await temporalStatus(id)) === 'COMPLETED')
+    for (const id of open) await until(async () => (await temporalStatus(id)) === 'COMPLETED', 'completed')
     // Their ends are in the rows, and nobody sends a message.
     await sweep()
-    await until('decided', async () => (await temporalStatus(ids.decided)) === 'COMPLETED')
-    await until('cancelled', async () => (await temporalStatus(ids.cancelled)) === 'CANCELLED')
+    await until(async () => (await temporalStatus(ids.decided)) === 'COMPLETED', 'decided')
+    await until(async () => (await temporalStatus(ids.cancelled)) === 'CANCELLED', 'cancelled')
   })
 
   it('go on while a worker works that knows the later moment by heart', async () => {
@@ -170,12 +164,12 @@ describe('runs whose Temporal is restored to an earlier moment', function () {
     for (const id of ids) await signal(id, 'd')
     // The worker skips the message, because it has seen a later event of this number.
     for (const [n, id] of ids.entries()) {
-      await until(`${id} is told`, async () => (await historyLength(id)) > before[n]!)
+      await until(async () => (await historyLength(id)) > before[n]!, `${id} is told`)
       await settled(id)
     }
     await sweep()
     for (const id of ids) assert.equal((await untilRun(db, id)).status, 'completed')
-    for (const id of ids) await until('completed', async () => (await temporalStatus(id)) === 'COMPLETED')
+    for (const id of ids) await until(async () => (await temporalStatus(id)) === 'COMPLETED', 'completed')
   })
 
   it('are looked at again until they have done what they were told', async () => {

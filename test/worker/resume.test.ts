@@ -7,6 +7,7 @@ import { createOrganization, createTestDatabase, type TestDatabase, testActor } 
 import { forgetRun } from '../support/forget-run.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { delay, edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 const save = (id: string) => ({
@@ -16,16 +17,14 @@ const save = (id: string) => ({
 })
 const call = { id: 'call', type: 'api_request', config: { url: 'https://example.com/' } }
 
-describe('runs that Temporal or PostgreSQL has forgotten', function () {
-  this.timeout(40_000)
+describe('runs that Temporal or PostgreSQL has forgotten', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
   let calls = 0
   let held: Promise<void> = Promise.resolve()
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     worker = await startWorker(db, {
@@ -51,12 +50,6 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
   const nodes = (id: string) => nodeStatuses(db, id)
   const sweep = () =>
     new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once('0 seconds')
-  async function until(what: () => Promise<boolean>): Promise<void> {
-    for (const end = Date.now() + 15_000; !(await what()); ) {
-      assert.ok(Date.now() < end, 'it took too long')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
 
   const forget = (id: string) => forgetRun(worker.client, id)
 
@@ -104,7 +97,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     await forget(id)
     held = Promise.resolve()
     await sweep()
-    const ended = await untilRun(db, id, undefined, 20_000)
+    const ended = await untilRun(db, id)
     release()
     assert.deepEqual([ended.status, ended.error], ['completed', null])
     assert.deepEqual([await contacts(id), calls, (await run(id)).resumes], [2, 2, 1])
@@ -175,7 +168,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
       .where({ run_id: id })
       .update({ wait_until: new Date(Date.now() - 60_000) })
     await sweep()
-    const ended = await untilRun(db, id, undefined, 20_000)
+    const ended = await untilRun(db, id)
     assert.deepEqual([ended.status, await contacts(id)], ['completed', 1])
   })
 
@@ -191,7 +184,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     await restore()
     await db.system('contacts').where({ first_name: id }).delete()
     await sweep()
-    assert.equal((await untilRun(db, id, undefined, 20_000)).status, 'completed')
+    assert.equal((await untilRun(db, id)).status, 'completed')
     assert.equal(await contacts(id), 1)
   })
 
@@ -204,7 +197,7 @@ describe('runs that Temporal or PostgreSQL has forgotten', function () {
     await workflow(id).result()
     await db.system('contacts').where({ first_name: id }).delete()
     // The relay records the first start a moment later.
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await until(async () => (await db.system('run_claims').where({ run_id: id })).length === 0)
     await restore()
     assert.equal((await untilRun(db, id, ['completed'])).status, 'completed')
     assert.deepEqual([await contacts(id), (await run(id)).resumes], [1, 1])

@@ -53,8 +53,7 @@ const nested: PartialDefinition = {
   outputs: { paths: PATHS },
 }
 
-describe('retries of runs with loops', function () {
-  this.timeout(30_000)
+describe('retries of runs with loops', () => {
   let calls: { path: string; key: string }[] = []
   let broken = new Set<string>()
   let [open, most] = [0, 0]

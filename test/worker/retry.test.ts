@@ -5,9 +5,9 @@ import { lockWorkflow, updateWorkflow } from '../../db/workflows/workflows.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/deliveries.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -36,8 +36,7 @@ const definition = {
   outputs: { n: '{{ nodes.last.output.value }}', contact: '{{ nodes.save.output.id }}' },
 }
 
-describe('retries of runs', function () {
-  this.timeout(20_000)
+describe('retries of runs', () => {
   let calls: { path: string; key: string }[] = []
   let broken = new Set<string>()
   const http: HttpClient['call'] = async (request) => {

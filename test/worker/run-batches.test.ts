@@ -4,13 +4,13 @@ import { createRetry, prepareRetryOf } from '../../db/runs/retry.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
 import { createWorkflow } from '../../db/workflows/workflows.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import { startWorker } from '../support/worker.ts'
 import { emptyVersion } from '../support/workflows.ts'
 
 const RUNS = 90
 
-describe('batches of runs', function () {
-  this.timeout(60_000)
+describe('batches of runs', () => {
   let db: TestDatabase
   let organizationId: string
   before(async () => {
@@ -21,14 +21,14 @@ describe('batches of runs', function () {
 
   const tenant = <T>(work: Parameters<typeof db.tenant<T>>[2]) => db.tenant(organizationId, testActor, work)
   const progress = (id: string) => tenant((tx) => getBatch(tx, id))
-  const until = async (id: string, isThere: (batch: Awaited<ReturnType<typeof progress>>) => boolean) => {
-    for (let n = 0; n < 2_000; n++) {
-      const batch = await progress(id)
-      if (isThere(batch)) return batch
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-    assert.fail('it took too long')
-  }
+  const untilIt = (id: string, isThere: (batch: Awaited<ReturnType<typeof progress>>) => boolean) =>
+    until(
+      async () => {
+        const batch = await progress(id)
+        return isThere(batch) && batch
+      },
+      () => progress(id),
+    )
   const newWorkflow = () =>
     tenant((tx) =>
       createWorkflow(tx, { name: 'Nothing', description: null, ...emptyVersion({ type: 'manual' }) }),
@@ -60,7 +60,7 @@ describe('batches of runs', function () {
     assert.deepEqual(await runBatches.claim(db.system, 1), [], 'it is leased')
     await db.system('run_batches').update({ lease_until: new Date(Date.now() - 1) })
     const workers = [await startWorker(db), await startWorker(db)]
-    const batch = await until(id, ({ ended_at }) => ended_at !== null)
+    const batch = await untilIt(id, ({ ended_at }) => ended_at !== null)
     await Promise.all(workers.map((worker) => worker.stop()))
     assert.deepEqual([batch.total, batch.done, batch.refused], [RUNS, RUNS, 0])
     const retries = await db.system('runs').whereNotNull('retry_of').select('retry_of', 'id')
@@ -113,8 +113,8 @@ describe('batches of runs', function () {
     const id = await tenant((tx) => createBatch(tx, { action: 'cancel', filter, options }))
     const again = await tenant((tx) => createBatch(tx, { action: 'retry', filter, options }))
     const worker = await startWorker(db)
-    const { done } = await until(id, ({ ended_at }) => ended_at !== null)
-    const refused = await until(again, ({ ended_at }) => ended_at !== null)
+    const { done } = await untilIt(id, ({ ended_at }) => ended_at !== null)
+    const refused = await untilIt(again, ({ ended_at }) => ended_at !== null)
     await worker.stop()
     assert.equal(done, 3)
     assert.equal(refused.done + refused.refused, 3)

@@ -9,8 +9,7 @@ import { queueRun, untilRun } from '../support/worker.ts'
 
 const MIB = 1024 * 1024
 
-describe('the data of runs', function () {
-  this.timeout(60_000)
+describe('the data of runs', () => {
   const suite = withWorker()
   const limits = (values: object, storage_full = false) =>
     suite.db

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 const KEYS = 5
 const STARTS = 8
 
-describe('debounced and rated runs while the worker and the api are killed', function () {
-  this.timeout(240_000)
+describe('debounced and rated runs while the worker and the api are killed', () => {
   let stack: TestStack
   let db: Database
   before(async () => {
-    stack = await startStack()
+    stack = await startStack({ onSuite: true })
     db = connect({ url: stack.databaseUrl })
   })
   after(async () => {
@@ -52,14 +52,11 @@ nodes:
     return body.workflow_id
   }
 
-  const ended = async (id: string) => {
-    for (let i = 0; i < 600; i++) {
+  const ended = (id: string) =>
+    until(async () => {
       const rows = await db.system('runs').where({ workflow_id: id }).orderBy('id')
-      if (rows.length > 0 && rows.every(({ ended_at }) => ended_at)) return rows
-      await pause(100)
-    }
-    throw new Error('runs are open')
-  }
+      return rows.length > 0 && rows.every(({ ended_at }) => ended_at) && rows
+    })
 
   it('starts each key once with its last data, and keeps the rate', async () => {
     const debounced = await workflow('Debounced', '{debounce: {key: "{{ inputs.key }}", for: 6s}}')

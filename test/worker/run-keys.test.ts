@@ -3,16 +3,14 @@ import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { CHAIN_START, createRun, createRuns, type NewRun } from '../../db/runs/runs.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, startWorker, type TestWorker, untilRun } from '../support/worker.ts'
 
-describe('runs that keys of their settings hold back, over two workers', function () {
-  this.timeout(30_000)
+describe('runs that keys of their settings hold back, over two workers', () => {
   const suite = withWorker()
   let second: TestWorker
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     second = await startWorker(suite.db)
   })
   after(() => second?.stop())
@@ -61,7 +59,7 @@ describe('runs that keys of their settings hold back, over two workers', functio
   it('take the place of a debounced run that was paused and resumed', async () => {
     const settings = { debounce: { for: '3s', key: KEY } } as Definition['settings']
     const first = await start(settings, { key: 'a' })
-    await until('the debounce', async () => (await row(first)).hold === 'debounce' || undefined)
+    await until(async () => (await row(first)).hold === 'debounce', 'the debounce')
     await inTenant((tx) => pauseRun(tx, first))
     await inTenant((tx) => unpauseRun(tx, first))
     const second = await more(first, { key: 'a' })

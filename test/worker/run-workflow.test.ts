@@ -8,6 +8,7 @@ import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import type { PartialDefinition } from '../support/definition.ts'
 import { edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { historyOf, queueRun, saveWorkflow, testLog, untilRun } from '../support/worker.ts'
 
@@ -36,14 +37,7 @@ describe('runs that run other workflows', () => {
     const rows = await suite.db.system('run_nodes').where({ run_id: id })
     return Object.fromEntries(rows.map((row) => [row.node_id, row.status]))
   }
-  const untilChild = async (id: string) => {
-    for (const until = Date.now() + 10_000; Date.now() < until; ) {
-      const [child] = await childrenOf(id)
-      if (child) return child.id as string
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-    throw new Error('no child was started')
-  }
+  const untilChild = async (id: string) => (await until(async () => (await childrenOf(id))[0])).id as string
 
   it('wait for the end and read its outputs', async () => {
     const { id: workflowId } = await save({
@@ -230,14 +224,14 @@ describe('runs that run other workflows', () => {
     for (let level = 1; level <= CHAIN_DEPTH; level++)
       await save({ name: `Level ${level}`, nodes: [start(`Level ${level + 1}`)] })
     await save({ name: `Level ${CHAIN_DEPTH + 1}`, nodes: [set('a', 1)] })
-    const { status } = await untilRun(suite.db, await run({ nodes: [start('Level 1')] }), undefined, 30_000)
+    const { status } = await untilRun(suite.db, await run({ nodes: [start('Level 1')] }))
     assert.equal(status, 'failed')
     const last = await suite.db.system('runs').where({ depth: CHAIN_DEPTH, status: 'failed' }).first()
     assert.deepEqual(
       [last.error.code, last.error.message],
       ['chain_too_long', chainError(CHAIN_DEPTH + 1, last.id)!.message],
     )
-  }).timeout(40_000)
+  })
 
   it('fail with a clear error if the workflow does not exist, or its inputs are wrong', async () => {
     await save({ name: 'Strict', inputs: { n: { type: 'number', required: true } }, nodes: [set('a', 1)] })

@@ -17,8 +17,7 @@ import { temporaryFolder } from '../support/folder.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SOURCES = ['package.json', 'tsconfig.json', 'activities', 'api', 'db', 'worker', 'workflows']
 
-describe('worker/run.mjs', function () {
-  this.timeout(60_000)
+describe('worker/run.mjs', () => {
   let folder: string
   beforeEach(() => {
     folder = temporaryFolder()

@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { fireSchedule } from '../../db/runs/fires.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { testActor } from '../support/database.ts'
-import { until } from '../support/schedules.ts'
+import { until } from '../support/until.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
 import { testLog, untilRun } from '../support/worker.ts'
 
 const specOf = (trigger: string, node = '{type: set_fields, config: {fields: {text: Hello}}}') =>
   `name: Report\ntrigger: {type: schedule, ${trigger}}\nnodes: {say: ${node}}\n`
 
-describe('the schedule of a workflow in the API', function () {
-  this.timeout(60_000)
+describe('the schedule of a workflow in the API', () => {
   const suite = withApiAndWorker()
 
   const call = (method: string, path: string, body?: unknown) =>
@@ -23,10 +22,10 @@ describe('the schedule of a workflow in the API', function () {
     return body.workflow_id
   }
   const inTemporal = async (id: string) => {
-    await until('Temporal to be told', async () => {
+    await until(async () => {
       const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()
       return row.synced === row.revision
-    })
+    }, 'Temporal to be told')
     return suite.worker.client.schedule.getHandle(`schedule:${id}`).describe()
   }
   const sweep = () => {
@@ -36,10 +35,10 @@ describe('the schedule of a workflow in the API', function () {
   const runsOf = (id: string) =>
     suite.db.system('runs').where({ workflow_id: id }).orderBy('scheduled_at').select()
   const untilRuns = (id: string, count: number) =>
-    until(`${count} runs`, async () => {
+    until(async () => {
       const runs = await runsOf(id)
       return runs.length === count && runs
-    })
+    }, `${count} runs`)
 
   it('shows the next ten times, which are those of Temporal, in UTC and in its time zone', async () => {
     const id = await active('cron: "30 2 * * *", timezone: Europe/Zurich, jitter: 10m, catchup_window: 2h')
@@ -70,10 +69,10 @@ describe('the schedule of a workflow in the API', function () {
     await change(
       'name: Report\ntrigger: {type: manual}\nnodes: {say: {type: set_fields, config: {fields: {a: b}}}}\n',
     )
-    await until('Temporal to be told', async () => {
+    await until(async () => {
       const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()
       return !row || row.synced === row.revision
-    })
+    }, 'Temporal to be told')
     await change(specOf('every: 2h'))
     assert.deepEqual([(await schedule(id)).state, (await inTemporal(id)).state.paused], ['paused', true])
   })
@@ -173,10 +172,10 @@ describe('the schedule of a workflow in the API', function () {
     const { body } = await post(`/${id}/backfill`, wider)
     assert.deepEqual([body.total, body.already_fired, body.queued], [5, 4, 1])
     await untilRuns(id, 5)
-    const { fires, waiting } = await until('the last to start', async () => {
+    const { fires, waiting } = await until(async () => {
       const found = await schedule(id)
       return found.waiting === 0 && found
-    })
+    }, 'the last to start')
     assert.deepEqual(
       [waiting, fires.map((fire: { source: string; status: string }) => [fire.source, fire.status])],
       [0, Array.from({ length: 5 }, () => ['backfill', 'started'])],

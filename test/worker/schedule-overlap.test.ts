@@ -4,7 +4,8 @@ import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { createScheduledRuns } from '../../db/runs/scheduled.ts'
 import { deactivate } from '../../db/workflows/workflows.ts'
 import type { OverlapPolicy } from '../../workflows/language/definition.ts'
-import { schedulesOf, until } from '../support/schedules.ts'
+import { schedulesOf } from '../support/schedules.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { untilRun } from '../support/worker.ts'
 
@@ -15,8 +16,7 @@ const [FIRST, SECOND, THIRD, FOURTH] = [1, 2, 3, 4].map((hour) => `2026-01-05T0$
   string,
 ]
 
-describe('the times of a schedule while an earlier run is open', function () {
-  this.timeout(90_000)
+describe('the times of a schedule while an earlier run is open', () => {
   const suite = withWorker()
   const { tenant, scheduled, fire, fireAt } = schedulesOf(suite)
 
@@ -27,15 +27,15 @@ describe('the times of a schedule while an earlier run is open', function () {
     await untilRun(suite.db, id)
   }
   const untilStarted = (id: string, time: string) =>
-    until(`${time} to start`, async () => {
+    until(async () => {
       const found = await fireAt(id, time)
       return found?.status === 'started' && found
-    })
+    }, `${time} to start`)
   const untilSkipped = (id: string, time: string) =>
-    until(`${time} to be skipped`, async () => {
+    until(async () => {
       const found = await fireAt(id, time)
       return found?.status === 'skipped' && found
-    })
+    }, `${time} to be skipped`)
 
   it('are skipped with skip, and fire again after its end', async () => {
     const id = await hourly('skip')
@@ -133,8 +133,7 @@ describe('the times of a schedule while an earlier run is open', function () {
   })
 })
 
-describe('a time of a schedule that no worker could fire', function () {
-  this.timeout(60_000)
+describe('a time of a schedule that no worker could fire', () => {
   const suite = withWorker()
   const { tenant, scheduled } = schedulesOf(suite)
 

@@ -16,6 +16,7 @@ import { schedulesQueue } from '../../worker/queues/schedules.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Trigger } from '../../workflows/language/definition.ts'
 import { testActor } from '../support/database.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { testLog, untilRun } from '../support/worker.ts'
 import { createEmptyWorkflow, emptyVersion } from '../support/workflows.ts'
@@ -23,8 +24,7 @@ import { createEmptyWorkflow, emptyVersion } from '../support/workflows.ts'
 const daily: Trigger = { type: 'schedule', cron: '30 8 * * 1', timezone: 'Europe/Zurich' }
 const everyMinute: Trigger = { type: 'schedule', cron: '* * * * *', timezone: 'UTC' }
 
-describe('runs that schedules start', function () {
-  this.timeout(90_000)
+describe('runs that schedules start', () => {
   const suite = withWorker()
 
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) =>
@@ -40,20 +40,12 @@ describe('runs that schedules start', function () {
     handleOf(id)
       .describe()
       .catch(() => undefined)
-  async function until<T>(what: string, read: () => Promise<T | undefined | false>): Promise<T> {
-    for (const end = Date.now() + 20_000; Date.now() < end; ) {
-      const found = await read()
-      if (found) return found
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    throw new Error(`waited 20 s for ${what}`)
-  }
   /** Waits until Temporal has every change of the workflow. */
   const synced = (id: string) =>
-    until('Temporal to be told', async () => {
+    until(async () => {
       const row = await suite.db.system('workflow_schedules').where({ workflow_id: id }).first()
       return !row || row.synced === row.revision
-    })
+    }, 'Temporal to be told')
   const runsOf = (id: string) =>
     suite.db.system('runs').where({ workflow_id: id }).orderBy('trigger_key').select()
 
@@ -91,11 +83,11 @@ describe('runs that schedules start', function () {
     assert.equal((await describe(id))?.state.paused, false)
 
     await tenant((tx) => deleteWorkflow(tx, id))
-    await until('the Schedule to be deleted', async () => !(await describe(id)))
-    await until('its row to be deleted', async () => {
+    await until(async () => !(await describe(id)), 'the Schedule to be deleted')
+    await until(async () => {
       const rows = await suite.db.system('workflow_schedules').where({ workflow_id: id })
       return rows.length === 0
-    })
+    }, 'its row to be deleted')
   })
 
   it('are started by later fires after one that can never succeed', async () => {
@@ -108,14 +100,14 @@ describe('runs that schedules start', function () {
     const fires = async () => (await handleOf(id).describe()).info.recentActions
     try {
       await handleOf(id).trigger()
-      const workflow = await until('the fire', async () => (await fires())[0]?.action.workflow)
+      const workflow = await until(async () => (await fires())[0]?.action.workflow, 'the fire')
       const handle = suite.worker.client.workflow.getHandle(workflow.workflowId)
-      await until('its end', async () => (await handle.describe()).status.name === 'FAILED')
+      await until(async () => (await handle.describe()).status.name === 'FAILED', 'its end')
     } finally {
       await asOwner('drop trigger refuse_scheduled on runs')
     }
     await handleOf(id).trigger()
-    await until('the run of the next fire', async () => (await runsOf(id)).length === 1)
+    await until(async () => (await runsOf(id)).length === 1, 'the run of the next fire')
   })
 
   it('lose their Schedule with a version that has another trigger', async () => {
@@ -125,14 +117,14 @@ describe('runs that schedules start', function () {
       await updateWorkflow(tx, before, { content: emptyVersion({ type: 'manual' }) })
       await activate(tx, id)
     })
-    await until('the Schedule to be deleted', async () => !(await describe(id)))
+    await until(async () => !(await describe(id)), 'the Schedule to be deleted')
   })
 
   it('start once per scheduled time, also if it is queued again', async () => {
     const id = await scheduled(daily)
     const times = { start: new Date('2026-01-01T00:00:00Z'), end: new Date('2026-01-18T00:00:00Z') }
     await handleOf(id).backfill({ ...times, overlap: ScheduleOverlapPolicy.ALLOW_ALL })
-    await until('two runs', async () => (await runsOf(id)).length === 2)
+    await until(async () => (await runsOf(id)).length === 2, 'two runs')
     const runs = await runsOf(id)
     const expected = ['2026-01-05T07:30:00.000Z', '2026-01-12T07:30:00.000Z']
     assert.deepEqual(
@@ -155,7 +147,7 @@ describe('runs that schedules start', function () {
       const before = (await runsOf(id)).length
       const overlap = ScheduleOverlapPolicy.ALLOW_ALL
       await handleOf(id).backfill({ start: new Date(start), end: new Date(end), overlap })
-      await until(`${count} runs`, async () => (await runsOf(id)).length === before + count)
+      await until(async () => (await runsOf(id)).length === before + count, `${count} runs`)
     }
     await backfill('2026-03-27T12:00:00Z', '2026-03-30T12:00:00Z', 2)
     await backfill('2026-10-24T12:00:00Z', '2026-10-26T12:00:00Z', 2)
@@ -168,18 +160,18 @@ describe('runs that schedules start', function () {
   it('start at a click in the Temporal UI, and not if the workflow is inactive', async () => {
     const id = await scheduled(daily)
     await handleOf(id).trigger()
-    const [run] = await until('a run', async () => {
+    const [run] = await until(async () => {
       const runs = await runsOf(id)
       return runs.length > 0 && runs
-    })
+    }, 'a run')
     assert.ok(Math.abs(Date.parse(run.trigger.scheduled_at) - Date.now()) < 10_000)
     await tenant((tx) => deactivate(tx, id))
     await synced(id)
     await handleOf(id).trigger()
-    await until('the second fire', async () => {
+    await until(async () => {
       const { info } = (await describe(id))!
       return info.numActionsTaken === 2 && info.runningActions.length === 0
-    })
+    }, 'the second fire')
     assert.equal((await runsOf(id)).length, 1)
   })
 
@@ -194,13 +186,13 @@ describe('runs that schedules start', function () {
       log: testLog,
     })
     await sweep.once('0 seconds')
-    await until('the Schedule to be created again', () => describe(lost))
+    await until(() => describe(lost), 'the Schedule to be created again')
     await synced(lost)
     await suite.db.system('workflow_schedules').where({ workflow_id: paused }).update({ synced: null })
-    await until('the other to be told again', async () => {
+    await until(async () => {
       const row = await suite.db.system('workflow_schedules').where({ workflow_id: paused }).first()
       return row.synced === row.revision
-    })
+    }, 'the other to be told again')
     assert.deepEqual((await describe(paused))?.state, {
       paused: true,
       note: 'maintenance',
@@ -213,7 +205,7 @@ describe('runs that schedules start', function () {
     await suite.db.system('workflow_schedules').where({ workflow_id: id }).delete()
     await suite.db.system('workflow_triggers').where({ workflow_id: id }).delete()
     await handleOf(id).trigger()
-    await until('the Schedule to be deleted', async () => !(await describe(id)))
+    await until(async () => !(await describe(id)), 'the Schedule to be deleted')
     assert.deepEqual(await runsOf(id), [])
   })
 
@@ -232,11 +224,13 @@ describe('runs that schedules start', function () {
       attributes: new NamespaceAttributes(testLog),
     })
     const row = { organization_id: suite.organizationId, workflow_id: id }
-    await until('the namespace', () =>
-      queue.start(bare, row).then(
-        () => true,
-        (error) => error.name === 'Refused' && Promise.reject(error),
-      ),
+    await until(
+      () =>
+        queue.start(bare, row).then(
+          () => true,
+          (error) => error.name === 'Refused' && Promise.reject(error),
+        ),
+      'the namespace',
     )
     const found = await bare.schedule.getHandle(`schedule:${id}`).describe()
     assert.deepEqual([found.spec.timezone, found.searchAttributes.AgxWorkflow], ['Europe/Zurich', undefined])
@@ -262,10 +256,10 @@ describe('runs that schedules start', function () {
       action,
       spec: { intervals: [{ every: '1 second' }] },
     }))
-    const [run] = await until('a run', async () => {
+    const [run] = await until(async () => {
       const runs = await runsOf(id)
       return runs.length > 0 && runs
-    })
+    }, 'a run')
     await tenant((tx) => deleteWorkflow(tx, id))
     assert.equal((await untilRun(suite.db, run.id)).status, 'completed')
     const { started_at } = await suite.db.system('runs').where({ id: run.id }).first()

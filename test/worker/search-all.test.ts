@@ -15,8 +15,7 @@ const search = (config: Record<string, unknown>) => ({
   config: { operation: 'search', entity: 'companies', filters: { 'name[starts_with]': 'Page ' }, ...config },
 })
 
-describe('a search of more than one page', function () {
-  this.timeout(30_000)
+describe('a search of more than one page', () => {
   const suite = withWorker({})
   const run = async (definition: PartialDefinition) =>
     untilRun(suite.db, await queueRun(suite.db, suite.organizationId, definition, {}))

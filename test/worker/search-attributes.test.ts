@@ -14,8 +14,7 @@ describe('a namespace that lacks one search attribute', () => {
   let connection: Connection
   let db: TestDatabase
   let worker: TestWorker
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     connection = await Connection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
     await createNamespace(['state'])
     db = await createTestDatabase()

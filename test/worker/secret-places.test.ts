@@ -13,8 +13,7 @@ const SENT = { 'X-Tenant-Code': 'zebra-tenant-4711', ssn: 'zebra-ssn-0815', sid:
 const ANSWERED = { header: 'zebra-answer-9981', iban: 'zebra-iban-5566', pin: 'zeb7' }
 const NEEDLES = [...Object.values(SENT), ...Object.values(ANSWERED)]
 
-describe('the secret headers and fields of an api_request', function () {
-  this.timeout(60_000)
+describe('the secret headers and fields of an api_request', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker
@@ -57,8 +56,7 @@ describe('the secret headers and fields of an api_request', function () {
   beforeEach(() => {
     received = []
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     await api?.close()

@@ -55,8 +55,7 @@ describe('a secret of the organization', () => {
   /** Called for each request, before its response. */
   let during: () => Promise<void> = async () => {}
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     const stream = {
       write(line: string) {
@@ -98,8 +97,7 @@ describe('a secret of the organization', () => {
     await put('token', SECRET)
     await put('digits', DIGITS)
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     await api?.close()

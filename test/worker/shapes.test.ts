@@ -5,10 +5,10 @@ import { Worker } from '@temporalio/worker'
 import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
 import { testBundle } from '../support/bundle.ts'
 import { saveHistory } from '../support/histories.ts'
-import { until } from '../support/journey.ts'
 import { type HeldService, shapeSpecs, startHeldService } from '../support/shapes.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { clientOf } from '../support/stack-client.ts'
+import { until } from '../support/until.ts'
 import '../support/worker.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON
@@ -18,8 +18,7 @@ type Json = any
  * All shapes run on one stack. Each run continues to its middle, then worker and api are killed with kill -9, and every
  * run continues to its end. Each test examines one shape.
  */
-describe('a workflow whose worker and api are killed in the middle', function () {
-  this.timeout(240_000)
+describe('a workflow whose worker and api are killed in the middle', () => {
   let stack: TestStack
   let service: HeldService
   let api: (method: string, path: string, body?: unknown) => Promise<Json>
@@ -36,14 +35,15 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     (await api('GET', `/runs?workflow_id=${workflows[name]}&limit=200`)).data
   const statusOf = async (id: string) => (await show(id)).status
   const untilStatus = (id: string, status: string) =>
-    until(`${id} ${status}`, async () => ((await statusOf(id)) === status ? true : undefined), 60)
+    until(async () => (await statusOf(id)) === status, `${id} ${status}`)
   /** Waits until the run waits for the signal `go`. */
   const untilHeld = (id: string) =>
-    until(`the wait of ${id}`, async () => (await show(id)).waits.find(({ name }: Json) => name === 'go'))
+    until(async () => (await show(id)).waits.find(({ name }: Json) => name === 'go'), `the wait of ${id}`)
   const signal = (id: string) => api('POST', `/runs/${id}/signal`, { name: 'go' })
   const asked = (id: string, title: string) =>
-    until(`the question ${title}`, async () =>
-      (await show(id)).waits.find(({ approval }: Json) => approval?.title === title),
+    until(
+      async () => (await show(id)).waits.find(({ approval }: Json) => approval?.title === title),
+      `the question ${title}`,
     )
   const contact = (fields: Record<string, string>) => api('POST', '/objects/contacts', fields)
   /** The objects that a run created, by name. */
@@ -67,7 +67,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
 
   before(async () => {
     service = await startHeldService()
-    stack = await startStack({ env: { EGRESS_ALLOW: '127.0.0.0/8' } })
+    stack = await startStack({ onSuite: true, env: { EGRESS_ALLOW: '127.0.0.0/8' } })
     const { v1 } = await clientOf(stack)
     api = async (method, path, body) => {
       const { status, body: answer } = await v1(method, path, body)
@@ -96,17 +96,17 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     for (const id of [runs.retried, runs['failed in loop']!, ...bulk, runs['failed before']!])
       await untilStatus(id, 'failed')
     for (const shape of ['retry', 'bulk', 'again/2']) service.failing.delete(shape)
-    const [handler] = await until('the error workflow', async () => {
+    const [handler] = await until(async () => {
       const started = await runsOf('on error')
       return started.length > 0 ? started : undefined
-    })
+    }, 'the error workflow')
     runs['on error'] = handler.run_id
     await untilHeld(runs['on error']!)
     for (const shape of ['parallel', 'joins', 'loop', 'nested', 'child', 'approval'])
       runs[shape] = await start(shape)
     for (const shape of ['event wait', 'pause', 'stop']) runs[shape] = await start(shape)
     runs.timeout = await start('timeout')
-    await until('the delay', async () => (await show(runs.timeout!)).nodes[1])
+    await until(async () => (await show(runs.timeout!)).nodes[1], 'the delay')
     runs.retry = (
       await api('POST', `/runs/${runs.retried}/retry`, { from_node: 'second', confirm: true })
     ).run_id
@@ -119,7 +119,7 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     ).run_id
     await contact({ first_name: 'chain-start', last_name: 'one' })
     const schedule = temporal.schedule.getHandle(scheduleIdOf(workflows.schedule!))
-    await until('the schedule', () => schedule.describe())
+    await until(() => schedule.describe(), 'the schedule')
     await schedule.trigger()
     const currentSecond = () => Math.floor(Date.now() / 1_000)
     const triggeredIn = currentSecond()
@@ -142,13 +142,13 @@ describe('a workflow whose worker and api are killed in the middle', function ()
       'pause/call',
       'stop/gate',
     ].sort()
-    await until('the middle', () => (`${service.held()}` === `${open}` ? true : undefined), 30).catch(() =>
+    await until(() => `${service.held()}` === `${open}`, 'the middle', 30).catch(() =>
       assert.deepEqual(service.held(), open),
     )
     const first = await asked(runs.approval!, 'first')
     await untilHeld(runs.failing!)
     await untilHeld(runs['retry in loop']!)
-    await until('the wait', async () => (await show(runs['event wait']!)).waits[0])
+    await until(async () => (await show(runs['event wait']!)).waits[0], 'the wait')
 
     // Accepted, but most likely not executed before the kill.
     await api('POST', `/runs/${runs.pause}/pause`)
@@ -169,14 +169,15 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     stack.kill('api')
     killedAt = Date.now()
     // Temporal fires the schedule while there is no worker. Runs of a schedule are unique by their time, in seconds.
-    await until('the next second', () => (currentSecond() > triggeredIn ? true : undefined))
+    await until(() => currentSecond() > triggeredIn, 'the next second')
     await schedule.trigger()
     service.release()
 
-    await until('the api', async () => (await fetch(`${stack.apiUrl}/readyz`)).ok || undefined, 60)
+    await until(async () => (await fetch(`${stack.apiUrl}/readyz`)).ok, 'the api')
     for (const name of ['failing', 'on error']) await signal(runs[name]!)
-    const later = await until('the second error workflow', async () =>
-      (await runsOf('on error')).find(({ run_id }) => run_id !== runs['on error']),
+    const later = await until(
+      async () => (await runsOf('on error')).find(({ run_id }) => run_id !== runs['on error']),
+      'the second error workflow',
     )
     await untilHeld(later.run_id)
     await signal(later.run_id)
@@ -188,18 +189,14 @@ describe('a workflow whose worker and api are killed in the middle', function ()
     await untilStatus(runs.pause!, 'paused')
     assert.deepEqual(await contactsOf(runs.pause!), ['before'])
     await api('POST', `/runs/${runs.pause}/resume`)
-    await until(
-      'all ends',
-      async () => {
-        const { total } = await api('GET', '/runs?status=queued,running,paused&count=exact')
-        const batch = await api('GET', `/run-batches/${runs.batch}`)
-        const chained = await runsOf('chain second')
-        const scheduled = await runsOf('schedule')
-        const ended = total === 0 && batch.status === 'completed'
-        return (ended && chained.length >= 2 && scheduled.length >= 2) || undefined
-      },
-      60,
-    )
+    await until(async () => {
+      const { total } = await api('GET', '/runs?status=queued,running,paused&count=exact')
+      const batch = await api('GET', `/run-batches/${runs.batch}`)
+      const chained = await runsOf('chain second')
+      const scheduled = await runsOf('schedule')
+      const ended = total === 0 && batch.status === 'completed'
+      return (ended && chained.length >= 2 && scheduled.length >= 2) || undefined
+    }, 'all ends')
   })
   after(async () => {
     await connection?.close()

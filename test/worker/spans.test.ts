@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import { ownerSession } from '../bench/setup.ts'
-import { until } from '../support/deliveries.ts'
 import { type ReceivedSpan, startCollector } from '../support/otlp.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const CALLER = '00f067aa0ba902b7'
 const SECRET = 'planted-secret-of-a-header'
 
 /** Api and worker in separate processes, which share only PostgreSQL. */
-describe('the spans of a request', function () {
-  this.timeout(60_000)
+describe('the spans of a request', () => {
   let stack: TestStack
   let db: Database
   let collector: Awaited<ReturnType<typeof startCollector>>
@@ -34,6 +33,7 @@ describe('the spans of a request', function () {
     collector = await startCollector()
     receiver = await startReceiver()
     stack = await startStack({
+      onSuite: true,
       env: {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',

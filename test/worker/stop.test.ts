@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
-import { until } from '../support/journey.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
-describe('a worker process that gets SIGTERM', function () {
-  this.timeout(90_000)
+describe('a worker process that gets SIGTERM', () => {
   let db: TestDatabase
   let organizationId: string
   let server: HttpServer
@@ -50,23 +48,24 @@ describe('a worker process that gets SIGTERM', function () {
     })
   const nodeOf = (runId: string) => db.system('run_nodes').where({ run_id: runId }).first()
   const answered = (path: string, index: number) =>
-    until(`call ${index} of ${path}`, () => calls[path]![index]).then((response) => response.end('ok'))
+    until(() => calls[path]![index], `call ${index} of ${path}`).then((response) => response.end('ok'))
 
   it('finishes what it can within SHUTDOWN_GRACE, and leaves the rest to another worker', async () => {
     const first = await start()
     const [finishes, hangs] = [await queue('/finishes'), await queue('/hangs')]
-    await until('both calls', () => (calls['/finishes']![0] && calls['/hangs']![0] ? true : undefined))
+    await until(() => calls['/finishes']![0] && calls['/hangs']![0], 'both calls')
 
     const stopped = first.stop()
-    await pause(200)
-    const readiness = await fetch(`${first.url}/readyz`)
-    assert.equal(readiness.status, 503)
+    const readiness = await until(async () => {
+      const answer = await fetch(`${first.url}/readyz`)
+      return answer.status === 503 && answer
+    })
     assert.equal(((await readiness.json()) as { status: string }).status, 'stopping')
     const late = await queue('/finishes')
     await answered('/finishes', 0)
     const { code, milliseconds } = await stopped
     assert.equal(code, 0, first.output())
-    assert.ok(milliseconds > 1_900 && milliseconds < 30_000, `it took ${milliseconds} ms`)
+    assert.ok(milliseconds > 1_900, `it took ${milliseconds} ms`)
     assert.equal((await nodeOf(finishes)).status, 'completed')
     assert.equal((await db.system('runs').where({ id: late }).first()).status, 'queued')
 

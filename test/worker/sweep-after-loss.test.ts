@@ -4,15 +4,14 @@ import { markLost, readLostAt, readWitness } from '../../db/queue/witness.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { witnessId } from '../../worker/witness.ts'
 import { copyRun } from '../support/copy-run.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
 /** More than three batches. */
 const SLEEPERS = 3_500
 
-describe('the sweep after a loss of Temporal', function () {
-  this.timeout(120_000)
+describe('the sweep after a loss of Temporal', () => {
   const suite = withWorker()
   let connection: Connection | undefined
   let sweep: Sweep | undefined
@@ -27,10 +26,10 @@ describe('the sweep after a loss of Temporal', function () {
       nodes: [{ id: 'long', type: 'delay', config: { for: '30d' } }],
     })
     await untilRun(db, id, ['running'])
-    await until('the run to sleep', async () => {
+    await until(async () => {
       const { sleeps_until } = await db.system('runs').where({ id }).first('sleeps_until')
       return sleeps_until !== null || undefined
-    })
+    }, 'the run to sleep')
     // The relay starts no workflow of the resumed runs.
     await worker.stop()
     await db.asOwner((client) => copyRun(client, id, SLEEPERS))
@@ -50,7 +49,7 @@ describe('the sweep after a loss of Temporal', function () {
         .where({ status: 'running' })
         .count('* as count')
         .then(([row]) => Number(row!.count))
-    await until('each run to be looked up', async () => ((await lost()) === 0 ? true : undefined), 100)
+    await until(async () => (await lost()) === 0, 'each run to be looked up', 100)
     // Each sweep tells the witness a number; the timer alone begins one every 30 s.
     const { sequence } = await readWitness(db.system, taskQueue)
     const timed = 1 + (Date.now() - began) / 30_000

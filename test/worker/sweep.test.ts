@@ -6,6 +6,7 @@ import { checkRuns } from '../../worker/sweep/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { call } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, testLog, untilRun } from '../support/worker.ts'
 
@@ -23,10 +24,7 @@ describe('a node that is tried again by its retry', () => {
     const retry = { max_attempts: 100, initial_interval: '20ms', backoff: 1.2, max_interval: '2s' }
     const id = await queueRun(suite.db, suite.organizationId, { nodes: [call('call', { retry })] })
     const node = () => suite.db.system('run_nodes').where({ run_id: id }).first('attempt')
-    for (let tries = 0; ((await node())?.attempt ?? 0) < 7; tries++) {
-      assert.ok(tries < 500, 'the node is not tried again')
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
+    await until(async () => (await node())?.attempt >= 7)
     await new Sweep({
       db: suite.db,
       client: suite.worker.client,
@@ -53,12 +51,11 @@ describe('the sweep', () => {
   const sweep = () =>
     new Sweep({ db: suite.db, client: suite.worker.client, taskQueue: suite.worker.taskQueue, log: testLog })
   /** Temporal's visibility lags behind, by seconds on a busy machine. */
-  async function sweepUntilEnded(id: string): Promise<void> {
-    for (const until = Date.now() + 30_000; (await status(id)) === 'running' && Date.now() < until; ) {
+  const sweepUntilEnded = (id: string) =>
+    until(async () => {
       await sweep().once(NEVER)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-  }
+      return (await status(id)) !== 'running'
+    })
   const stateOf = () => suite.db.system('sweep_state').first('watermark', 'holder')
 
   it('finds workflows that closed since the watermark, and moves it', async () => {
@@ -132,10 +129,7 @@ describe('the sweep', () => {
       1,
     )
     const workflow = suite.worker.client.workflow.getHandle(`run:${id}`)
-    for (const until = Date.now() + 60_000; (await workflow.describe()).status.name === 'RUNNING'; ) {
-      assert.ok(Date.now() < until, 'its workflow is still open')
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    await until(async () => (await workflow.describe()).status.name !== 'RUNNING')
     assert.equal((await workflow.describe()).status.name, 'TERMINATED')
   })
 

@@ -21,16 +21,14 @@ const CLASSIFIED = { topic: 'technical', urgency: 'urgent', summary: 'The shop i
 
 const DAY = 86_400_000
 const dayFromNow = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
-describe('the templates', function () {
-  this.timeout(20_000)
+describe('the templates', () => {
   let server: HttpServer
   let url: string
   let http: HttpClient
   const calls: Call[] = []
   const templates = readTemplates()
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     server = await startHttpServer(async (request, response, body) => {
       const path = request.url!
       calls.push({ path, headers: request.headers, body: body === '' ? null : JSON.parse(body) })

@@ -7,7 +7,7 @@ import { temporalProfile } from '../../db/process/temporal-profile.ts'
 import { watchCredentials } from '../../worker/temporal-credentials.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startHeaderProxy } from '../support/header-proxy.ts'
-import { until } from '../support/schedules.ts'
+import { until } from '../support/until.ts'
 
 const LOOK_MS = 20
 
@@ -56,17 +56,17 @@ describe('credentials of Temporal that are replaced in their files', () => {
       ended = true
     })
     write('planted-second-key')
-    await until('the new key', async () => {
+    await until(async () => {
       await ask()
       return proxy.seen.at(-1) === 'Bearer planted-second-key'
-    })
+    }, 'the new key')
     assert.equal(ended, false)
 
     // A file that is not there for a moment, and certificates that follow one after the other.
     const [certificate, key] = [join(folder, 'client.pem'), join(folder, 'client.key')]
     const files = `client_cert_path = "${certificate}"\nclient_key_path = "${key}"`
     write('planted-second-key', files)
-    await until('the warning', async () => lines.some((line) => /could not be read again/.test(line)))
+    await until(async () => lines.some((line) => /could not be read again/.test(line)), 'the warning')
     assert.equal(ended, false)
     writeFileSync(certificate, 'certificate')
     writeFileSync(key, 'key')

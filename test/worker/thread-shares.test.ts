@@ -3,7 +3,7 @@ import { computeInline, LightWork } from '../../activities/compute/light-work.ts
 import type { tasks } from '../../activities/compute/tasks.ts'
 import type { Pool } from '../../db/process/compute/pool.ts'
 import { createOrganization } from '../support/database.ts'
-import { until } from '../support/journey.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
@@ -40,8 +40,7 @@ const parses = {
   inputs: { text: { type: 'string' as const } },
 }
 
-describe('segments that wait for a thread', function () {
-  this.timeout(120_000)
+describe('segments that wait for a thread', () => {
   const threads = new BusyThreads()
   after(() => threads.go())
   const suite = withWorker({ lightWork: new LightWork({ threads, segments: SEGMENTS }) })
@@ -51,12 +50,12 @@ describe('segments that wait for a thread', function () {
     const ids: string[] = []
     for (let n = 0; n < SEGMENTS; n++)
       ids.push(await queueRun(suite.db, suite.organizationId, parses, { text: LONG }))
-    await until('segments that wait', async () => threads.waiting.length > 0 || undefined)
+    await until(async () => threads.waiting.length > 0, 'segments that wait')
     const { status } = await untilRun(suite.db, await queueRun(suite.db, other, parses, { text: '{}' }))
     assert.equal(status, 'completed')
     // A place is left for the long text of another organization, too.
     const last = await queueRun(suite.db, other, parses, { text: LONG })
-    await until('a long text of another', async () => threads.waiting.includes(other) || undefined)
+    await until(async () => threads.waiting.includes(other), 'a long text of another')
     assert.ok(threads.most <= SEGMENTS / 4, `${threads.most} segments waited`)
     const stuck = await suite.db.system('runs').whereNotNull('stuck_reason').select('stuck_reason')
     assert.deepEqual(stuck, [])

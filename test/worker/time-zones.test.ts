@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
-describe('times without an offset, in an organization in Berlin', function () {
-  this.timeout(60_000)
+describe('times without an offset, in an organization in Berlin', () => {
   let db: TestDatabase
   let api: TestApi
   let worker: TestWorker
@@ -157,11 +157,7 @@ describe('times without an offset, in an organization in Berlin', function () {
     const { body } = await api.request('POST', '/v1/exports', {
       body: { entity: 'tasks', query, fields: ['title'] },
     })
-    for (let n = 0; n < 300; n++) {
-      const job = (await api.request('GET', `/v1/exports/${body.id}`)).body
-      if (job.ended_at) break
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
+    await until(async () => (await api.request('GET', `/v1/exports/${body.id}`)).body.ended_at)
     const file = (await api.request('GET', `/v1/exports/${body.id}/file`)).body
     assert.deepEqual(file.match(/\bf\d\b/g), ['f2', 'f3'])
   })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
-import { type Deliveries, startDeliveries, until } from '../support/deliveries.ts'
+import { type Deliveries, startDeliveries } from '../support/deliveries.ts'
+import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const HEADER = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
 
 /** From a request through its event and the run that it starts to the events and calls of the run. */
-describe('the trace of a request', function () {
-  this.timeout(40_000)
+describe('the trace of a request', () => {
   let on: Deliveries
   let worker: TestWorker
   let http: HttpClient

@@ -12,8 +12,7 @@ describe('an external node whose end is not reported to the workflow yet', () =>
     release = resolve
   })
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     worker = await startWorker(db, {
       http: async () => {
@@ -32,8 +31,7 @@ describe('an external node whose end is not reported to the workflow yet', () =>
       },
     })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await db?.drop()
   })

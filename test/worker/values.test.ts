@@ -18,8 +18,7 @@ describe('values and calls of runs', () => {
   let url: string
   const requests: { body: string; key: string | undefined }[] = []
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     server = await startHttpServer(async (request, response, body) => {
       requests.push({ body, key: request.headers['idempotency-key'] as string | undefined })
       const bytes = Number(new URL(request.url!, 'http://x').searchParams.get('bytes') ?? 0)
@@ -32,8 +31,7 @@ describe('values and calls of runs', () => {
     http = createHttp({ allow: ['127.0.0.1/32'] })
     worker = await startWorker(db, { http: http.call })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     await server?.close()

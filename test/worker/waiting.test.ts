@@ -7,6 +7,7 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
 import { call, delay, edge, set } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import {
   historyOf,
   nodeStatuses,
@@ -29,8 +30,7 @@ describe('runs that wait', () => {
   }
   const nodes = (id: string) => nodeStatuses(db, id)
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
     worker = await startWorker(db, { http })
@@ -39,8 +39,7 @@ describe('runs that wait', () => {
     calls = []
     answer = async () => httpResponse({ body: { n: 1 } })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await db?.drop()
   })
@@ -213,8 +212,7 @@ describe('runs that wait', () => {
       .getHandle(`run:${id}`)
       .describe()
       .catch(() => {})
-    await untilRun(db, id, ['running'])
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await until(async () => (await db.system('runs').where({ id }).first()).sleeps_until !== null)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
     assert.equal((await untilRun(db, id)).status, 'cancelled')
     assert.deepEqual(await nodes(id), { long: 'cancelled' })
@@ -224,8 +222,7 @@ describe('runs that wait', () => {
 
   it('are recorded as terminated after an operator terminated them in the Temporal UI', async () => {
     const id = await queueRun(db, organizationId, { nodes: [delay('long', '1h')] })
-    await untilRun(db, id, ['running'])
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await until(async () => (await db.system('runs').where({ id }).first()).sleeps_until !== null)
     await worker.client.workflow.getHandle(`run:${id}`).terminate()
     await new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog }).once(
       '0 seconds',

@@ -10,8 +10,8 @@ import { NodeError } from '../../workflows/language/node-error.ts'
 import { testActor } from '../support/database.ts'
 import type { PartialDefinition } from '../support/definition.ts'
 import { httpResponse } from '../support/http-response.ts'
-import { until } from '../support/journey.ts'
 import { edge } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
 
@@ -21,8 +21,7 @@ const each = (items: unknown, more: Record<string, unknown> = {}) =>
 const call = node('call', 'api_request', { method: 'POST', url: 'https://example.com/{{ item }}' })
 
 /** Interactions of the engine's parts: waits, pauses, ends and retries of runs with loops. */
-describe('runs with loops', function () {
-  this.timeout(30_000)
+describe('runs with loops', () => {
   let urls: string[] = []
   let answer: (url: string) => Promise<void> = async () => {}
   const suite = withWorker({
@@ -42,10 +41,10 @@ describe('runs with loops', function () {
   const run = (definition: PartialDefinition) => queueRun(suite.db, suite.organizationId, definition)
   const waitsOf = (id: string) => suite.db.system('run_waits').where({ run_id: id }).orderBy('path')
   const untilWaits = (id: string, count: number) =>
-    until(`${count} waits`, async () => {
+    until(async () => {
       const waits = await waitsOf(id)
       return waits.length === count ? waits : undefined
-    })
+    }, `${count} waits`)
   const iterations = (id: string) =>
     suite.db.system('run_iterations').where({ run_id: id }).orderBy('index').pluck('status')
   const decide = (runId: string, id: string, decision: 'approved' | 'rejected') =>
@@ -86,7 +85,7 @@ describe('runs with loops', function () {
       ],
     )
     await decide(id, waits[1]!.id, 'rejected')
-    await until('the second item', async () => (await iterations(id))[1] === 'completed' || undefined)
+    await until(async () => (await iterations(id))[1] === 'completed', 'the second item')
     assert.deepEqual(await iterations(id), ['running', 'completed', 'running'])
     await decide(id, waits[2]!.id, 'approved')
     await decide(id, waits[0]!.id, 'approved')
@@ -167,7 +166,7 @@ describe('runs with loops', function () {
     await assert.rejects(decide(id, asked, 'approved'), { type: 'gone' })
     assert.equal((await untilRun(suite.db, child)).status, 'cancelled')
     await move((tx) => insertEvents(tx, [{ name: 'invoice.paid', data: {} }]))
-    await until('the wait of the child is closed', async () => (await openRows(id))[3] === 1 || undefined)
+    await until(async () => (await openRows(id))[3] === 1, 'the wait of the child is closed')
     const { status } = await suite.db.system('runs').where({ id }).first()
     assert.equal(status, 'running')
     await move((tx) => sendSignal(tx, id, { name: 'end', payload: null }))
@@ -213,7 +212,7 @@ describe('runs with loops', function () {
       edges: [edge('each', 'call', 'item')],
       outputs: { all: '{{ nodes.each.output.items | map: "output" }}' },
     })
-    await until('two calls', () => urls.length === 2 || undefined)
+    await until(() => urls.length === 2, 'two calls')
     await move((tx) => pauseRun(tx, id))
     gate.release()
     await untilRun(suite.db, id, ['paused'])

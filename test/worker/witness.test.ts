@@ -12,13 +12,13 @@ import { createOrganization, createTestDatabase, type TestDatabase, testActor } 
 import { httpResponse } from '../support/http-response.ts'
 import { call } from '../support/nodes.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
+import { until } from '../support/until.ts'
 import { queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
 /** No run is idle for this long. */
 const NEVER = '1 day'
 
-describe('the witness in Temporal', function () {
-  this.timeout(120_000)
+describe('the witness in Temporal', () => {
   let temporal: OwnTemporal
   let db: TestDatabase
   let worker: TestWorker
@@ -63,16 +63,10 @@ describe('the witness in Temporal', function () {
     requireOwnQueue({ system: on.system, client: worker.client, taskQueue, log: testLog }, adopt)
   const sweep = () => new Sweep({ db, client: worker.client, taskQueue, log: testLog }).once(NEVER)
   const memo = async () => (await worker.client.workflow.getHandle(`witness:${taskQueue}`).describe()).memo
-  async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-    for (const end = Date.now() + 20_000; !(await holds()); ) {
-      assert.ok(Date.now() < end, `it took too long: ${what}`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
   /** A run that sleeps, and that the sweep has compared with Temporal just now. */
   async function sleeper(): Promise<string> {
     const id = await queueRun(db, organizationId, { nodes: [wait] })
-    await until('sleeps', async () => (await row(id)).sleeps_until !== null)
+    await until(async () => (await row(id)).sleeps_until !== null, 'sleeps')
     await db.system('runs').where({ id }).update({ checked: true, updated_at: db.system.fn.now() })
     return id
   }
@@ -129,13 +123,13 @@ describe('the witness in Temporal', function () {
     assert.ok((await lostAt()) > before)
     await sweep()
     for (const id of ids)
-      await until('has a workflow', async () => {
+      await until(async () => {
         const handle = worker.client.workflow.getHandle(`run:${id}`)
         return handle.describe().then(
           ({ status }) => status.name === 'RUNNING',
           () => false,
         )
-      })
+      }, 'has a workflow')
     for (const id of ids) await go(id)
     for (const id of ids) assert.equal((await untilRun(db, id)).status, 'completed')
   })
@@ -163,7 +157,7 @@ describe('the witness in Temporal', function () {
       try {
         const workflow = stranger.client.workflow.getHandle(`run:${id}`)
         await workflow.signal('refresh')
-        await until('the stranger tries', () => calls.length > 1)
+        await until(() => calls.length > 1, 'the stranger tries')
         assert.equal((await workflow.describe()).status.name, 'RUNNING')
       } finally {
         await stranger.stop()
@@ -178,13 +172,13 @@ describe('the witness in Temporal', function () {
       const id = await queueRun(db, organizationId, {
         nodes: [call('call', { retry: { max_attempts: 2, initial_interval: '1s' } })],
       })
-      await until('the first attempt', () => calls === 1)
+      await until(() => calls === 1, 'the first attempt')
       await worker.stop()
       let told = false
       const stranger = await start(other, (input) => {
         told ||= (input as SegmentInput).happened.some(({ type }) => type === 'failed')
       })
-      await until('the call is refused', () => told).finally(() => stranger.stop())
+      await until(() => told, 'the call is refused').finally(() => stranger.stop())
       reachable = true
       worker = await start()
       const { status, error } = await untilRun(db, id)
@@ -212,7 +206,7 @@ describe('the witness in Temporal', function () {
       }
       const handle = worker.client.workflow.getHandle(`witness:${taskQueue}`)
       await handle.signal('witnessed', testimony)
-      await until('it remembers', async () => (await memo())?.sequence === sequence + 1)
+      await until(async () => (await memo())?.sequence === sequence + 1, 'it remembers')
       await worker.stop()
       let tries = 0
       worker = await start(db, (input) => {
@@ -223,13 +217,13 @@ describe('the witness in Temporal', function () {
       await db.system('runs').where({ id: unknown }).delete()
       const workflow = worker.client.workflow.getHandle(`run:${unknown}`)
       await workflow.signal('refresh')
-      await until('it is tried again', () => tries > 1)
+      await until(() => tries > 1, 'it is tried again')
       assert.equal((await workflow.describe()).status.name, 'RUNNING')
       await go(known)
       assert.equal((await untilRun(db, known)).status, 'completed')
       // The operator says that it was restored.
       assert.equal(await witness(db, true), false)
-      await until('it ends', async () => (await workflow.describe()).status.name !== 'RUNNING')
+      await until(async () => (await workflow.describe()).status.name !== 'RUNNING', 'it ends')
       const { cause } = await workflow.result().then(assert.fail, (error) => error)
       assert.match(cause.message, /does not know this run/)
     })

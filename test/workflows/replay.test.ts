@@ -7,8 +7,7 @@ import { testBundle } from '../support/bundle.ts'
 const folder = new URL('../fixtures/histories/', import.meta.url)
 
 /** Runs that started under an older version of the workflows continue under this one. */
-describe('stored histories replay', function () {
-  this.timeout(60_000)
+describe('stored histories replay', () => {
   const files = readdirSync(folder).sort()
   const load = (file: string) =>
     proto.temporal.api.history.v1.History.decode(readFileSync(new URL(file, folder)))

@@ -4,8 +4,9 @@ import { type ClaimedDelivery, claimDeliveries, shortenLeases } from '../../db/o
 import { changed, DELIVER_ENGINE, type deliver } from '../../workflows/bundle/deliver.ts'
 import { summaryOf } from '../../workflows/bundle/summary.ts'
 import type { NamespaceAttributes } from '../namespace-attributes.ts'
-import type { Queue } from '../relay.ts'
+import { MAX_IN_FLIGHT, type Queue } from '../relay.ts'
 import { searchAttributes } from '../search-attributes.ts'
+import { StartPace } from '../start-pace.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 import { unlessGone } from './unless-gone.ts'
 
@@ -27,14 +28,19 @@ export function deliveriesQueue({
   attributes: NamespaceAttributes
 }): Queue<ClaimedDelivery> {
   const startWorkflow = workflowStarter(taskQueue, attributes)
+  const pace = new StartPace(MAX_IN_FLIGHT)
   return {
     name: 'deliveries',
     channel: 'agx_deliveries',
+    get atOnce() {
+      return pace.atOnce
+    },
+    beat: async () => pace.adjust(),
     claim: (system, limit) => claimDeliveries(system, relayId, limit),
     start: (client, row) =>
       row.retry
         ? unlessGone(client.workflow.getHandle(deliveryWorkflowId(row)).signal(changed))
-        : startDelivery(startWorkflow, client, row),
+        : pace.measure(startDelivery(startWorkflow, client, row)),
     started: markDeliveriesStarted,
     failed: shortenLeases,
     refused: (db, row, reason) => failDeliveryStart(db.system, row, reason),

@@ -1,3 +1,4 @@
+import type { HttpClient } from '../../activities/http/client.ts'
 import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
@@ -16,7 +17,8 @@ import { eventCancelsQueue } from './event-cancels.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { heldRunsQueue } from './held-runs.ts'
-import { incomingReplaysQueue } from './incoming-replays.ts'
+import { incomingPollsQueue } from './incoming-polls.ts'
+import { incomingReplaysQueue, mapInThreads } from './incoming-replays.ts'
 import { lateRunsQueue } from './late-runs.ts'
 import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
@@ -43,15 +45,19 @@ export function allQueues({
   storage,
   onSkipped,
   onMail,
+  http,
 }: QueueDeps &
   MailDeps & {
     approvalLink: (approval: ApprovalKey) => string
     secretsKey: SecretsKey
+    /** Polls sources. */
+    http: Pick<HttpClient, 'call'>
     /** Undefined if the service keeps no files. */
     storage: FileStorage | undefined
     /** Counts a run of an event that was skipped, by the code of its error. */
     onSkipped?: (code: string) => void
   }): Queue<unknown>[] {
+  const mapBody = mapInThreads()
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
     heldRunsQueue({ db, log }),
@@ -71,7 +77,8 @@ export function allQueues({
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
-    incomingReplaysQueue(db, secretsKey),
+    incomingReplaysQueue(db, { mapBody, secretsKey }),
+    incomingPollsQueue({ db, log, http, mapBody, secretsKey }),
     schedulesQueue({ db, taskQueue, attributes }),
     waitingFiresQueue(db),
     ...(storage ? [deletedFilesQueue({ db, storage })] : []),

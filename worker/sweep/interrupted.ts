@@ -14,16 +14,19 @@ const SEEN_MS = 3_000
 export class InterruptedDeliveries {
   private readonly db: Database
   private readonly log: Logger
+  private readonly relayId: string | undefined
   /** When an interrupted attempt was seen first, by delivery and attempt. */
   private seen = new Map<string, number>()
 
-  constructor({ db, log }: { db: Database; log: Logger }) {
+  /** @param deps.relayId the relay of this process, if it has one. */
+  constructor({ db, log, relayId }: { db: Database; log: Logger; relayId?: string | undefined }) {
     this.db = db
     this.log = log
+    this.relayId = relayId
   }
 
   async look(now = performance.now()): Promise<void> {
-    const found = await listInterrupted(this.db.system)
+    const found = await listInterrupted(this.db.system, this.relayId)
     this.seen = new Map(found.map((one) => [keyOf(one), this.seen.get(keyOf(one)) ?? now]))
     for (const one of found) {
       if (now - this.seen.get(keyOf(one))! < SEEN_MS) continue
@@ -32,7 +35,7 @@ export class InterruptedDeliveries {
       if (moved)
         this.log.warn(
           { organization_id, delivery_id: id, attempt: attempts },
-          'the worker of a delivery is gone',
+          'the worker of a delivery no longer reports itself; another attempt follows',
         )
     }
   }

@@ -7,6 +7,7 @@ import { didYouMean } from '../language/problems.ts'
 import { textsIn } from '../language/texts.ts'
 import { AI_TOOLS } from '../shared/limits.ts'
 import { requestMessage } from '../shared/plain-words.ts'
+import { kindReadBy } from '../shared/related-filters.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { ConfigProblem } from './define.ts'
 
@@ -166,6 +167,11 @@ export async function answerCall(
     for (const name of found.kinds)
       if (!grant.entities.includes(String(args[name])))
         throw new NodeError('not_allowed', `${name} must be one of ${grant.entities.join(', ')}.`)
+    for (const name of Object.keys(Object(args.filters ?? {}))) {
+      const kind = kindReadBy(name.split('[')[0]!)
+      if (kind && !grant.entities.includes(kind))
+        throw new NodeError('not_allowed', `${name.slice(0, 100)} reads ${kind}, which is not allowed.`)
+    }
     return { content: textOf(await found.call(lookups, parsed.data)), made }
   } catch (error) {
     if (!(error instanceof NodeError)) throw error

@@ -14,6 +14,7 @@ import {
 } from '../language/value-types.ts'
 import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
+import { kindReadBy } from '../shared/related-filters.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
 import { DEFAULT_MAX, pagingFields, pagingProblems, readsPages } from './crm-paging.ts'
 import { checkValues, customFieldsOf, kindOf, WRITTEN } from './crm-values.ts'
@@ -43,7 +44,9 @@ const operations = z.discriminatedUnion('operation', [
     filters: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('As in record lists: `email: a@b.c`, or with an operator `created_at[gte]: 2026-01-01`.'),
+      .describe(
+        'As in record lists: `email: a@b.c`, with an operator `created_at[gte]: 2026-01-01`; `associations.deals[is_null]: true`, `tags[has_not]: vip`, `last_activity_at[not_since]: last_30_days`.',
+      ),
     match: z.enum(['all', 'any']).optional(),
     q: z
       .string()
@@ -98,6 +101,7 @@ export const crmManager = defineNode({
     { engine: 8, isUsed: ({ operation }) => FILE_OPERATIONS.includes(operation) },
     { engine: 9, isUsed: ({ on_create, on_update }) => on_create !== undefined || on_update !== undefined },
     { engine: 9, isUsed: readsPages },
+    { engine: 14, isUsed: ({ filters }) => filterNames(filters).some(isLaterFilter) },
   ],
   category: 'records',
   title: 'CRM records',
@@ -125,10 +129,12 @@ export const crmManager = defineNode({
   scopes(config, catalogue) {
     const level = reads(config) ? 'read' : 'write'
     const named = kindsOf(config, catalogue)
+    const related = filterNames(config.filters).flatMap((name) => kindReadBy(fieldOf(name)) ?? [])
     const times = new Set(named.flatMap((kind) => catalogue.entities[kind]?.backdated ?? []))
     const written = WRITTEN.flatMap((member) => Object.keys(Object(config[member] ?? {})))
     return [
       ...named.map((kind) => `${kind}:${level}`),
+      ...related.map((kind) => `${kind}:read`),
       ...(written.some((name) => times.has(name)) ? ['records:backdate'] : []),
     ]
   },
@@ -202,6 +208,14 @@ async function operate(
       return records.listFiles(config.entity, config.id, config.limit)
   }
 }
+
+/** The names of the filters: `stage`, `amount[gte]`. */
+const filterNames = (filters: unknown): string[] => (isObject(filters) ? Object.keys(filters) : [])
+
+const fieldOf = (name: string) => name.split('[')[0]!
+
+const isLaterFilter = (name: string): boolean =>
+  kindReadBy(fieldOf(name)) !== undefined || /\[(has_not|not_since)\]$/.test(name)
 
 /** The record kinds that the node accesses; all kinds if a placeholder names one. */
 function kindsOf(config: Authored, catalogue: Catalogue): string[] {

@@ -26,6 +26,9 @@ const OPERATORS = {
   ends_with: { takes: 'one' },
   /** One item of the list equals the value. */
   has: { takes: 'one' },
+  has_not: { takes: 'one', negates: 'has' },
+  /** Before the time, or never. */
+  not_since: { takes: 'one', negates: 'gte' },
   /** `true`: the field has no value; `false`: it has one. */
   is_null: { takes: 'boolean' },
   /** No value, or an empty text, list or object. */
@@ -59,6 +62,8 @@ export const FILTER_OPERATORS = [
   'starts_with',
   'is_null',
   'has',
+  'has_not',
+  'not_since',
 ] as const satisfies Operator[]
 export type FilterOperator = (typeof FILTER_OPERATORS)[number]
 

@@ -82,7 +82,12 @@ export const incomingPages: ConsoleRoute[] = [
     handler: async (view) =>
       listPage(view, await view.read<List<Webhook>>(pageOf(view, '/app/webhooks/incoming'))),
   },
-  { method: 'GET', path: `${ROOT}/new`, handler: async (view) => formPage(await workflowsOf(view), {}) },
+  {
+    method: 'GET',
+    path: `${ROOT}/new`,
+    formOf: 'createIncomingWebhook',
+    handler: async (view) => formPage(await workflowsOf(view), {}),
+  },
   {
     method: 'POST',
     path: ROOT,
@@ -113,6 +118,7 @@ export const incomingPages: ConsoleRoute[] = [
   {
     method: 'GET',
     path: `${ROOT}/{webhook_id}/edit`,
+    formOf: 'updateIncomingWebhook',
     async handler(view) {
       const webhook = await view.read<Webhook>(`/app/webhooks/incoming/${view.params.webhook_id}`)
       return editPage(await workflowsOf(view), webhook, {})

@@ -67,7 +67,7 @@ export const outgoingPages: ConsoleRoute[] = [
     handler: async (view) =>
       listPage(view, await view.read<List<Endpoint>>(pageOf(view, '/app/webhooks/outgoing'))),
   },
-  { method: 'GET', path: `${ROOT}/new`, handler: async () => formPage({}) },
+  { method: 'GET', path: `${ROOT}/new`, formOf: 'createOutgoingWebhook', handler: async () => formPage({}) },
   {
     method: 'POST',
     path: ROOT,
@@ -96,6 +96,7 @@ export const outgoingPages: ConsoleRoute[] = [
   {
     method: 'GET',
     path: `${ROOT}/{webhook_id}/edit`,
+    formOf: 'updateOutgoingWebhook',
     async handler({ read, params }) {
       const endpoint = await read<Endpoint>(`/app/webhooks/outgoing/${params.webhook_id}`)
       return editPage(endpoint, {})

@@ -23,8 +23,9 @@ interface SignIn {
   status?: number
 }
 
-export function signInPage(given: SignIn): Page {
+export async function signInPage({ signsUp }: View, given: SignIn): Promise<Page> {
   const { next, kept, hasEnded, typed = new Form(), errors = NO_ERRORS, status = 200 } = given
+  const mayMake = await signsUp()
   return {
     title: 'Sign in',
     status,
@@ -50,7 +51,14 @@ export function signInPage(given: SignIn): Page {
           </div>
         </PostForm>
         <p class="muted">
-          <a href="/reset">Forgot the password?</a> No account yet? <a href="/sign-up">Sign up</a>
+          <a href="/reset">Forgot the password?</a>{' '}
+          {mayMake ? (
+            <>
+              No account yet? <a href="/sign-up">Sign up</a>
+            </>
+          ) : (
+            'No account yet? Ask an admin of your organization for an invitation.'
+          )}
         </p>
       </>
     ),
@@ -68,9 +76,9 @@ export const signInRoutes: ConsoleRoute[] = [
     method: 'GET',
     path: '/sign-in',
     isPublic: true,
-    handler: async ({ query, session }) => {
-      const next = safeNext(query.get('next') ?? '/')
-      return session ? { redirect: next } : signInPage({ next })
+    handler: async (view) => {
+      const next = safeNext(view.query.get('next') ?? '/')
+      return view.session ? { redirect: next } : signInPage(view, { next })
     },
   },
   {
@@ -88,7 +96,7 @@ export const signInRoutes: ConsoleRoute[] = [
       })
       if (answer.status >= 400) {
         const errors = errorsOf(answer, ['email', 'password'])
-        return signInPage({ next, kept, typed: form, errors, status: answer.status })
+        return signInPage(view, { next, kept, typed: form, errors, status: answer.status })
       }
       view.setHeader('Set-Cookie', answer.header('set-cookie')!)
       const { csrf_token, organization } = answer.body as {

@@ -46,8 +46,28 @@ const sent = (email: string, isMailed: boolean): Page => ({
   ),
 })
 
+const closed: Page = {
+  title: 'Sign up',
+  status: 404,
+  isBare: true,
+  content: (
+    <>
+      <h1>Sign-up is closed</h1>
+      <p>Ask an admin of your organization for an invitation.</p>
+      <a class="button primary" href="/sign-in">
+        Sign in
+      </a>
+    </>
+  ),
+}
+
 export const signUpRoutes: ConsoleRoute[] = [
-  { method: 'GET', path: '/sign-up', isPublic: true, handler: async () => page({}) },
+  {
+    method: 'GET',
+    path: '/sign-up',
+    isPublic: true,
+    handler: async ({ signsUp }) => ((await signsUp()) ? page({}) : closed),
+  },
   {
     method: 'POST',
     path: '/sign-up',

@@ -34,7 +34,12 @@ interface Version {
 const HERE = { href: '/workflows', label: 'Workflows' }
 
 export const workflowPages: ConsoleRoute[] = [
-  { method: 'GET', path: '/workflows/new', handler: async () => newPage({ spec: EXAMPLE_SPEC }) },
+  {
+    method: 'GET',
+    path: '/workflows/new',
+    formOf: 'createWorkflow',
+    handler: async () => newPage({ spec: EXAMPLE_SPEC }),
+  },
   {
     method: 'POST',
     path: '/workflows',

@@ -1,4 +1,5 @@
 import type { KindName } from '../../../workflows/shared/record-kinds.ts'
+import type { Source } from './source.ts'
 
 /** The settings of an incoming webhook, as stored and as /app shows them. */
 
@@ -158,6 +159,12 @@ export interface IncomingWebhook {
   trigger_query: string[]
   /** Seconds in which a request waits for the answer of a workflow; 0: it is answered at once. */
   response_wait: number
+  /** What is polled for its requests, in addition to those that are sent. */
+  source: Source | null
+  polled_at: Date | null
+  next_poll_at: Date | null
+  /** Why the last poll failed. */
+  poll_problem: string | null
   /** Until then the next request is captured as a sample. */
   capturing_until: Date | null
   /** The log entry of the captured sample. */

@@ -173,7 +173,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   },
   date: {
     input: () => day,
-    operators: ORDERED,
+    operators: [...ORDERED, 'not_since'],
     filterValue: (value) => (isRelativeDay(value) || day.safeParse(value).success ? value : undefined),
     expects: 'a date such as 2026-01-31, or days such as today, last_7_days or this_month',
     sortable: true,
@@ -181,7 +181,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   },
   datetime: {
     input: () => instant.transform(toStoredTimestamp),
-    operators: ORDERED,
+    operators: [...ORDERED, 'not_since'],
     // A date without a time stays a date, which means the whole day; a time without an offset gets its zone later.
     filterValue(value) {
       if (isRelativeDay(value)) return value

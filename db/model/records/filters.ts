@@ -1,5 +1,12 @@
 import { nearest } from '../../../workflows/shared/nearest.ts'
 import { operandsOf } from '../../../workflows/shared/operators.ts'
+import {
+  ASSOCIATION_FIELDS,
+  associatedKind,
+  kindReadBy,
+  LAST_ACTIVITY,
+  WITH_ACTIVITIES,
+} from '../../../workflows/shared/related-filters.ts'
 import type { Issue } from '../errors.ts'
 import { commonFields } from './common-fields.ts'
 import type { CustomFieldType } from './custom-fields/types.ts'
@@ -40,7 +47,14 @@ const CUSTOM = /^custom_fields\.([a-z][a-z0-9_]{0,62})$/
 /** The name of the custom field in `custom_fields.<name>`; undefined for other fields. */
 export const customName = (field: string): string | undefined => CUSTOM.exec(field)?.[1]
 
-export const TAG_OPERATORS: Operator[] = ['has', 'is_null']
+export const TAG_OPERATORS: Operator[] = ['has', 'has_not', 'is_null']
+
+/** The operators of `associations.<kind>`: `is_null` is true for records that are associated with none. */
+const ASSOCIATION_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
+const ACTIVITY_OPERATORS: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'is_null', 'not_since']
+
+/** Whether the field is read from other records, so that it can only be filtered by. */
+const isRelated = (field: string): boolean => kindReadBy(field) !== undefined
 
 /** The filterable fields, for hints. */
 export const filterNames = (kind: Kind): string[] => [
@@ -48,6 +62,8 @@ export const filterNames = (kind: Kind): string[] => [
   ...Object.keys(COMMON),
   'tags',
   'custom_fields.<name>',
+  ...ASSOCIATION_FIELDS,
+  ...(WITH_ACTIVITIES.includes(kind.entity) ? [LAST_ACTIVITY] : []),
 ]
 
 /** The type and operators of a filterable field; undefined for other fields. */
@@ -56,7 +72,11 @@ export function typeOf(
   field: string,
 ): { type: FieldType | 'tags'; operators: Operator[] } | undefined {
   if (field === 'tags') return { type: 'tags', operators: TAG_OPERATORS }
-  if (customName(field)) return { type: 'text', operators: [...fieldTypes.text.operators, 'has'] }
+  if (associatedKind(field)) return { type: 'reference', operators: ASSOCIATION_OPERATORS }
+  if (field === LAST_ACTIVITY && WITH_ACTIVITIES.includes(kind.entity))
+    return { type: 'datetime', operators: ACTIVITY_OPERATORS }
+  if (customName(field))
+    return { type: 'text', operators: [...fieldTypes.text.operators, 'has', 'has_not', 'not_since'] }
   const type = Object.hasOwn(kind.fields, field)
     ? kind.fields[field]!.type
     : Object.hasOwn(COMMON, field)
@@ -106,7 +126,7 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
     }
   if (takes === 'two' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
-  const { filterValue, expects } = fieldTypes[type === 'tags' || operator === 'has' ? 'text' : type]
+  const { filterValue, expects } = fieldTypes[type === 'tags' || HAS.includes(operator) ? 'text' : type]
   const values = parts.map(filterValue)
   const wrong = values.indexOf(undefined)
   if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
@@ -136,6 +156,9 @@ export function parseFilterValue(kind: Kind, parameter: string, value: unknown):
   const quoted = (item: unknown) => `"${String(item).replaceAll('"', '""')}"`
   return parseFilter(kind, parameter, Array.isArray(value) ? value.map(quoted).join(',') : String(value))
 }
+
+/** The operators that compare one item of a list. */
+export const HAS: Operator[] = ['has', 'has_not']
 
 /** The operators that compare whole values. */
 export const WHOLE_VALUE_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin']
@@ -216,7 +239,7 @@ function splitCsv(text: string): string[] | undefined {
 /** Whether records can be sorted by a field. */
 export function isSortable(kind: Kind, field: string): boolean {
   const known = typeOf(kind, field)
-  return known !== undefined && known.type !== 'tags' && fieldTypes[known.type].sortable
+  return known !== undefined && known.type !== 'tags' && !isRelated(field) && fieldTypes[known.type].sortable
 }
 
 /** The sortable fields, for hints. */

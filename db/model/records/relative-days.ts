@@ -8,7 +8,7 @@ export const RELATIVE_DAY =
   /^(?:(today|yesterday|tomorrow)|(this|last|next)_(week|month|quarter|year)|(last|next)_([1-9]\d{0,3})_days)$/
 
 /** The operators that take them. */
-const OPERATORS: readonly string[] = ['eq', 'gt', 'gte', 'lt', 'lte', 'between']
+const OPERATORS: readonly string[] = ['eq', 'gt', 'gte', 'lt', 'lte', 'between', 'not_since']
 
 export const RELATIVE_OPERATORS = `days such as today are compared by ${OPERATORS.join(', ')}`
 

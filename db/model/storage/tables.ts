@@ -40,6 +40,7 @@ export const STORED = {
     'incoming_logs',
     'incoming_replays',
     'incoming_responses',
+    'incoming_items',
     'deliveries',
     'delivery_attempts',
     'outgoing_replays',

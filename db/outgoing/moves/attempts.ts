@@ -19,6 +19,8 @@ export interface AttemptResult {
   response_headers: Record<string, string> | null
   response_body: string | null
   error: string | null
+  /** The name of the receiver has no address. */
+  unresolved?: boolean
 }
 
 /** What was read of a delivery before its attempt begins. */

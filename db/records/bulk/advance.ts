@@ -84,8 +84,14 @@ export async function advanceBulkJob(
       job.id,
     ],
   )
-  if (pending.length < limit) await row().update({ ended_at: tx.trx.fn.now() })
-  return pending.length === limit
+  const refused = outcomes.filter(({ status }) => status === 'refused').length
+  const isLast = pending.length < limit
+  await row().update({
+    done: tx.trx.raw('done + ?', [outcomes.length - refused]),
+    refused: tx.trx.raw('refused + ?', [refused]),
+    ...(isLast && { ended_at: tx.trx.fn.now() }),
+  })
+  return !isLast
 }
 
 async function listNext(

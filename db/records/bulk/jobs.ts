@@ -4,7 +4,7 @@ import { type IdPage, pageById } from '../../lists/id-list.ts'
 import type { Actor } from '../../model/actor.ts'
 import { conflict, notFound } from '../../model/errors.ts'
 import type { Page } from '../../model/lists/page.ts'
-import type { BulkAction, BulkItemStatus } from '../../model/records/bulk-statuses.ts'
+import type { BulkAction } from '../../model/records/bulk-statuses.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kindNames, kinds } from '../../model/records/kinds/index.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
@@ -66,7 +66,7 @@ export interface BulkJob {
   error: BulkFailure | null
 }
 
-type Row = Omit<BulkJob, 'done' | 'refused' | 'refusals'>
+type Row = Omit<BulkJob, 'refusals'>
 
 const COLUMNS = [
   'id',
@@ -81,6 +81,8 @@ const COLUMNS = [
   'created_at',
   'ended_at',
   'error',
+  'done',
+  'refused',
 ]
 
 const jobs = (tx: Tenant) => tx.trx('bulk_jobs').where({ organization_id: tx.organizationId })
@@ -178,7 +180,7 @@ async function insertJob(
 export async function getBulkJob(tx: Tenant, id: string): Promise<BulkJob> {
   const row = await jobs(tx).where({ id }).first<Row | undefined>(COLUMNS)
   if (!row) throw notFound('bulk job')
-  return (await withProgress(tx, [row]))[0]!
+  return (await withRefusals(tx, [row]))[0]!
 }
 
 /** Jobs of these kinds, newest first. */
@@ -189,18 +191,13 @@ export async function listBulkJobs(
 ): Promise<Page<BulkJob>> {
   const rows = jobs(tx).whereIn('entity', kinds).select(COLUMNS)
   const found = await pageById<Row>(tx, rows, page, { of: ['bulk jobs', kinds] })
-  return { ...found, data: await withProgress(tx, found.data) }
+  return { ...found, data: await withRefusals(tx, found.data) }
 }
 
-async function withProgress(tx: Tenant, rows: Row[]): Promise<BulkJob[]> {
-  const ids = rows.map(({ id }) => id)
-  const { rows: counts } = await tx.trx.raw<{
-    rows: { job_id: string; status: BulkItemStatus; count: number }[]
-  }>(
-    `select job_id, status, count(*)::integer as count from bulk_job_items
-     where organization_id = ? and job_id = any(?::uuid[]) group by job_id, status`,
-    [tx.organizationId, ids] as never,
-  )
+/** Adds the first refusals. The counts are of the row: a client that polls must not count all records again and again. */
+async function withRefusals(tx: Tenant, rows: Row[]): Promise<BulkJob[]> {
+  const ids = rows.flatMap(({ id, refused }) => (refused > 0 ? id : []))
+  if (ids.length === 0) return rows.map((row) => ({ ...row, refusals: [] }))
   const { rows: refused } = await tx.trx.raw<{
     rows: (BulkJob['refusals'][number] & { job_id: string })[]
   }>(
@@ -209,10 +206,8 @@ async function withProgress(tx: Tenant, rows: Row[]): Promise<BulkJob[]> {
        where organization_id = ? and job_id = j.id and status = 'refused' order by step, record_id desc limit ?) r`,
     [ids, tx.organizationId, SHOWN_REFUSALS] as never,
   )
-  return rows.map((row) => {
-    const count = (status: BulkItemStatus) =>
-      counts.find((one) => one.job_id === row.id && one.status === status)?.count ?? 0
-    const refusals = refused.flatMap(({ job_id, ...one }) => (job_id === row.id ? one : []))
-    return { ...row, done: count('done'), refused: count('refused'), refusals }
-  })
+  return rows.map((row) => ({
+    ...row,
+    refusals: refused.flatMap(({ job_id, ...one }) => (job_id === row.id ? one : [])),
+  }))
 }

@@ -4,8 +4,7 @@ import { CodeRunner } from '../../../activities/sandbox/runner.ts'
 import type { NodeError } from '../../../workflows/language/node-error.ts'
 import { CODE } from '../../../workflows/shared/limits.ts'
 
-describe('code of a tenant', function () {
-  this.timeout(20_000)
+describe('code of a tenant', () => {
   const runner = new CodeRunner({ ms: 1_500, killMs: 3_000, waitMs: 20_000 })
   after(() => runner.close())
 

@@ -37,9 +37,7 @@ const NOT_RECORDED: Record<string, string> = {
   previewIncomingMapping: 'computes only',
 }
 
-describe('the audit log', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('the audit log', () => {
   const suite = withApi({
     SIGN_UP: 'open',
     PLAN_CHANGES: 'open',

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs'
 import { proposeMapping } from '../../../db/model/incoming/mapping/propose.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 
-describe('the way to a mapping of an incoming webhook', function () {
-  this.timeout(30_000)
+describe('the way to a mapping of an incoming webhook', () => {
   let on: IncomingTest
   before(async () => {
     on = await startIncoming()

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { createOrganization } from '../../support/database.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 
-describe('/app/webhooks/incoming', function () {
-  this.timeout(30_000)
+describe('/app/webhooks/incoming', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming({ PUBLIC_URL: 'https://agx.example/' })

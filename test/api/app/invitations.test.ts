@@ -8,9 +8,7 @@ import { withApi } from '../../support/with-api.ts'
 
 const PASSWORD = planted('correct horse battery staple')
 
-describe('invitations', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('invitations', () => {
   const suite = withApi()
   let owner: App
   before(async () => {

@@ -6,8 +6,7 @@ import { leaveOf } from '../../support/limits.ts'
 import { sessionHeaders } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-describe('the limits of /app', function () {
-  this.timeout(60_000)
+describe('the limits of /app', () => {
   const suite = withApi({ TRUSTED_PROXIES: '1' })
   const count = (answers: { status: number }[], status: number) =>
     answers.filter((answer) => answer.status === status).length

@@ -11,9 +11,7 @@ import { withApp } from '../../support/with-api.ts'
 
 const HEADER = planted('hunter2hunter2')
 
-describe('/app/webhooks/outgoing', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('/app/webhooks/outgoing', () => {
   const suite = withApp()
   let { db, api, app } = suite
   before(() => {

@@ -10,9 +10,7 @@ import { withApi } from '../../support/with-api.ts'
 const PASSWORD = planted('correct horse battery staple')
 const NEXT = planted('a new battery for the old horse')
 
-describe('password resets', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('password resets', () => {
   const suite = withApi()
   let owner: App
   before(async () => {

@@ -7,8 +7,7 @@ import { createOrganization, testActor } from '../../support/database.ts'
 import { type App, sessionHeaders, signIn } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-describe('/app/organization/plan', function () {
-  this.timeout(20_000)
+describe('/app/organization/plan', () => {
   const suite = withApi({ PLAN_CHANGES: 'open', ALLOW_INSECURE_WEBHOOKS: 'true' })
   let app: App
   let second: TestApi

@@ -8,7 +8,7 @@ const PAGE = new URL('../../../docs/incoming-webhooks.md', import.meta.url)
 const HEAD = `| \`sender\` | \`verification\` | a repetition is known by | mapped by its own paths |
 |---|---|---|---|
 `
-const AFTER = '\n\n## Mapping\n'
+const AFTER = '\n\n## Sources that are polled\n'
 
 const rows = describedSenders().map(
   ({ id, documentation, verification, delivery_id, answers_ping, maps }) => {
@@ -22,7 +22,7 @@ describe('the table of senders in the documentation', () => {
   it('is that of the registry: RECORD_SENDERS=1 writes it again', () => {
     const page = readFileSync(PAGE, 'utf8')
     const [begin, end] = [page.indexOf(HEAD), page.indexOf(AFTER)]
-    ok(begin > 0 && end > begin, 'the page has the head of the table, before the chapter Mapping')
+    ok(begin > 0 && end > begin, 'the page has the head of the table, before the chapter of sources')
     const written = `${page.slice(0, begin)}${HEAD}${rows.join('\n')}${page.slice(end)}`
     if (process.env.RECORD_SENDERS) writeFileSync(PAGE, written)
     else equal(page, written)

@@ -4,9 +4,7 @@ import { type RequestOptions, startApi, type TestApi } from '../../support/api.t
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { planted } from '../../support/planted.ts'
 
-describe('/app', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('/app', () => {
   let db: TestDatabase
   let api: TestApi
   const password = planted('correct horse battery staple')

@@ -4,9 +4,7 @@ import { createMember, createOrganization } from '../../support/database.ts'
 import { headersOf, signIn, signInAs } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-describe('the sessions of a user', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('the sessions of a user', () => {
   const suite = withApi()
 
   it('are listed, and each can be ended', async () => {

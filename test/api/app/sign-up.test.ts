@@ -7,9 +7,7 @@ import { planted } from '../../support/planted.ts'
 
 const PASSWORD = planted('correct horse battery staple')
 
-describe('sign-up', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('sign-up', () => {
   let db: TestDatabase
   let open: TestApi
   before(async () => {

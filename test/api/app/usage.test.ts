@@ -6,8 +6,7 @@ import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 import { type App, signIn } from '../../support/session.ts'
 
-describe('/app/usage', function () {
-  this.timeout(20_000)
+describe('/app/usage', () => {
   let db: TestDatabase
   let api: TestApi
   let app: App

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { approvalToken } from '../../../db/process/approval-links.ts'
 import { cancelRun } from '../../../db/runs/moves/ends.ts'
-import type { Answer } from '../../support/answer.ts'
 import { testActor } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { queueRun, untilRun } from '../../support/worker.ts'
 
-describe('the link of an approval', function () {
-  this.timeout(30_000)
+describe('the link of an approval', () => {
   const suite = withApiAndWorker()
 
   /** A run that waits for an approval, and the path of its link. */
@@ -56,21 +55,13 @@ describe('the link of an approval', function () {
     const { body: webhook } = await api.request('POST', '/v1/webhooks/outgoing', { body: hook })
     const { runId, path } = await asked()
     const token = path.split('/').at(-1)!
-    const until = async (url: string, list: (body: Answer['body']) => unknown[]) => {
-      for (;;) {
+    const listed = (url: string) =>
+      until(async () => {
         const { body } = await api.request('GET', url)
-        if (list(body).length > 0) return body
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-    }
-    const { data: runs } = await until(
-      `/v1/runs?workflow_id=${made.workflow_id}&status=completed`,
-      ({ data }) => data,
-    )
-    const { data: deliveries } = await until(
-      `/v1/webhooks/outgoing/${webhook.id}/deliveries`,
-      ({ data }) => data,
-    )
+        return body.data.length > 0 && body.data
+      })
+    const runs = await listed(`/v1/runs?workflow_id=${made.workflow_id}&status=completed`)
+    const deliveries = await listed(`/v1/webhooks/outgoing/${webhook.id}/deliveries`)
     const run = await api.request('GET', `/v1/runs/${runs[0].run_id}`)
     const delivery = await api.request('GET', `/v1/deliveries/${deliveries[0].id}`)
     const stream = await api.request('GET', `/v1/runs/${runs[0].run_id}/stream`)

@@ -14,8 +14,7 @@ nodes:
     config: {title: "Pay it?"}
 `
 
-describe('the console in a browser', function () {
-  this.timeout(60_000)
+describe('the console in a browser', () => {
   const suite = withApiAndWorker()
   const password = planted('correct horse battery staple')
   let browser: Browser

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { createUser } from '../../../db/access/users.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
 import { formOf, visit, visitWith } from '../../support/console.ts'
 import { planted } from '../../support/planted.ts'
 import { withApi } from '../../support/with-api.ts'
 
-describe('the session of the console', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
+describe('the session of the console', () => {
   const suite = withApi()
   const password = planted('correct horse battery staple')
 
@@ -35,6 +34,22 @@ describe('the session of the console', function () {
     const page = await visitWith(suite.api, { Cookie: cookie.split(';')[0]! }).get('/')
     assert.equal(page.status, 200)
     assert.match(page.html, /First steps/)
+  })
+
+  it('shows the way to sign up only while that is open', async () => {
+    const pages = async (api: TestApi) =>
+      Promise.all(['/sign-in', '/sign-up'].map((path) => visitWith(api).get(path)))
+    const [closedIn, closedUp] = await pages(suite.api)
+    assert.doesNotMatch(closedIn!.html, /sign-up/)
+    assert.deepEqual([closedUp!.status, /<form/.test(closedUp!.html)], [404, false])
+    const open = await startApi(suite.db, { SIGN_UP: 'open' })
+    try {
+      const [openIn, openUp] = await pages(open)
+      assert.match(openIn!.html, /href="\/sign-up"/)
+      assert.deepEqual([openUp!.status, /<form/.test(openUp!.html)], [200, true])
+    } finally {
+      await open.close()
+    }
   })
 
   it('does not begin with a wrong password, nor lead to another host', async () => {

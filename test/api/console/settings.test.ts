@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
 import { startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
 /** Markup in a stored text, which must be shown as it is. */
@@ -59,11 +61,19 @@ describe('the settings in the console', () => {
       assert.match(html, /10\.0\.0\.0\/8\nnowhere<\/textarea>/)
     })
 
-    it('are closed to members', async () => {
+    it('are closed to members, as all forms that they may not send', async () => {
       assert.doesNotMatch((await member.get('/')).html, /settings\/keys/)
-      for (const path of ['/settings/keys', '/settings/keys/new']) {
+      const none = `${randomUUID()}/edit`
+      for (const path of [
+        '/settings/keys',
+        '/settings/keys/new',
+        '/workflows/new',
+        ...['incoming', 'outgoing'].flatMap((direction) =>
+          ['new', none].map((page) => `/settings/webhooks/${direction}/${page}`),
+        ),
+      ]) {
         const { status, html } = await member.get(path)
-        assert.equal(status, 403)
+        assert.equal(status, 403, path)
         assert.match(html, /You are signed in as member/)
       }
       const { csrf_token } = formOf((await member.get('/')).html, '/sign-out')
@@ -188,12 +198,3 @@ describe('the settings in the console', () => {
     })
   })
 })
-
-/** Asks again until there is an answer. */
-async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const answer = await ask()
-    if (answer !== undefined) return answer
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}

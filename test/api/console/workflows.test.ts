@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
+import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
 const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
@@ -42,14 +43,14 @@ describe('workflows and runs in the console', () => {
     const { body } = await suite.api.request('POST', `/v1/workflows/${id}/run`, { body: { confirm: true } })
     return body.run_id
   }
-  const until = async (path: string, pattern: RegExp): Promise<string> => {
-    for (let i = 0; i < 200; i++) {
-      const { html } = await owner.get(path)
-      if (pattern.test(html)) return html
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    throw new Error(`${path} never showed ${pattern}: ${textOf((await owner.get(path)).html)}`)
-  }
+  const untilShown = (path: string, pattern: RegExp): Promise<string> =>
+    until(
+      async () => {
+        const { html } = await owner.get(path)
+        return pattern.test(html) && html
+      },
+      async () => `${pattern} at ${path}: ${textOf((await owner.get(path)).html)}`,
+    )
 
   it('are written with the findings at their lines, saved, activated, changed, run and retried', async () => {
     const wrong = SPEC.replace('type: set_fields', 'type: set_feilds')
@@ -93,28 +94,28 @@ describe('workflows and runs in the console', () => {
     const [run, same] = [await member.post(`${path}/run`, sent), await member.post(`${path}/run`, sent)]
     assert.equal(run.location, same.location)
     const runPath = run.location!.split('?')[0]!
-    const html = await until(runPath, /completed/)
+    const html = await untilShown(runPath, /completed/)
     assert.match(html, /&lt;script>alert\(1\)/)
     assert.doesNotMatch(html, /<script>alert|<img/)
     const retried = await owner.submit(runPath, `${runPath}/retry`, {})
     assert.match(retried.location!, /^\/runs\/[0-9a-f-]{36}\?done=started$/)
-    assert.match(await until(retried.location!, /completed/), /Retry of/)
+    assert.match(await untilShown(retried.location!, /completed/), /Retry of/)
     assert.match((await owner.get('/runs?status=completed&q=Console')).html, /2 in all/)
   })
 
   it('wait for an approval, which the page gives, and are paused, resumed and cancelled', async () => {
     const id = await start(await create(WAITING))
     const path = `/runs/${id}`
-    await until(path, /Pay it\?/)
+    await untilShown(path, /Pay it\?/)
     const decided = await owner.submit(path, `${path}/decide`, { decision: 'approved', comment: 'Fine' })
     assert.equal(decided.location, `${path}?done=changed`, textOf(decided.html))
-    await until(path, /waits until/)
+    await untilShown(path, /waits until/)
     assert.equal((await owner.submit(path, `${path}/pause`, {})).location, `${path}?done=changed`)
-    await until(path, new RegExp(`action="${path}/resume"`))
+    await untilShown(path, new RegExp(`action="${path}/resume"`))
     assert.equal((await owner.submit(path, `${path}/resume`, {})).status, 303)
-    await until(path, new RegExp(`action="${path}/pause"`))
+    await untilShown(path, new RegExp(`action="${path}/pause"`))
     assert.equal((await owner.submit(path, `${path}/cancel`, {})).status, 303)
-    await until(path, /cancelled/)
+    await untilShown(path, /cancelled/)
     assert.match((await owner.get('/runs?status=cancelled')).html, /Waiting/)
   })
 
@@ -131,7 +132,7 @@ nodes:
     config: {fields: {x: "{{ item }}"}}
 `),
     )
-    await until(`/runs/${id}`, /completed/)
+    await untilShown(`/runs/${id}`, /completed/)
     const { html } = await owner.get(`/runs/${id}/items?loop=each`)
     assert.match(html, /each:1/)
     assert.doesNotMatch(html, /<script>alert/)

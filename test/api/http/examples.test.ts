@@ -12,6 +12,7 @@ import { hashPassword } from '../../../db/process/passwords.ts'
 import type { Answer } from '../../support/answer.ts'
 import { createNormalizer } from '../../support/normalize.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
 import { withApi } from '../../support/with-api.ts'
 import { startWorker, type TestWorker } from '../../support/worker.ts'
 
@@ -59,8 +60,7 @@ const operations = new Map<string, { method: string; path: string; operation: Op
 )
 const title = (name: string) => name[0]!.toUpperCase() + name.slice(1)
 
-describe('the example responses of the document', function () {
-  this.timeout(60_000)
+describe('the example responses of the document', () => {
   const suite = withApi({
     SIGN_UP: 'open',
     PLAN_CHANGES: 'open',
@@ -121,13 +121,8 @@ describe('the example responses of the document', function () {
     return answer
   }
 
-  async function until(id: string, options: Call, isThere: (answer: Json) => boolean): Promise<void> {
-    for (let i = 0; i < 400; i++) {
-      if (isThere(await call(id, options))) return
-      await new Promise((resolve) => setTimeout(resolve, 25))
-    }
-    assert.fail(`${id} did not get there`)
-  }
+  const untilAnswer = (id: string, options: Call, isThere: (answer: Json) => boolean) =>
+    until(async () => isThere(await call(id, options)), id)
 
   it('equal the answers of a running API to the example requests', async () => {
     await account()
@@ -481,13 +476,13 @@ describe('the example responses of the document', function () {
   }
 
   async function filesDone(params: { import_id: string; export_id: string }) {
-    await until('getImport', { params }, ({ status }) => status === 'completed')
+    await untilAnswer('getImport', { params }, ({ status }) => status === 'completed')
     await example('getImport', { params })
     await example('listImports', { query: '?limit=1' })
     await example('getImportErrors', { params })
     await example('undoImport', { params, preview: true, body: {} })
     await example('undoImport', { params })
-    await until('getExport', { params }, ({ status }) => status === 'completed')
+    await untilAnswer('getExport', { params }, ({ status }) => status === 'completed')
     await example('getExport', { params })
     await example('listExports', { query: '?limit=1' })
     await example('getExportFile', { params })
@@ -497,7 +492,7 @@ describe('the example responses of the document', function () {
     const query = { 'created_at[lt]': '2020-01-01' }
     await example('bulkContacts', { preview: true, body: { action: 'delete', query } })
     const { id: job_id } = await example('bulkContacts')
-    await until('getBulkJob', { params: { job_id } }, ({ status }) => status === 'completed')
+    await untilAnswer('getBulkJob', { params: { job_id } }, ({ status }) => status === 'completed')
     await example('getBulkJob', { params: { job_id } })
     await example('listBulkJobs', { query: '?limit=1' })
     await example('undoBulkJob', { params: { job_id }, preview: true, body: {} })
@@ -506,7 +501,7 @@ describe('the example responses of the document', function () {
     const erased = { params: { entity_id: other } }
     await example('eraseContact', { ...erased, preview: true, body: {} })
     const { id: erasure_id } = await example('eraseContact', erased)
-    await until('getErasure', { params: { erasure_id } }, ({ status }) => status === 'completed')
+    await untilAnswer('getErasure', { params: { erasure_id } }, ({ status }) => status === 'completed')
     await example('getErasure', { params: { erasure_id } })
     await example('listErasures', { query: '?limit=1' })
   }
@@ -555,10 +550,10 @@ describe('the example responses of the document', function () {
     const { workflow_id } = await call('createWorkflow', { body: { spec } })
     const { run_id } = await call('runWorkflow', { params: { workflow_id }, body: { confirm: true } })
     const params = { run_id }
-    await until('getRun', { params }, ({ waits }) => waits[0]?.type === 'signal')
+    await untilAnswer('getRun', { params }, ({ waits }) => waits[0]?.type === 'signal')
     await example('signalRun', { params })
     let link = ''
-    await until('getRun', { params }, ({ waits }) => {
+    await untilAnswer('getRun', { params }, ({ waits }) => {
       link = waits[0]?.approval?.link ?? ''
       return link !== ''
     })
@@ -572,15 +567,19 @@ describe('the example responses of the document', function () {
     receiver.behave(503)
     await call('updateTask', { params: { entity_id: task }, body: { status: 'done' } })
     const list: Call = { params, query: '?limit=1&event=task.completed' }
-    await until('listDeliveries', list, ({ data }) => data[0]?.attempt_count === 1 && data[0].next_attempt_at)
+    await untilAnswer(
+      'listDeliveries',
+      list,
+      ({ data }) => data[0]?.attempt_count === 1 && data[0].next_attempt_at,
+    )
     const delivery_id = (await example('listDeliveries', list)).data[0].id
     const of = { params: { delivery_id } }
     await example('rescheduleDelivery', { ...of, body: { at: new Date(Date.now() + 3_600_000) } })
     await example('pauseDelivery', of)
     await example('resumeDelivery', of)
-    await until('getDelivery', of, ({ status }) => status === 'delivering')
+    await untilAnswer('getDelivery', of, ({ status }) => status === 'delivering')
     await example('retryDelivery', { params: { delivery_id } })
-    await until('getDelivery', { params: { delivery_id } }, ({ status }) => status === 'succeeded')
+    await untilAnswer('getDelivery', { params: { delivery_id } }, ({ status }) => status === 'succeeded')
     await example('getDelivery', { params: { delivery_id } })
     await example('listAllDeliveries', { query: `?limit=1&webhook_id=${outgoingId}&event=task.completed` })
     await example('resendDelivery', of)

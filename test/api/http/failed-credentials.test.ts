@@ -6,8 +6,7 @@ import { leaveOf } from '../../support/limits.ts'
 import { sessionHeaders } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
-describe('requests with wrong credentials', function () {
-  this.timeout(30_000)
+describe('requests with wrong credentials', () => {
   const suite = withApi({ TRUSTED_PROXIES: '1' })
   const from = (address: string) => ({ 'X-Forwarded-For': address })
   const me = (key: string | null, address: string) =>

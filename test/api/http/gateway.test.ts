@@ -22,6 +22,7 @@ import { QueuedRuns } from '../../../db/runs/queued-runs.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { noFiles } from '../../support/files.ts'
+import { until } from '../../support/until.ts'
 
 /** The real gateway with a small route table: its guarantees are independent of the operations. */
 describe('the gateway', () => {
@@ -30,7 +31,9 @@ describe('the gateway', () => {
   let url: string
   let organizationId: string
   let key: string
-  let release = () => {}
+  /** Lets a slow handler go on, while one waits. */
+  let release: (() => void) | undefined
+  const handlerWaits = () => until(() => release)
 
   const thing = z.object({ object: z.literal('thing'), name: z.string() })
   const routes: Route[] = [
@@ -60,7 +63,10 @@ describe('the gateway', () => {
         if (query.mode === 'early') await commit({ object: 'thing', id, name: 'early' })
         if (query.mode === 'slow' || query.mode === 'early')
           await new Promise<void>((resolve) => {
-            release = resolve
+            release = () => {
+              release = undefined
+              resolve()
+            }
           })
         return { object: 'thing', id, name: body.name }
       },
@@ -351,9 +357,9 @@ describe('the gateway', () => {
     it('refuses the key while the first request is in flight, and stores nothing if it fails', async () => {
       const headers = { 'Idempotency-Key': 'slow' }
       const first = post({ name: 'abc' }, headers, 'slow')
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      await handlerWaits()
       assert.equal((await post({ name: 'abc' }, headers, 'slow')).status, 409)
-      release()
+      release!()
       assert.equal((await first).status, 201)
       const before = await effects()
       assert.equal((await post({ name: 'abc' }, { 'Idempotency-Key': 'broken' }, 'broken')).status, 500)
@@ -373,12 +379,12 @@ describe('the gateway', () => {
       const headers = { 'Idempotency-Key': 'early' }
       const before = await effects()
       const first = post({ name: 'abc' }, headers, 'early')
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      await handlerWaits()
       assert.equal(await effects(), before + 1)
       const meanwhile = await post({ name: 'abc' }, headers, 'early')
       assert.deepEqual([meanwhile.status, meanwhile.body.error?.type], [409, 'idempotency_in_progress'])
       assert.equal(meanwhile.headers.get('retry-after'), '1')
-      release()
+      release!()
       assert.equal((await first).body.name, 'abc')
       assert.equal((await post({ name: 'abc' }, headers, 'early')).body.name, 'abc')
     })
@@ -396,14 +402,14 @@ describe('the gateway', () => {
         (await post({ name: 'abc' }, headers, 'early')).body.error?.type,
         'idempotency_in_progress',
       )
-      release()
+      release!()
       await first
     })
     it('leaves neither an effect nor a locked key after a crash', async () => {
       const headers = { 'Idempotency-Key': 'dies' }
       const before = await effects()
       const first = post({ name: 'abc' }, headers, 'slow')
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      await handlerWaits()
       // PostgreSQL sees a crash as a closed connection.
       await db.system.transaction(async (trx) => {
         await trx.raw('reset role')
@@ -411,7 +417,7 @@ describe('the gateway', () => {
           "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())",
         )
       })
-      release()
+      release!()
       assert.equal((await first).status, 503)
       assert.equal(await effects(), before)
       assert.equal((await post({ name: 'abc' }, headers)).status, 201)

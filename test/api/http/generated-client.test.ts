@@ -18,8 +18,7 @@ interface Fixture {
   tour: (agx: object) => Promise<void>
 }
 
-describe('a client generated from /openapi.json', function () {
-  this.timeout(300_000)
+describe('a client generated from /openapi.json', () => {
   const suite = withApi()
   let worker: TestWorker
   let folder: string

@@ -13,8 +13,7 @@ const run = promisify(execFile)
 const GENERATOR = 'openapi-python-client==0.29.1'
 const TOUR = fileURLToPath(new URL('../../fixtures/python-client/tour.py', import.meta.url))
 
-describe('a Python client generated from /openapi.json', function () {
-  this.timeout(120_000)
+describe('a Python client generated from /openapi.json', () => {
   const suite = withApi()
   let worker: TestWorker | undefined
   let folder = ''

@@ -102,9 +102,7 @@ const CHARACTERS: Record<string, string> = {
   '&amp;': '&',
 }
 
-describe('the page for receivers', function () {
-  // Go compiles its library at the first use on a machine.
-  this.timeout(120_000)
+describe('the page for receivers', () => {
   const suite = withApi()
 
   it('is public, without scripts, and shows every snippet', async () => {

@@ -9,8 +9,7 @@ import { withWorker } from '../../support/with-worker.ts'
  * Stored responses belong to the API key of the request. A replay requires the scopes of the request, including those
  * that the handler determines from the body or a row.
  */
-describe('the replay of a stored response', function () {
-  this.timeout(30_000)
+describe('the replay of a stored response', () => {
   const suite = withWorker()
   let api: TestApi
   let company: string

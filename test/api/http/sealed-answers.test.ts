@@ -7,8 +7,7 @@ import { sessionHeaders } from '../../support/session.ts'
 import { withApp } from '../../support/with-api.ts'
 
 /** Operations whose response has a secret accept an Idempotency-Key: a retried subscription must not make two. */
-describe('a repeated request whose response has a secret', function () {
-  this.timeout(30_000)
+describe('a repeated request whose response has a secret', () => {
   const suite = withApp()
   let rows: Record<string, string>
   before(async () => {

@@ -1,14 +1,13 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { wideSwitch } from '../../support/attacks.ts'
+import { until } from '../../support/until.ts'
 import { withApi } from '../../support/with-api.ts'
 
 /** No worker: what waits for one stays in progress. Streams have their test in run-stream.test.ts. */
-describe('what is in progress at once', function () {
-  this.timeout(60_000)
+describe('what is in progress at once', () => {
   const suite = withApi()
   const opened: Socket[] = []
   const aborts: AbortController[] = []
@@ -45,8 +44,7 @@ describe('what is in progress at once', function () {
     await once(closed, 'close')
     for (const socket of opened.slice(2)) socket.destroy()
     first!.destroy()
-    await sleep(100)
-    match(await answerOf(await open(api, get())), /^HTTP\/1\.1 200/)
+    await until(async () => (await answerOf(await open(api, get()))).startsWith('HTTP/1.1 200'))
     await api.close()
   })
 
@@ -55,15 +53,12 @@ describe('what is in progress at once', function () {
     const from = (client: string) => `X-Forwarded-For: ${client}\r\n`
     const body = `POST /v1/workflows/validate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${api.key}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n${from('203.0.113.1')}\r\n{`
     const held = await open(api, body)
-    await sleep(200)
-    match(
-      await answerOf(await open(api, get(from('203.0.113.1')))),
-      /^HTTP\/1\.1 503 .*\r\nRetry-After: 5\r\n/s,
-    )
+    const refused = /^HTTP\/1\.1 503 .*\r\nRetry-After: 5\r\n/s
+    await until(async () => refused.test(await answerOf(await open(api, get(from('203.0.113.1'))))))
     match(await answerOf(await open(api, get(from('203.0.113.2')))), /^HTTP\/1\.1 200/)
     held.destroy()
-    await sleep(200)
-    match(await answerOf(await open(api, get(from('203.0.113.1')))), /^HTTP\/1\.1 200/)
+    const served = async () => (await answerOf(await open(api, get(from('203.0.113.1'))))).slice(0, 12)
+    await until(async () => (await served()) === 'HTTP/1.1 200')
     await api.close()
   })
 
@@ -88,7 +83,7 @@ describe('what is in progress at once', function () {
     const tests = Array.from({ length: 20 }, test)
     const { system } = suite.db
     const queued = async () => Number((await system('runs').where({ kind: 'node_test' }).count())[0]!.count)
-    while ((await queued()) < 20) await sleep(20)
+    await until(async () => (await queued()) >= 20)
     const refused = await test()
     deepEqual([refused?.status, refused?.headers.get('retry-after')], [429, '10'])
     equal(await queued(), 20)

@@ -3,8 +3,7 @@ import { createHmac } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('payloads of incoming webhooks, and their log', function () {
-  this.timeout(30_000)
+describe('payloads of incoming webhooks, and their log', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

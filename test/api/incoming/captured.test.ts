@@ -84,8 +84,7 @@ const SIGNING: Record<Exclude<SenderVerification, NotInHeaders>, Sign> = {
   }),
 }
 
-describe('a captured request with another id in a header', function () {
-  this.timeout(60_000)
+describe('a captured request with another id in a header', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

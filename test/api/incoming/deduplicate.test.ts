@@ -3,8 +3,7 @@ import { deleteRecord } from '../../../db/records/delete.ts'
 import { testActor } from '../../support/database.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('deduplication of incoming webhooks', function () {
-  this.timeout(30_000)
+describe('deduplication of incoming webhooks', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { filtersProblem } from '../../../db/model/incoming/mapping/liquid.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('Liquid filters in mapping rules', function () {
-  this.timeout(60_000)
+describe('Liquid filters in mapping rules', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

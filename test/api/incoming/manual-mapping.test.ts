@@ -239,8 +239,7 @@ describe('manual mapping', () => {
   })
 })
 
-describe('a webhook with manual mapping', function () {
-  this.timeout(30_000)
+describe('a webhook with manual mapping', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

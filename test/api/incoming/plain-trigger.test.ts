@@ -15,8 +15,7 @@ const definition = (name: string): Definition => ({
   settings: {},
 })
 
-describe('an incoming webhook without records', function () {
-  this.timeout(30_000)
+describe('an incoming webhook without records', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 
-describe('incoming webhooks', function () {
-  this.timeout(30_000)
+describe('incoming webhooks', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

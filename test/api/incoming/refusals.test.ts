@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import { untilBlocked } from '../../support/blocked.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+import { until } from '../../support/until.ts'
 
-describe('bad requests to incoming webhooks', function () {
-  this.timeout(30_000)
+describe('bad requests to incoming webhooks', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()
@@ -146,22 +148,17 @@ describe('bad requests to incoming webhooks', function () {
     const socket = connectSocket(Number(port), hostname)
     socket.write(
       `POST /webhooks/incoming/${webhook.id} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
-        `X-Webhook-Secret: ${webhook.secret}\r\nContent-Length: 100\r\n\r\n{"email":`,
+        `X-Webhook-Secret: ${webhook.secret}\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n{"email":`,
     )
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    // The server continues once it handles the request.
+    await once(socket, 'data')
     socket.destroy()
-    for (let tries = 0; tries < 50; tries++) {
-      const [entry] = await test.logs(webhook)
-      if (entry) return assert.deepEqual([entry.status, entry.error], ['Failed', 'invalid_payload'])
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    assert.fail('no row in the log')
+    const entry = await until(async () => (await test.logs(webhook))[0])
+    assert.deepEqual([entry.status, entry.error], ['Failed', 'invalid_payload'])
   })
 })
 
-describe('incoming webhooks without their database', function () {
-  this.timeout(30_000)
-
+describe('incoming webhooks without their database', () => {
   it('answer 503 with Retry-After, and accept the retry', async () => {
     const test = await startIncoming()
     const webhook = await test.createWebhook()
@@ -170,7 +167,7 @@ describe('incoming webhooks without their database', function () {
     await held.raw('reset role')
     await held.raw('lock table contacts in access exclusive mode')
     const waiting = test.send(webhook, payload)
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await untilBlocked(test.db)
     await held.raw(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
     )

@@ -6,8 +6,7 @@ const secret = 'a secret of the sender'
 const mac = (text: string, encoding: 'hex' | 'base64' = 'hex') =>
   createHmac('sha256', secret).update(text).digest(encoding)
 
-describe('requests that a sender repeats', function () {
-  this.timeout(30_000)
+describe('requests that a sender repeats', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -21,8 +21,7 @@ const keep: Definition = {
   settings: {},
 }
 
-describe('secret headers and fields of an incoming webhook', function () {
-  this.timeout(30_000)
+describe('secret headers and fields of an incoming webhook', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -373,8 +373,7 @@ describe('guesses from unknown senders', () => {
   })
 })
 
-describe('a webhook with automatic mapping', function () {
-  this.timeout(30_000)
+describe('a webhook with automatic mapping', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

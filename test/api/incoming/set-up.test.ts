@@ -5,8 +5,7 @@ import { type IncomingTest, startIncoming, type TestWebhook } from '../../suppor
 
 const fixture = (name: string) => readFileSync(new URL(`../../fixtures/webhooks/${name}`, import.meta.url))
 
-describe('senders that can set no header', function () {
-  this.timeout(30_000)
+describe('senders that can set no header', () => {
   let test: IncomingTest
   before(async () => {
     const log = { write: (line: string) => lines.push(line) }
@@ -117,8 +116,7 @@ describe('senders that can set no header', function () {
   })
 })
 
-describe('senders that agx knows', function () {
-  this.timeout(30_000)
+describe('senders that agx knows', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -22,9 +22,7 @@ const greet: Definition = {
   settings: {},
 }
 
-describe('the workflow of an incoming webhook', function () {
-  // Sign-in hashes a password, which is slow.
-  this.timeout(30_000)
+describe('the workflow of an incoming webhook', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -18,8 +18,7 @@ const hello: Definition = {
   settings: {},
 }
 
-describe('requests to one incoming webhook at the same time', function () {
-  this.timeout(30_000)
+describe('requests to one incoming webhook at the same time', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 
-describe('a mapping rule that never wrote anything', function () {
-  this.timeout(60_000)
+describe('a mapping rule that never wrote anything', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

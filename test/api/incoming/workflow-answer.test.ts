@@ -18,8 +18,7 @@ import { queueRun } from '../../support/worker.ts'
 /** Longer than any test takes: no answer below comes from the end of this time. */
 const WAIT_SECONDS = 600
 
-describe('the answer of a workflow', function () {
-  this.timeout(60_000)
+describe('the answer of a workflow', () => {
   let db: TestDatabase
   let organization_id: string
   let runEnds: RunEnds

@@ -12,8 +12,7 @@ nodes:
 outputs: {task_id: "{{ nodes.add.output.id }}"}
 `
 
-describe('the confirmation of a tool', function () {
-  this.timeout(30_000)
+describe('the confirmation of a tool', () => {
   const suite = withApiAndWorker()
 
   const create = async (kind: string, body: object) =>

@@ -10,6 +10,7 @@ import { FILES } from '../../../workflows/shared/limits.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, filesOf, testActor } from '../../support/database.ts'
 import { type S3, startS3 } from '../../support/s3.ts'
+import { until } from '../../support/until.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const PDF = 'application/pdf'
@@ -233,7 +234,8 @@ describe('the limits of files', () => {
       Number(
         (await suite.db.system('files').where({ organization_id: organizationId }).sum('size').first())?.sum,
       )
-    return { send, used, tenant }
+    const url = `${suite.api.url}/v1/objects/contacts/${body.id}/files?name=`
+    return { send, used, tenant, url, key }
   }
 
   for (const chunked of [false, true])
@@ -276,7 +278,7 @@ describe('the limits of files', () => {
     equal(await tenant((tx) => changePlan(tx, 'professional')), 'enterprise')
   })
 
-  it('do not count what a killed process reserved two hours ago', async () => {
+  it('do not count what a killed process reserved six minutes ago', async () => {
     const { send, tenant } = await limited({ file_bytes: 250_000 }, randomBytes(100_000))
     await send('1.pdf')
     await tenant((tx) =>
@@ -286,10 +288,46 @@ describe('the limits of files', () => {
         .update({
           status: 'uploading',
           size: 250_000,
-          created_at: new Date(Date.now() - 7_300_000),
+          created_at: new Date(Date.now() - 360_000),
         }),
     )
     equal((await send('2.pdf')).status, 201)
+  })
+
+  it('reserves for a file of unknown length about what was received, and says when only that is in the way', async () => {
+    const limit = 5_000_000
+    const { send, tenant, url, key } = await limited(
+      { file_bytes: limit, largest_file: limit },
+      randomBytes(2_000_000),
+    )
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+    const open = fetch(`${url}slow.pdf`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': PDF },
+      body: readable,
+      duplex: 'half',
+    } as RequestInit)
+    const writer = writable.getWriter()
+    const reserved = () =>
+      tenant(async (tx) => {
+        const own = tx.trx('files').where({ organization_id: tx.organizationId, status: 'uploading' })
+        return Number((await own.first('size'))?.size ?? 0)
+      })
+    const write = async (bytes: number) => {
+      for (let sent = 0; sent < bytes; sent += 100_000) await writer.write(randomBytes(100_000))
+    }
+    await write(100_000)
+    await until(async () => (await reserved()) === 1_048_576)
+    equal((await send('1.pdf')).status, 201)
+    await write(1_200_000)
+    await until(async () => (await reserved()) > 1_200_000)
+    ok((await reserved()) < 3_000_000)
+    const refused = await send('2.pdf')
+    equal(refused.status, 503)
+    match(refused.body.error.message, /reserved for files that are being received/)
+    await writer.close()
+    equal((await open).status, 201)
+    equal((await send('3.pdf')).status, 429)
   })
 
   it('lets uploads at the same time not exceed the plan together', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { importsOf } from '../../support/imports.ts'
-import { until } from '../../support/journey.ts'
+import { until } from '../../support/until.ts'
 
 const ID = '01890000-0000-7000-8000-000000000000'
 
@@ -192,10 +192,10 @@ describe('imports before they run', () => {
           signal: gone.signal,
         } as RequestInit),
       )
-      await until('the pieces to go', async () => {
+      await until(async () => {
         const now = await db.system('import_pieces').count().first()
         return now?.count === before?.count ? true : undefined
-      })
+      }, 'the pieces to go')
       assert.equal((await api.request('GET', `/v1/imports/${body.id}`)).body.status, 'created')
     })
 

@@ -6,8 +6,7 @@ import { withApi } from '../../support/with-api.ts'
 const UPLOADS = 12
 const LARGE = '<p>word <b>bold</b></p>'.repeat(20_000)
 
-describe('documents that are divided in a thread', function () {
-  this.timeout(60_000)
+describe('documents that are divided in a thread', () => {
   const suite = withApi()
 
   const collection = async (name: string): Promise<string> =>

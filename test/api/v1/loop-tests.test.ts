@@ -34,8 +34,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 type Json = any
 
-describe('the test of a loop of a workflow', function () {
-  this.timeout(60_000)
+describe('the test of a loop of a workflow', () => {
   const suite = withApi()
   let worker: TestWorker
   let path: string

@@ -20,8 +20,7 @@ describe('the secrets of a node test', () => {
   /** Called while the node waits for its response. */
   let during: () => Promise<void> = async () => {}
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     api = await startApi(db)
     http = createHttp({ allow: ['127.0.0.1/32'] })
@@ -43,8 +42,7 @@ describe('the secrets of a node test', () => {
     received = []
     during = async () => {}
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     await api?.close()

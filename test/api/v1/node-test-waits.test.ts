@@ -3,8 +3,7 @@ import { LOOP } from '../../../workflows/shared/limits.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { historyOf } from '../../support/worker.ts'
 
-describe('the test of a node that waits or loops', function () {
-  this.timeout(30_000)
+describe('the test of a node that waits or loops', () => {
   const suite = withApiAndWorker()
 
   async function test(node_type: string, config: object, inputs: object = {}, confirm = true) {

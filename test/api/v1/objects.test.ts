@@ -166,6 +166,35 @@ describe('/v1/objects', () => {
     assert.equal((await get('contacts?fields=association')).status, 422)
   })
 
+  it('asks for the scope of the kind that a filter reads, wherever filters are sent', async () => {
+    const key = await keyFor('contacts:write')
+    const query = { 'associations.deals[is_null]': 'true' }
+    const calls: [string, string, object?][] = [
+      ['GET', '/v1/objects/contacts?associations.deals[is_null]=true'],
+      ['GET', `/v1/objects/contacts?last_activity_at[not_since]=last_30_days`],
+      [
+        'GET',
+        '/v1/objects/contacts/019a0000-0000-7000-8000-000000000001/contacts?associations.deals[is_null]=true',
+      ],
+      ['POST', '/v1/exports', { entity: 'contacts', query }],
+      ['POST', '/v1/views', { entity: 'contacts', name: 'Without a deal', query }],
+      ['POST', '/v1/objects/contacts/bulk', { action: 'delete', query }],
+    ]
+    for (const [method, path, body] of calls) {
+      const answer = await api.request(method, path, { key, ...(body && { body }) })
+      assert.deepEqual([answer.status, answer.body.error.type], [403, 'insufficient_scope'], path)
+      assert.match(answer.body.error.message, /lacks the scope (deals|activities):read$/)
+    }
+    const view = await api.request('POST', '/v1/views', { key, body: { entity: 'contacts', name: 'All' } })
+    assert.equal(
+      (await api.request('PATCH', `/v1/views/${view.body.id}`, { key, body: { query } })).status,
+      403,
+    )
+    const wider = await keyFor('contacts:read', 'deals:read', 'activities:read')
+    for (const [method, path] of calls.slice(0, 2))
+      assert.equal((await api.request(method, path, { key: wider })).status, 200)
+  })
+
   it('suggests a correction for an invalid value', async () => {
     for (const [entity, body, loc, message] of [
       ['tasks', { title: 'x', due_at: '2026-02-30' }, 'due_at', /valid.*2026-01-31T09:00:00Z/],

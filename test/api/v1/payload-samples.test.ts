@@ -7,8 +7,7 @@ import { withApi } from '../../support/with-api.ts'
 const spec = (text: string, name = 'Orders') =>
   `name: ${name}\ntrigger: webhook\nnodes: {a: {type: stop, config: {message: "{{ ${text} }}"}}}\n`
 
-describe('the sample of an incoming webhook', function () {
-  this.timeout(30_000)
+describe('the sample of an incoming webhook', () => {
   const suite = withApi()
   const post = (path: string, body: object, key?: string) =>
     suite.api.request('POST', `/v1${path}`, { body, ...(key && { key }) })

@@ -2,11 +2,11 @@ import { deepEqual, equal, match } from 'node:assert/strict'
 import { setPools } from '../../../db/access/pools.ts'
 import { createKey } from '../../support/api.ts'
 import { httpResponse } from '../../support/http-response.ts'
+import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { startPoolWorker, type TestWorker } from '../../support/worker.ts'
 
-describe('worker pools in the API', function () {
-  this.timeout(60_000)
+describe('worker pools in the API', () => {
   const suite = withApiAndWorker()
   const started: Pick<TestWorker, 'stop'>[] = []
   after(() => Promise.all(started.map((worker) => worker.stop())))
@@ -97,8 +97,7 @@ describe('worker pools in the API', function () {
       const { secretsKey } = suite.api
       const http = (async () => httpResponse({ body: { from: 'dmz' } })) as never
       started.push(await startPoolWorker(suite.db, suite.worker.taskQueue, { pool: 'dmz', http, secretsKey }))
-      for (let tries = 0; (await suite.db.system('pool_workers')).length === 0 && tries < 100; tries++)
-        await new Promise((resolve) => setTimeout(resolve, 50))
+      await until(async () => (await suite.db.system('pool_workers')).length > 0)
       const { body } = await test({ pool: 'dmz', confirm: true })
       deepEqual([body.status, body.output?.body], ['completed', { from: 'dmz' }], JSON.stringify(body))
       const saved = await post('', { spec: spec('default', 'lab') })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
 const SPEC = (config: string) => `name: Count
@@ -12,8 +13,7 @@ outputs: {last: "{{ nodes.count.output.last }}"}
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 type Json = any
 
-describe('a run with a repeat', function () {
-  this.timeout(60_000)
+describe('a run with a repeat', () => {
   const suite = withApiAndWorker()
   const call = async (method: string, path: string, body?: unknown, headers = {}): Promise<Json> => {
     const answer = await suite.api.request(method, path, { ...(body !== undefined && { body }), headers })
@@ -24,14 +24,11 @@ describe('a run with a repeat', function () {
     `/v1/workflows/${(await call('POST', '/v1/workflows', { spec: SPEC(config) })).workflow_id}`
   const start = async (workflow: string, wait = 20): Promise<string> =>
     (await call('POST', `${workflow}/run`, { confirm: true }, { Prefer: `wait=${wait}` })).run_id
-  const until = async (run: string, holds: (run: Json) => boolean): Promise<Json> => {
-    for (let n = 0; n < 400; n++) {
+  const untilIt = (run: string, holds: (run: Json) => boolean): Promise<Json> =>
+    until(async () => {
       const found = await call('GET', `/v1/runs/${run}`)
-      if (holds(found)) return found
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    throw new Error('it did not come to that')
-  }
+      return holds(found) && found
+    })
   const inPause = ({ nodes }: Json) => nodes[0]?.wait_until != null
 
   it('shows its turns as a loop shows its items', async () => {
@@ -54,23 +51,23 @@ describe('a run with a repeat', function () {
   it('is paused, migrated and resumed between two turns', async () => {
     const workflow = await save('until: "{{ index == 50 }}", pause: 1s')
     const run = await start(workflow, 0)
-    await until(run, inPause)
+    await untilIt(run, inPause)
     await call('POST', `/v1/runs/${run}/pause`)
-    const paused = await until(run, ({ status }) => status === 'paused')
+    const paused = await untilIt(run, ({ status }) => status === 'paused')
     const turns = paused.nodes[0].loop.succeeded
     assert.ok(turns >= 1)
     await call('PATCH', workflow, { spec: SPEC(`until: "{{ index >= ${turns} }}", pause: 1s`) })
     await call('POST', `/v1/runs/${run}/migrate`, { version: 2 })
     await call('POST', `/v1/runs/${run}/resume`)
-    const { outputs } = await until(run, ({ status }) => status === 'completed')
+    const { outputs } = await untilIt(run, ({ status }) => status === 'completed')
     assert.deepEqual(outputs, { last: turns + 1 })
   })
 
   it('is cancelled in a pause', async () => {
     const run = await start(await save('until: "{{ index == 50 }}", pause: 1d'), 0)
-    assert.equal((await until(run, inPause)).nodes[0].status, 'waiting')
+    assert.equal((await untilIt(run, inPause)).nodes[0].status, 'waiting')
     await call('POST', `/v1/runs/${run}/cancel`)
-    const { nodes } = await until(run, ({ status }) => status === 'cancelled')
+    const { nodes } = await untilIt(run, ({ status }) => status === 'cancelled')
     assert.equal(nodes[0].status, 'cancelled')
   })
 

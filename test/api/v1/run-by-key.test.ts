@@ -5,13 +5,11 @@ import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 import { saveWorkflow } from '../../support/worker.ts'
 
-describe('running a workflow with a key', function () {
-  this.timeout(20_000)
+describe('running a workflow with a key', () => {
   let db: TestDatabase
   let api: TestApi
   let id: string
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     api = await startApi(db)
     id = (

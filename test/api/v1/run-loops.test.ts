@@ -8,8 +8,7 @@ nodes:
   double: { type: set_fields, config: { fields: { twice: "{{ item.n | times: 2 }}" } } }
 `
 
-describe('a run with loops', function () {
-  this.timeout(30_000)
+describe('a run with loops', () => {
   const suite = withApiAndWorker()
   let path: string
 

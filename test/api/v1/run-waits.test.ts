@@ -4,8 +4,7 @@ import { createOrganization } from '../../support/database.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 import { queueRun, untilRun } from '../../support/worker.ts'
 
-describe('POST /v1/runs/{run_id}/signal', function () {
-  this.timeout(30_000)
+describe('POST /v1/runs/{run_id}/signal', () => {
   const suite = withApiAndWorker()
 
   const node = (id: string, type: string, config: Record<string, unknown>) => ({ id, type, config })

@@ -9,6 +9,7 @@ import { compile } from '../../../workflows/authoring/compile.ts'
 import type { Definition } from '../../../workflows/language/definition.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
 import { startWorker, type TestWorker } from '../../support/worker.ts'
 
 const greet: Definition = {
@@ -41,8 +42,7 @@ describe('running workflows', () => {
   const run = (body: object, headers: Record<string, string> = {}) =>
     api.request('POST', '/v1/workflows/run-by-name', { body, headers })
 
-  before(async function () {
-    this.timeout(60_000)
+  before(async () => {
     db = await createTestDatabase()
     api = await startApi(db, { TEMPORAL_UI_URL: 'http://localhost:8233' })
     http = createHttp({ allow: ['127.0.0.1/32'] })
@@ -58,8 +58,7 @@ describe('running workflows', () => {
       outputs: {},
     })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await worker?.stop()
     await http?.close()
     await api?.close()
@@ -265,11 +264,10 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
           }),
         )
         const retry = () => api.request('POST', path, { body, headers })
-        let answer = await retry()
-        for (const end = Date.now() + 10_000; answer.status === 409; answer = await retry()) {
-          assert.ok(Date.now() < end, JSON.stringify(answer.body))
-          await new Promise((resolve) => setTimeout(resolve, 100))
-        }
+        const answer = await until(async () => {
+          const again = await retry()
+          return again.status !== 409 && again
+        })
         assert.deepEqual([answer.status, answer.body.status, calls], [200, 'completed', 1])
       } finally {
         server.close()
@@ -347,16 +345,12 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
       // Until the run waits.
       return body.status === 'running' ? body.nodes[0]?.status : body.status
     }
-    const until = async (wanted: string) => {
-      for (const end = Date.now() + 10_000; (await status()) !== wanted; )
-        assert.ok(Date.now() < end, `it is ${await status()}`)
-    }
-    await until('waiting')
+    await until(async () => (await status()) === 'waiting')
     assert.equal((await api.request('GET', path)).body.nodes[0].handle, null, 'no handle is selected')
     const asked = await api.request('POST', `${path}/cancel`)
     assert.deepEqual([asked.status, asked.body.object, asked.body.run_id], [200, 'run', body.run_id])
     assert.ok(asked.body.cancel_requested_at)
-    await until('cancelled')
+    await until(async () => (await status()) === 'cancelled')
     assert.equal((await api.request('GET', path)).body.nodes[0]?.status, 'cancelled')
     const again = await api.request('POST', `${path}/cancel`)
     assert.deepEqual([again.status, again.body.status], [200, 'cancelled'])

@@ -14,8 +14,7 @@ nodes:
   call: {type: api_request, config: {method: POST, url: "https://example.com/{{ nodes.greet.output.text }}"}}
 `
 
-describe('sample outputs', function () {
-  this.timeout(60_000)
+describe('sample outputs', () => {
   const suite = withApi()
   let worker: TestWorker
   let path: string

@@ -7,8 +7,7 @@ import { withApi } from '../../support/with-api.ts'
 
 const SPEC = 'name: Greet\nnodes: {greet: {type: set_fields, config: {fields: {text: Hello}}}}'
 
-describe('/app/v1, the operations of /v1 for sessions', function () {
-  this.timeout(20_000)
+describe('/app/v1, the operations of /v1 for sessions', () => {
   const suite = withApi({ CORS_ORIGINS: '*' })
   let userId: string
   let app: App

@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { createKey } from '../../support/api.ts'
 import { createOrganization } from '../../support/database.ts'
-import { until } from '../../support/deliveries.ts'
+import { until } from '../../support/until.ts'
 import { withDeliveries } from '../../support/with-deliveries.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
 type Entry = { object: string; type: string; at: string; data: any }
 
-describe('the timeline of a record', function () {
-  this.timeout(60_000)
+describe('the timeline of a record', () => {
   const on = withDeliveries()
   const timeline = (id: string, search = '', key?: string) =>
     on.api.request('GET', `/v1/objects/contacts/${id}/timeline${search}`, key ? { key } : {})

@@ -6,8 +6,7 @@ import { signIn } from '../../support/session.ts'
 import { withApi } from '../../support/with-api.ts'
 
 /** The webhook settings for keys. */
-describe('/v1/webhooks', function () {
-  this.timeout(30_000)
+describe('/v1/webhooks', () => {
   const suite = withApi()
   const hook = { name: 'Zap', url: 'https://example.com/hook', events: ['contact.created'] }
 

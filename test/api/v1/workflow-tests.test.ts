@@ -43,8 +43,7 @@ const ADA = { output: { id: ID, first_name: 'Ada', email: 'ada@example.com' } }
 // biome-ignore lint/suspicious/noExplicitAny: bodies of answers
 type Any = any
 
-describe('POST /v1/workflows/test', function () {
-  this.timeout(120_000)
+describe('POST /v1/workflows/test', () => {
   const suite = withApi()
   let worker: TestWorker
   let calls = 0
@@ -264,7 +263,7 @@ outputs: {text: "{{ nodes.text.output.text }}"}
     })
     const signal = { name: 'go', payload: { by: 'Ada' } }
     await suite.api.request('POST', `/v1/runs/${run.run_id}/signal`, { body: signal })
-    await untilRun(suite.db, run.run_id, undefined, 60_000)
+    await untilRun(suite.db, run.run_id)
     const ofRun = await one({}, { ...source, stubs_from: run.run_id })
     assert.deepEqual([ofRun.passed, ofRun.outputs], [true, { text: '7 Ada' }])
 

@@ -10,6 +10,7 @@ import { approvalToken, readApprovalToken } from '../../../db/process/approval-l
 import { headerOf, open, seal } from '../../../db/process/seal.ts'
 import { createNodeTest, openTestValues } from '../../../db/runs/node-tests.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
+import { untilBlocked } from '../../support/blocked.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -20,8 +21,7 @@ import { signIn } from '../../support/session.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-describe('a rotation of SECRETS_KEY', function () {
-  this.timeout(40_000)
+describe('a rotation of SECRETS_KEY', () => {
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const base64 = (key: Buffer) => key.toString('base64')
   const both = [fresh, old] as const
@@ -194,15 +194,8 @@ describe('a rotation of SECRETS_KEY', function () {
       await trx('secrets').where({ organization_id: organization }).update({ sealed })
       // It reads the row as it was, and its write waits for this transaction.
       const pass = reseal(db.system, both)
-      for (;;) {
-        const { rowCount } = await db.asOwner((client) =>
-          client.query(
-            "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-          ),
-        )
-        if (rowCount) return { pass }
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
+      await untilBlocked(db)
+      return { pass }
     })
     assert.equal((await written.pass).find(({ place }) => place.table === 'secrets')!.resealed, 0)
     assert.deepEqual(Object.fromEntries(await secretsOf(organization, fresh)), { token: 'the value of now' })

@@ -12,9 +12,7 @@ import {
 } from '../../support/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
-describe('npm run set-password', function () {
-  // Starts processes.
-  this.timeout(30_000)
+describe('npm run set-password', () => {
   let db: TestDatabase
   let userId: string
   let organizations: string[]

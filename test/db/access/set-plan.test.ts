@@ -7,9 +7,7 @@ import {
   type TestDatabase,
 } from '../../support/database.ts'
 
-describe('npm run set-plan', function () {
-  // Starts processes.
-  this.timeout(30_000)
+describe('npm run set-plan', () => {
   let db: TestDatabase
   let id: string
   let ada: string

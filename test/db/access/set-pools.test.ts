@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
-describe('npm run set-pools', function () {
-  // Starts processes.
-  this.timeout(30_000)
+describe('npm run set-pools', () => {
   let db: TestDatabase
   let id: string
   before(async () => {

@@ -12,8 +12,7 @@ import {
 /** This would be more than 65,535 parameters if every value of a delivery were one. */
 const ENDPOINTS = 16
 
-describe('the match of events and endpoints', function () {
-  this.timeout(30_000)
+describe('the match of events and endpoints', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

@@ -18,8 +18,7 @@ import { createEmptyWorkflow } from '../../support/workflows.ts'
 
 const RECORD = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-describe('the match of events and triggers', function () {
-  this.timeout(60_000)
+describe('the match of events and triggers', () => {
   let db: TestDatabase
   let organizationId: string
   before(async () => {

@@ -39,8 +39,7 @@ const END = {
   failed: { status: 'failed', error: { message: 'Test' } },
 } as const
 
-describe('the moves of imports and exports', function () {
-  this.timeout(30_000)
+describe('the moves of imports and exports', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

@@ -12,8 +12,7 @@ import { createDefinition } from '../../../db/records/custom-fields/definitions.
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
-describe('accepting requests of an incoming webhook', function () {
-  this.timeout(30_000)
+describe('accepting requests of an incoming webhook', () => {
   let db: TestDatabase
   let records: TestRecords
   let webhook: Receiver
@@ -57,6 +56,7 @@ describe('accepting requests of an incoming webhook', function () {
     trigger_query: [],
     dedupe_window: 0,
     response_wait: 0,
+    source: null,
   } satisfies Parameters<typeof createIncomingWebhook>[1]
 
   /** A request as it is before its transaction: only data. */

@@ -14,8 +14,7 @@ const ACTIONS = ['Skip', 'Update', 'Create Anyway'] as const
 const KEYS = ['email', 'external_id', 'custom_fields.badge', 'payload.order.ref']
 const BATCH = 15
 
-describe('payloads that are written together', function () {
-  this.timeout(30_000)
+describe('payloads that are written together', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

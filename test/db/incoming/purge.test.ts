@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
 import { olderId, purgeAll } from '../../support/purge.ts'
 
-describe('the retention of incoming webhooks', function () {
-  this.timeout(30_000)
+describe('the retention of incoming webhooks', () => {
   let test: IncomingTest
   before(async () => {
     test = await startIncoming()

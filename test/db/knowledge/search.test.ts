@@ -13,8 +13,7 @@ const PASSAGES = 20_000
 /** Number of passages of another organization. */
 const OTHERS = 2_000
 
-describe('a search of 20,000 passages', function () {
-  this.timeout(120_000)
+describe('a search of 20,000 passages', () => {
   let db: TestDatabase
   let mine: string
   let other: string

@@ -66,8 +66,7 @@ describe('a migration that needs a table which a long transaction uses', () => {
   })
 })
 
-describe('a database of another version', function () {
-  this.timeout(60_000)
+describe('a database of another version', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

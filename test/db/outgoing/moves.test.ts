@@ -33,8 +33,7 @@ interface DeliveryFixture extends Fixture {
   setQuota(perMonth: number): Promise<unknown>
 }
 
-describe('the moves of deliveries', function () {
-  this.timeout(30_000)
+describe('the moves of deliveries', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

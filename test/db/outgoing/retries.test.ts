@@ -17,8 +17,7 @@ import { planInTenant, planOf, statementsOf } from '../../support/plans.ts'
 const RELAY = randomUUID()
 
 /** The slots of due retries, and the rows that they read, without a worker. */
-describe('due retries', function () {
-  this.timeout(30_000)
+describe('due retries', () => {
   let db: TestDatabase
   let organization_id: string
   beforeEach(async () => {

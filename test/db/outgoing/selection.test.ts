@@ -9,8 +9,7 @@ import { withApp } from '../../support/with-api.ts'
 const RELAY = randomUUID()
 
 /** The events of an endpoint, and the deliveries of a filtered list. */
-describe('the condition of a webhook, and the filters of its log', function () {
-  this.timeout(30_000)
+describe('the condition of a webhook, and the filters of its log', () => {
   const suite = withApp()
   let { db, api, app } = suite
   before(() => {

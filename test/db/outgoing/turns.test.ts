@@ -15,8 +15,7 @@ import {
 const RELAY = randomUUID()
 
 /** The order of slots: claims without a worker, so that attempts never end, as if receivers hung. */
-describe('the turns of endpoints and organizations', function () {
-  this.timeout(30_000)
+describe('the turns of endpoints and organizations', () => {
   let db: TestDatabase
   beforeEach(async () => {
     db = await createTestDatabase()

@@ -16,8 +16,7 @@ const REFUSED = '42501'
  * As on a managed PostgreSQL: an owner that is not a superuser but may create roles, and logins with the operator's
  * names.
  */
-describe('the database logins', function () {
-  this.timeout(60_000)
+describe('the database logins', () => {
   const id = randomBytes(4).toString('hex')
   const server = () => process.env.TEST_DATABASE_URL!
   const database = `agx_test_logins_${id}`

@@ -4,8 +4,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import { hasPgBouncer, startPgBouncer } from '../../support/pgbouncer.ts'
 import { startProcess } from '../../support/process.ts'
 
-describe('the sessions of a database', function () {
-  this.timeout(120_000)
+describe('the sessions of a database', () => {
   let db: TestDatabase
   const stops: (() => Promise<void>)[] = []
   before(async () => {

@@ -16,10 +16,7 @@ function scryptHash(password: string): string {
   return ['scrypt', N, r, p, salt.toString('base64'), hash.toString('base64')].join('$')
 }
 
-describe('passwords', function () {
-  // Hashing a password is meant to be slow.
-  this.timeout(30_000)
-
+describe('passwords', () => {
   it('are hashed with argon2id and a salt of their own', async () => {
     const [one, two] = [await hashPassword(PASSWORD), await hashPassword(PASSWORD)]
     assert.match(one, CURRENT)

@@ -7,8 +7,7 @@ import { createOrganization, createTestDatabase, type TestDatabase } from '../..
 import { set } from '../../support/nodes.ts'
 import { queueRun } from '../../support/worker.ts'
 
-describe('npm run ops', function () {
-  this.timeout(90_000)
+describe('npm run ops', () => {
   let db: TestDatabase
   let organizationId: string
   let stuck: string

@@ -34,8 +34,7 @@ const SORTS = {
   },
 }
 
-describe('the moves of replays', function () {
-  this.timeout(30_000)
+describe('the moves of replays', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

@@ -58,12 +58,17 @@ describe('many records at once', () => {
     const held = new Promise<void>((resolve) => {
       commit = resolve
     })
+    let take = () => {}
+    const taken = new Promise<void>((resolve) => {
+      take = resolve
+    })
     const other = records.tenant(async (tx) => {
       const input = createSchema('contacts').parse({ last_name: 'Other', external_id: externalId })
       await createRecord(tx, 'contacts', input)
+      take()
       await held
     })
-    await sleep(50)
+    await taken
     const answer = work()
     await sleep(100)
     commit()

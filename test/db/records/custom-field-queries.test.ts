@@ -129,7 +129,7 @@ describe('lists by custom fields with definitions', () => {
         ['a_select[starts_with]', 'g'],
         ['a_select[in]', 'gold,tin', /values are gold, Silver/],
         ['a_multi_select[has]', 'tin', /values are/],
-        ['a_multi_select', 'gold', /has, is_null/],
+        ['a_multi_select', 'gold', /has, has_not, is_null/],
         ['a_text[has]', 'a'],
       ]
       for (const [parameter, value, hint = /operators/] of wrong) {

@@ -64,7 +64,7 @@ describe('lists of records', () => {
       ),
       { numRuns: 50 },
     )
-  }).timeout(20_000)
+  })
 
   describe('filters', () => {
     let records: TestRecords
@@ -268,6 +268,75 @@ describe('lists of records', () => {
         { numRuns: 200 },
       )
     })
+  })
+
+  it('find records by what they are associated with, and by their last activity', async () => {
+    const records = recordsOf(db, await createOrganization(db))
+    const contact = async (first_name: string, fields: object = {}) =>
+      (await records.create('contacts', { first_name, ...fields })).id
+    const deal = await records.create('deals', { name: 'First' })
+    const other = await records.create('deals', { name: 'Second' })
+    const ada = await contact('Ada', { tags: ['vip', 'Old'] })
+    const ben = await contact('Ben', { tags: ['vip'] })
+    const cyd = await contact('Cyd')
+    // From either end.
+    await records.link('contacts', ada, 'deals', deal.id)
+    await records.link('deals', other.id, 'contacts', ben)
+    await records.link('contacts', ada, 'contacts', ben)
+    const activity = async (id: string, occurred_at: string, fields: object = {}) => {
+      const { id: made } = await records.create('activities', { type: 'call', occurred_at, ...fields })
+      await records.link('activities', made, 'contacts', id)
+      return made
+    }
+    await activity(ada, '2026-01-10T12:00:00Z')
+    const last = await activity(ada, '2026-02-10T12:00:00Z')
+    await activity(ben, '2026-01-05T12:00:00Z')
+    await activity(ben, '2026-03-01T12:00:00Z', { status: 'planned' })
+    await activity(ben, '2126-03-01T12:00:00Z')
+    const found = async (parameters: Record<string, string>, query: Partial<ListQuery> = {}) => {
+      const filters = filtersOf('contacts', parameters)
+      const page = await records.list('contacts', { ...query, filters, sort: 'first_name', order: 'asc' })
+      assert.equal(page.total, page.data.length)
+      return page.data.map(({ first_name }) => first_name).join(' ')
+    }
+    const cases: [Record<string, string>, string][] = [
+      [{ 'associations.deals': deal.id }, 'Ada'],
+      [{ 'associations.deals[ne]': deal.id }, 'Ben Cyd'],
+      [{ 'associations.deals[in]': `${deal.id},${other.id}` }, 'Ada Ben'],
+      [{ 'associations.deals[nin]': `${deal.id},${other.id}` }, 'Cyd'],
+      [{ 'associations.deals[is_null]': 'true' }, 'Cyd'],
+      [{ 'associations.deals[is_null]': 'false' }, 'Ada Ben'],
+      [{ 'associations.contacts': ada }, 'Ben'],
+      [{ 'associations.contacts': ben }, 'Ada'],
+      [{ 'associations.contacts': cyd }, ''],
+      [{ 'associations.notes[is_null]': 'true' }, 'Ada Ben Cyd'],
+      [{ 'tags[has_not]': 'old' }, 'Ben Cyd'],
+      [{ 'tags[has]': 'VIP', 'tags[has_not]': 'OLD' }, 'Ben'],
+      [{ 'custom_fields.tier[has_not]': 'gold' }, 'Ada Ben Cyd'],
+      [{ 'last_activity_at[gte]': '2026-02-01' }, 'Ada'],
+      [{ 'last_activity_at[between]': '2026-01-01,2026-01-31' }, 'Ben'],
+      [{ 'last_activity_at[lt]': '2026-02-01' }, 'Ben'],
+      [{ 'last_activity_at[not_since]': '2026-02-01' }, 'Ben Cyd'],
+      [{ 'last_activity_at[not_since]': 'last_7_days' }, 'Ada Ben Cyd'],
+      [{ 'last_activity_at[is_null]': 'true' }, 'Cyd'],
+      [{ 'last_contacted_at[not_since]': '2026-01-01' }, 'Ada Ben Cyd'],
+    ]
+    for (const [parameters, names] of cases) {
+      assert.equal(await found(parameters), names, JSON.stringify(parameters))
+      assert.equal(await found(parameters, { q: 'a' }), names.includes('Ada') ? 'Ada' : '', 'with q')
+    }
+    await records.delete('activities', last)
+    assert.equal(await found({ 'last_activity_at[gte]': '2026-02-01' }), '')
+    // Another organization's record is associated with none of these.
+    const foreign = await recordsOf(db, await createOrganization(db)).create('deals', { name: 'Other' })
+    assert.equal(await found({ 'associations.deals': foreign.id }), '')
+    for (const kind of ['tasks', 'notes'] as const)
+      assert.match(
+        String(Reflect.get(parseFilter(kinds[kind], 'last_activity_at[gte]', '2026-01-01'), 'msg')),
+        /unknown/,
+      )
+    const near = parseFilter(kinds.contacts, 'associations.company', deal.id)
+    assert.match(String(Reflect.get(near, 'hint')), /^did you mean associations\.companies\?/)
   })
 
   describe('cursors', () => {

@@ -15,8 +15,7 @@ import {
 } from '../../support/database.ts'
 
 /** Writes that lock the same records at the same time wait for each other, and none is repeated for a deadlock. */
-describe('the order of locks', function () {
-  this.timeout(60_000)
+describe('the order of locks', () => {
   let db: TestDatabase
   let organization: string
   let attempts: number

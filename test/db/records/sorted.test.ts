@@ -56,8 +56,7 @@ const SORTED = Object.values(kinds).flatMap(({ entity, fields }) =>
     .map((name) => ({ entity, name })),
 )
 
-describe('lists in the order of an indexed field', function () {
-  this.timeout(60_000)
+describe('lists in the order of an indexed field', () => {
   let db: TestDatabase
   let organizationId: string
   before(async () => {

@@ -19,8 +19,7 @@ interface BatchFixture extends Fixture {
   run_id: string
 }
 
-describe('the moves of batches of runs', function () {
-  this.timeout(30_000)
+describe('the moves of batches of runs', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

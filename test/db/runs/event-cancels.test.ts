@@ -16,8 +16,7 @@ const OPEN = 20_000
 const idOf = (i: number | string) => `cast('00000000-0000-7000-8000-' || lpad(to_hex(${i}), 12, '0') as uuid)`
 
 /** Each has a record of its own; as many others have ended. */
-describe(`${OPEN} open runs that events may cancel`, function () {
-  this.timeout(120_000)
+describe(`${OPEN} open runs that events may cancel`, () => {
   let db: TestDatabase
   let organizationId: string
   before(async () => {

@@ -21,8 +21,7 @@ const WAITING = 100_000
 const ID = "cast('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0') as uuid)"
 
 /** Half of them wait for an event of their own record, the others for one name of a thousand. */
-describe(`${WAITING} runs that wait for events`, function () {
-  this.timeout(120_000)
+describe(`${WAITING} runs that wait for events`, () => {
   let db: TestDatabase
   let organizationId: string
   const relay = { id: '00000000-0000-4000-8000-000000000000', starts: 100, active: 100 }

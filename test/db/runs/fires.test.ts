@@ -19,8 +19,7 @@ const MINUTE = 60_000
 const START = Date.parse('2026-01-05T00:00:00Z')
 
 /** Without a worker: what is queued stays queued. */
-describe('backfills with allow_all', function () {
-  this.timeout(60_000)
+describe('backfills with allow_all', () => {
   let db: TestDatabase
   let queue: ReturnType<typeof waitingFiresQueue>
   beforeEach(async () => {

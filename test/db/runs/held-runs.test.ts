@@ -16,8 +16,7 @@ const RELAY = { id: '00000000-0000-4000-8000-000000000000', starts: 100, active:
 const MANY = 20_000
 const node = [{ id: 'end', type: 'stop', config: {} }]
 
-describe('a backlog of held runs', function () {
-  this.timeout(120_000)
+describe('a backlog of held runs', () => {
   let db: TestDatabase
   let busy: string
   let other: string

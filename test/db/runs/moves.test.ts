@@ -35,8 +35,7 @@ interface RunFixture extends Fixture {
 
 const OWNER = 'the Temporal run that owns it'
 
-describe('the moves of runs', function () {
-  this.timeout(30_000)
+describe('the moves of runs', () => {
   let db: TestDatabase
   before(async () => {
     db = await createTestDatabase()

@@ -10,8 +10,7 @@ import { planOf, statementsOf } from '../../support/plans.ts'
 const SLEEPING = 20_000
 const CONCURRENCY = 50
 
-describe(`${SLEEPING} sleeping runs`, function () {
-  this.timeout(60_000)
+describe(`${SLEEPING} sleeping runs`, () => {
   let db: TestDatabase
   let organizationId: string
   let queued: string

@@ -4,10 +4,10 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from '../../../db/postgres/connect.ts'
 import { ownerSession } from '../../bench/setup.ts'
-import { until } from '../../support/deliveries.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { startStack, type TestStack } from '../../support/stack.ts'
+import { until } from '../../support/until.ts'
 
 const SPEC = `name: Waits
 nodes:
@@ -16,8 +16,7 @@ nodes:
 `
 
 /** The procedure of docs/operations.md under "Backup". */
-describe('a copy of the data folder of a stopped npm start', function () {
-  this.timeout(120_000)
+describe('a copy of the data folder of a stopped npm start', () => {
   let stack: TestStack
   let receiver: Awaited<ReturnType<typeof startReceiver>>
   let runs: string[]

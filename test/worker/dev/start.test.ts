@@ -10,11 +10,11 @@ import { processIdentity } from '../../../worker/dev/postgres/process.ts'
 import { freePort } from '../../../worker/dev/postgres/server.ts'
 import { prepare } from '../../../worker/dev/prepare.ts'
 import { type ProcessName, spawnSupervisor, startStack, type TestStack } from '../../support/stack.ts'
+import { until } from '../../support/until.ts'
 
 const PARTS: ProcessName[] = ['supervisor', 'api', 'worker', 'temporal', 'postgres']
 
-describe('npm start', function () {
-  this.timeout(120_000)
+describe('npm start', () => {
   let stack: TestStack
   let pids: number[]
   let contact: string
@@ -89,9 +89,10 @@ describe('npm start', function () {
 
   it('restarts a killed part', async () => {
     for (const name of ['api', 'worker', 'temporal', 'postgres'] as const) stack.kill(name)
-    await eventually(async () => {
+    await until(async () => {
       for (const url of [stack.apiUrl, stack.workerUrl]) assert.ok((await fetch(`${url}/readyz`)).ok)
       for (const name of PARTS) assert.ok(processIdentity(stack.pid(name)), `${name} does not run`)
+      return true
     })
     remember()
   })
@@ -104,15 +105,15 @@ describe('npm start', function () {
     const { run_id } = (await started.json()) as { run_id: string }
     const statusOf = async () =>
       ((await (await get(`/v1/runs/${run_id}`)).json()) as { status: string }).status
-    await eventually(async () => assert.equal(await statusOf(), 'running'))
+    await until(async () => (await statusOf()) === 'running')
     const stopped = stack.pid('temporal')
     stack.kill('temporal', 'SIGSTOP')
-    await eventually(async () => assert.notEqual(stack.pid('temporal'), stopped), 60_000)
+    await until(() => stack.pid('temporal') !== stopped)
     assert.match(
       stack.output(),
       /temporal runs, but every call has failed for \d+ s .*temporal ended \(SIGKILL\)/s,
     )
-    await eventually(async () => assert.equal(await statusOf(), 'completed'))
+    await until(async () => (await statusOf()) === 'completed')
     remember()
   })
 
@@ -149,11 +150,13 @@ describe('npm start', function () {
     const { workflow_id } = (await saved.json()) as { workflow_id: string }
     const run = () => post(`/v1/workflows/${workflow_id}/run`, { confirm: true }, { prefer: 'wait=30' })
     const waiting = Promise.all(Array.from({ length: 10 }, run))
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await until(async () => (await listed(`/v1/runs?workflow_id=${workflow_id}`)).length === 10)
     assert.equal(await stack.stop('SIGTERM'), 0)
     for (const response of await waiting) assert.equal(response.status, 200)
     allGone()
   })
+
+  const listed = async (path: string) => ((await (await get(path)).json()) as { data: unknown[] }).data
 
   const get = (path: string) =>
     fetch(stack.apiUrl + path, { headers: { authorization: `Bearer ${stack.key}` } })
@@ -253,18 +256,6 @@ describe('npm start reports an invalid setting in one line', () => {
       /^DATABASE_URL is missing: .* in production/,
     ))
 })
-
-async function eventually(check: () => Promise<void>, milliseconds = 30_000): Promise<void> {
-  const deadline = Date.now() + milliseconds
-  for (;;) {
-    try {
-      return await check()
-    } catch (error) {
-      if (Date.now() > deadline) throw error
-      await new Promise((resolve) => setTimeout(resolve, 200))
-    }
-  }
-}
 
 async function listening(): Promise<Server> {
   const server = createServer()

@@ -128,9 +128,7 @@ function hintsOf(text: string): string {
   return [...errors, ...warnings].map(({ hint }) => hint ?? '').join('\n')
 }
 
-describe('specs with one mistake', function () {
-  this.timeout(120_000)
-
+describe('specs with one mistake', () => {
   it(`are found, with the right name in a hint, in at least ${LEAST * 100} % of ${COUNT}`, () => {
     const { next, pick } = random(27)
     const places = SPECS.flatMap(({ name, text }) =>

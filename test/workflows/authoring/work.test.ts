@@ -9,9 +9,7 @@ import { rawOf } from '../../support/raw-of.ts'
 import { stepsOf } from '../../support/steps.ts'
 
 /** `npm run bench -- validate` measures its time. */
-describe('the work of validation', function () {
-  this.timeout(60_000)
-
+describe('the work of validation', () => {
   it('is near that of parsing the YAML', async function () {
     if (process.env.NODE_V8_COVERAGE) this.skip()
     const text = longSpec(50)

@@ -205,5 +205,5 @@ describe('credentials', () => {
       maskText(text)
       credentialIn(text, 'password')
     }
-  }).timeout(60_000)
+  })
 })

@@ -18,7 +18,15 @@ describe('operators', () => {
 
   it('have negations', () => {
     const negations = [...FILTER_OPERATORS, ...CONDITION_OPERATORS].filter(isNegation)
-    assert.deepEqual([...new Set(negations)].sort(), ['is_not_empty', 'ne', 'nin', 'not_contains', 'not_in'])
+    assert.deepEqual([...new Set(negations)].sort(), [
+      'has_not',
+      'is_not_empty',
+      'ne',
+      'nin',
+      'not_contains',
+      'not_in',
+      'not_since',
+    ])
   })
 
   it('that are negations hold for null, as in filters', () => {

@@ -158,5 +158,5 @@ describe('a redactor', () => {
       redactor.text(text)
       all.text(text)
     }
-  }).timeout(60_000)
+  })
 })

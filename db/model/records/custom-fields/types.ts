@@ -174,7 +174,7 @@ export const customTypes: Record<CustomFieldType, TypeOf> = {
         ? { msg: `must be a list of ${options.join(', ')}` }
         : { value: [...new Set(found)] }
     },
-    operators: ['has', 'is_null'],
+    operators: ['has', 'has_not', 'is_null'],
     filterValue: fieldTypes.text.filterValue,
     expects: 'one of the options',
     sortable: false,

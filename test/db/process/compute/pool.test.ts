@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { ComputeError, Pool, type PoolOptions } from '../../../../db/process/compute/pool.ts'
+import { until } from '../../../support/until.ts'
 import type { tasks } from './tasks.ts'
 
 const broke = (limit: ComputeError['limit']) => (error: unknown) =>
   error instanceof ComputeError && error.limit === limit
 
-describe('the pool of threads', function () {
-  this.timeout(60_000)
+describe('the pool of threads', () => {
   const pools: Pool<typeof tasks>[] = []
   const create = (options: Partial<PoolOptions> = {}) => {
     const pool = new Pool<typeof tasks>({ module: new URL('./tasks.ts', import.meta.url), ...options })
@@ -30,8 +30,7 @@ describe('the pool of threads', function () {
     assert.equal(pool.size, 0)
     assert.equal(await pool.run('a', 'add', 1, 2), 3)
     assert.equal(pool.size, 1)
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    assert.equal(pool.size, 0)
+    await until(() => pool.size === 0)
     assert.equal(await pool.run('a', 'add', 3, 4), 7)
   })
 

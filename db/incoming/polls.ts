@@ -1,0 +1,111 @@
+import type { Subscription } from '../access/plans.ts'
+import type { Source } from '../model/incoming/source.ts'
+import type { System, Tenant } from '../postgres/tenancy.ts'
+import type { JobKey } from '../queue/paged-jobs.ts'
+import { defineQueue } from '../queue/queue.ts'
+import { findReceivers, type Receiver } from './receiving.ts'
+
+/**
+ * The polls of sources. A source is a row that is due: a worker leases it, and what it accepts is written with the mark
+ * of each item in one transaction. So a worker that is killed neither loses nor doubles an item, wherever it stops: the
+ * next one asks from the last cursor that was stored, and finds the marks.
+ */
+export const incomingPolls = defineQueue<JobKey>({
+  table: 'incoming_webhooks',
+  key: ['organization_id', 'id'],
+  waits: "next_poll_at <= now() and status = 'Active'",
+  order: 'next_poll_at',
+  lease: 'poll_lease_until',
+  // Longer than a poll.
+  seconds: 150,
+  turns: { slots: 2 },
+})
+
+/** Where the polls of a source are. */
+export interface PollState {
+  /** The last cursor that an answer gave. */
+  cursor?: string | undefined
+  /** The first listing has been read to its end. */
+  began?: boolean | undefined
+}
+
+/** A webhook with its source, as a worker polls it. */
+export type PolledReceiver = Receiver &
+  Subscription & { source: Source; source_headers_sealed: string | null; source_state: PollState }
+
+/** Undefined if the webhook was deleted, became Inactive, or has no source any more. */
+export async function readPolled(system: System, webhookId: string): Promise<PolledReceiver | undefined> {
+  const [receiver] = (await findReceivers(system, [{ webhookId, source: '' }])).values()
+  const polled = receiver as PolledReceiver | undefined
+  return polled?.source && polled.status === 'Active' ? polled : undefined
+}
+
+/** The indexes of the fingerprints that have no mark; the others are marked as listed still, once a day. */
+export async function unmarked(tx: Tenant, webhookId: string, fingerprints: Buffer[]): Promise<Set<number>> {
+  const { rows } = await tx.trx.raw<{ rows: { place: number }[] }>(
+    `with given as (select f, place from unnest(:fingerprints::bytea[]) with ordinality g (f, place)),
+     listed as (
+       update incoming_items i set seen_at = now() from given
+       where i.organization_id = :organizationId and i.webhook_id = :webhookId and i.fingerprint = given.f
+         and i.seen_at < now() - interval '1 day')
+     select place::integer - 1 as place from given where not exists (
+       select from incoming_items i where i.organization_id = :organizationId and i.webhook_id = :webhookId
+         and i.fingerprint = given.f)`,
+    { organizationId: tx.organizationId, webhookId, fingerprints } as never,
+  )
+  return new Set(rows.map(({ place }) => place))
+}
+
+/** Another worker has marked an item of the transaction. */
+export class AlreadyMarked extends Error {}
+
+/** Marks items as taken. Throws AlreadyMarked for any that was, so that the transaction leaves nothing. */
+export async function markItems(tx: Tenant, webhookId: string, fingerprints: Buffer[]): Promise<void> {
+  const { rowCount } = await tx.trx.raw<{ rowCount: number }>(
+    // In order: two transactions could wait for each other.
+    `insert into incoming_items (organization_id, webhook_id, fingerprint)
+     select :organizationId, :webhookId, f from unnest(:fingerprints::bytea[]) f order by f
+     on conflict do nothing`,
+    { organizationId: tx.organizationId, webhookId, fingerprints } as never,
+  )
+  if (rowCount < fingerprints.length) throw new AlreadyMarked('the item was taken already')
+}
+
+/** Stores how far the polls are, unless the source was changed since it was read. */
+export async function savePollState(
+  tx: Tenant,
+  { id, source }: PolledReceiver,
+  state: PollState,
+): Promise<void> {
+  await tx.trx.raw(
+    `update incoming_webhooks set source_state = :state
+     where organization_id = :organizationId and id = :id and source = cast(:source as jsonb)`,
+    {
+      organizationId: tx.organizationId,
+      id,
+      source: JSON.stringify(source),
+      state: JSON.stringify(state),
+    },
+  )
+}
+
+/** Ends a poll, and sets the time of the next one: at once if the list goes on, or its source was changed meanwhile. */
+export async function endPoll(
+  tx: Tenant,
+  { id, source }: Pick<PolledReceiver, 'id' | 'source'>,
+  { problem, isWhole }: { problem: string | null; isWhole: boolean },
+): Promise<void> {
+  await tx.trx.raw(
+    `update incoming_webhooks set poll_lease_until = null, polled_at = now(), poll_problem = :problem,
+       next_poll_at = case when source = cast(:source as jsonb)
+         then now() + make_interval(mins => :minutes) * (1 + random() * 0.05) else next_poll_at end
+     where organization_id = :organizationId and id = :id`,
+    {
+      organizationId: tx.organizationId,
+      id,
+      problem,
+      source: JSON.stringify(source),
+      minutes: isWhole ? source.interval_minutes : 0,
+    } as never,
+  )
+}

@@ -1,0 +1,5 @@
+/** A part of a statement. */
+export interface Fragment {
+  sql: string
+  bindings: unknown[]
+}

@@ -1,0 +1,23 @@
+import { type KindName, kindNames } from './record-kinds.ts'
+
+/** Filters that read records of another kind than the listed one. */
+
+const PREFIX = 'associations.'
+
+/** `associations.deals`, and so on: filters by the records that a record is associated with. */
+export const ASSOCIATION_FIELDS: readonly string[] = kindNames.map((kind) => `${PREFIX}${kind}`)
+
+/** The kind in `associations.<kind>`; undefined for other fields. */
+export function associatedKind(field: string): KindName | undefined {
+  return kindNames.find((kind) => field === PREFIX + kind)
+}
+
+/** The time of the last activity of a record: the latest of its completed activities that has occurred. */
+export const LAST_ACTIVITY = 'last_activity_at'
+
+/** The kinds whose records have activities. */
+export const WITH_ACTIVITIES: readonly KindName[] = ['contacts', 'companies', 'deals']
+
+/** The kind that a filter field reads besides its own: callers need the scope to read it. */
+export const kindReadBy = (field: string): KindName | undefined =>
+  field === LAST_ACTIVITY ? 'activities' : associatedKind(field)
