@@ -1,11 +1,13 @@
 import type { Traces } from '../db/model/spans.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import type { Embeddings } from '../db/process/embeddings.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { nodeTypes } from '../workflows/nodes/index.ts'
 import { createAdvance } from './advance.ts'
 import type { LightWork } from './compute/light-work.ts'
 import type { EffectFactories } from './effects/define.ts'
+import { createEmbedSome } from './embed-some.ts'
 import { createFire } from './fire.ts'
 import { Programs } from './programs.ts'
 import { createRunNode } from './run-node.ts'
@@ -37,10 +39,19 @@ export interface ActivityDeps {
   hasAttribute?: (name: string) => boolean
 }
 
-/** The activities of runs by name: `advance`, the test of a node, and one for each node type. */
-export function createActivities(dependencies: ActivityDeps) {
-  const deps = { ...dependencies, programs: new Programs() }
-  return { ...callsOf(deps), ...createFire(deps), advance: createAdvance(deps) }
+/**
+ * The activities of runs by name: `advance`, the test of a node, and one for each node type. And `embedSome`, whose calls
+ * share the slots of theirs.
+ */
+export function createActivities(dependencies: ActivityDeps & { embeddings: Embeddings }) {
+  const { slots = new CallSlots() } = dependencies
+  const deps = { ...dependencies, slots, programs: new Programs() }
+  return {
+    ...callsOf(deps),
+    ...createFire(deps),
+    advance: createAdvance(deps),
+    embedSome: createEmbedSome(deps),
+  }
 }
 
 /** Those of a worker in a pool: the external nodes and their tests. */

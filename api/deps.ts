@@ -1,5 +1,7 @@
+import type { QueryVectors } from '../db/knowledge/query-vectors.ts'
 import type { Traces } from '../db/model/spans.ts'
 import type { Database } from '../db/postgres/connect.ts'
+import type { FetchFile } from '../db/process/fetch-file.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
@@ -31,6 +33,10 @@ export interface AppDeps {
   nodeTests: Slots
   /** Runs computations whose cost a tenant controls, without blocking other requests. */
   compute: Compute
+  /** Makes the vectors of queries to the knowledge base. */
+  queryVectors: QueryVectors
+  /** Fetches documents of the knowledge base from URLs. */
+  fetchFile: FetchFile
   metrics: Metrics
   /** Absent if traces are not configured. */
   traces?: Traces | undefined

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { QueryVectors } from '../db/knowledge/query-vectors.ts'
 import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
 import { connect, type Database, ping } from '../db/postgres/connect.ts'
@@ -8,6 +9,8 @@ import { Listener } from '../db/postgres/notify.ts'
 import { requireSessions } from '../db/postgres/sessions.ts'
 import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, secretsKey } from '../db/process/config.ts'
+import { createEmbeddings } from '../db/process/embeddings.ts'
+import { createFetchFile } from '../db/process/fetch-file.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
@@ -63,6 +66,8 @@ async function main(): Promise<void> {
   metrics.collectProcess()
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
   const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
+  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const stopping = new AbortController()
   const app = createApp({
     config,
@@ -72,6 +77,8 @@ async function main(): Promise<void> {
     files: new FileStore({ storage, keys, log }),
     runEnds,
     compute,
+    fetchFile: createFetchFile(egress),
+    queryVectors: new QueryVectors(keys, embeddings),
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),
     streams: streamSlots(),
@@ -97,6 +104,7 @@ async function main(): Promise<void> {
     const cut = await drain.end(grace)
     if (cut > 0) log.warn({ requests: cut }, 'requests were aborted: SHUTDOWN_GRACE is over')
     await compute.close()
+    await embeddings.close()
     await listener.close()
     await db.close()
     await traces?.close()

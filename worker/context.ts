@@ -9,9 +9,11 @@ import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { CallSlots } from '../activities/slots/call-slots.ts'
+import { QueryVectors } from '../db/knowledge/query-vectors.ts'
 import { connect } from '../db/postgres/connect.ts'
 import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
+import { createEmbeddings } from '../db/process/embeddings.ts'
 import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
@@ -62,7 +64,9 @@ export async function createContext(config: WorkerConfig) {
 
   const publicUrl = config.PUBLIC_URL
   const key = secretsKey(config)
-  const http = createHttp({ allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY })
+  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const http = createHttp(egress)
+  const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const onTask = (task: string) => metrics.threadTasks.inc({ task })
   const code = new CodeRunner(CODE, onTask)
   const lightWork = new LightWork({ segments: segmentsAtOnce(config.DATABASE_POOL), onTask })
@@ -78,6 +82,7 @@ export async function createContext(config: WorkerConfig) {
     mailer,
     rates,
     files,
+    queryVectors: new QueryVectors(key, embeddings),
     ...(publicUrl !== undefined && {
       unsubscribeLink: (organization_id: string, address: string) =>
         unsubscribeLink(key, publicUrl, { organization_id, address }),
@@ -92,6 +97,7 @@ export async function createContext(config: WorkerConfig) {
     db,
     log,
     effects,
+    embeddings,
     lightWork,
     slots,
     secretsKey: key,
@@ -139,6 +145,7 @@ export async function createContext(config: WorkerConfig) {
     files: createFiles({ db, log }),
     async close(): Promise<void> {
       await http.close()
+      await embeddings.close()
       await code.close()
       await lightWork.close()
       await db.close()

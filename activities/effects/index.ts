@@ -1,3 +1,4 @@
+import type { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { FileStore } from '../../db/stored-files/store.ts'
 import type { HttpClient } from '../http/client.ts'
@@ -32,6 +33,8 @@ export interface EffectDeps {
   mailMinute?: MailDeps['mailMinute']
   /** Runs code of tenants. */
   code?: CodeRunner | undefined
+  /** Makes the vectors of queries to the knowledge base. */
+  queryVectors?: QueryVectors | undefined
   /** Reads exchange rates. */
   rates?: RateSource | undefined
 }
@@ -44,6 +47,7 @@ export const createEffects = ({
   mailer,
   code,
   rates,
+  queryVectors,
   unsubscribeLink,
   mailMinute,
 }: EffectDeps): EffectFactories => ({
@@ -57,6 +61,6 @@ export const createEffects = ({
   runs: runsOf,
   responses: responsesOf,
   keyValues: keyValuesOf,
-  knowledge: knowledgeOf,
+  knowledge: (host) => knowledgeOf({ db, queryVectors }, host),
   sandbox: (host) => sandboxOf(code, host),
 })

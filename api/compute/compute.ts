@@ -1,6 +1,8 @@
 import type { Split } from '../../db/knowledge/documents.ts'
+import { AppError } from '../../db/model/errors.ts'
 import type { Body, Mapping, RequestSettings } from '../../db/model/incoming/map-body.ts'
 import type { TargetKind } from '../../db/model/incoming/types.ts'
+import type { FileType } from '../../db/model/knowledge/files/extract.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
 import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
@@ -109,6 +111,15 @@ export class Compute {
           body.length <= INLINE.documentCharacters ? passagesOf(body, format) : computed(body, format),
         ),
     )
+  }
+
+  /** The text of a file, extracted in a thread. Throws `invalid_request` if it has none, or is too expensive. */
+  async extract(organizationId: string, bytes: Uint8Array, type: FileType) {
+    const extracted = await withinLimits('the file', () =>
+      this.threads.run(organizationId, 'extract', bytes, type),
+    )
+    if ('refused' in extracted) throw new AppError('invalid_request', extracted.refused)
+    return extracted
   }
 
   close(): Promise<void> {

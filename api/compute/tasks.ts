@@ -1,4 +1,5 @@
 import { tasks as mapping } from '../../db/model/incoming/map-body.ts'
+import { extract } from '../../db/model/knowledge/files/extract.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { diffTexts } from '../../workflows/authoring/diff-texts.ts'
@@ -14,7 +15,7 @@ import { catalogue } from '../v1/catalogue.ts'
  * The computations of the API whose cost a tenant controls. Small ones run in the event loop, others in a thread. All
  * are pure.
  */
-export const tasks = { validate, writeSpec, diffTexts, parseCases, passagesOf, ...mapping }
+export const tasks = { validate, writeSpec, diffTexts, parseCases, passagesOf, extract, ...mapping }
 
 export interface Source {
   spec?: string | undefined

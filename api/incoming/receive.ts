@@ -80,7 +80,7 @@ async function receive(call: Call): Promise<object | string> {
     (await captureSample(call)) ??
     (isBatch
       ? acceptBatch(call, bytes, records)
-      : answerOfWorkflow(call, await acceptRecord(call, bytes, first)))
+      : answerOfWorkflow(call, (warning) => acceptRecord(call, bytes, first, warning)))
   )
 }
 

@@ -7,30 +7,47 @@ import type { Call } from './call.ts'
 const POLICY = "sandbox; default-src 'none'"
 
 /**
- * The body of the answer to an accepted request: that of a node `respond` of one of its runs, if the webhook waits for it
- * and one answers in time, else the usual one. The runs are stored with the delivery, so that a repetition waits for the
- * same answer: what this process was waiting for when it died, its sender gets from another one.
+ * Has a request accepted. @returns the body of the answer: that of a node `respond` of one of its runs, if the webhook
+ * waits for it and one answers in time, else the usual one. The runs are stored with the delivery, so that a repetition
+ * waits for the same answer: what this process was waiting for when it died, its sender gets from another one.
+ *
+ * `accept` gets a warning if too many requests wait already, and writes it into the log row of a request that would have
+ * waited. So the slot is taken before the transaction of the request.
  */
-export async function answerOfWorkflow(call: Call, accepted: Accepted): Promise<object | string> {
-  const response = await responseOf(call, accepted)
-  if (!response) return accepted.answer
-  const { ctx } = call
-  ctx.set(response.headers)
-  ctx.set('Content-Security-Policy', POLICY)
-  ctx.status = response.status
-  ctx.set('Content-Type', response.content_type)
-  return response.body
+export async function answerOfWorkflow(
+  call: Call,
+  accept: (warning: string | undefined) => Promise<Accepted>,
+): Promise<object | string> {
+  const { ctx, deps, webhook } = call
+  const slot = webhook.response_wait > 0 ? deps.responses.tryToTake(webhook.organization_id) : undefined
+  const isFree = typeof slot === 'function'
+  try {
+    const accepted = await accept(slot && !isFree ? noSlot(slot) : undefined)
+    const response = await responseOf(call, accepted, isFree)
+    if (!response) return accepted.answer
+    ctx.set(response.headers)
+    ctx.set('Content-Security-Policy', POLICY)
+    ctx.status = response.status
+    ctx.set('Content-Type', response.content_type)
+    return response.body
+  } finally {
+    if (isFree) slot()
+  }
 }
 
-async function responseOf(call: Call, { runIds, isRepeated }: Accepted): Promise<SenderResponse | undefined> {
+const noSlot = ({ holder, limit }: { holder: string; limit: number }) =>
+  `${limit} requests of the ${holder} were waiting for a workflow: the sender got the usual answer instead of that of the workflow`
+
+async function responseOf(
+  call: Call,
+  { runIds, isRepeated }: Accepted,
+  mayWait: boolean,
+): Promise<SenderResponse | undefined> {
   const { deps, webhook, ctx } = call
   if (runIds.length === 0) return undefined
   const read = () => readResponse(call, runIds)
   const earlier = isRepeated ? await read() : undefined
-  if (earlier) return earlier.response
-  // Its answer could come as well from a repetition, when fewer wait.
-  const release = deps.responses.tryToTake(webhook.organization_id)
-  if (typeof release !== 'function') return undefined
+  if (earlier || !mayWait) return earlier?.response
   const gone = new AbortController()
   const onClose = () => gone.abort()
   ctx.res.once('close', onClose)
@@ -42,7 +59,6 @@ async function responseOf(call: Call, { runIds, isRepeated }: Accepted): Promise
     return undefined
   } finally {
     ctx.res.off('close', onClose)
-    release()
   }
 }
 

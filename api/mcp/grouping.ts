@@ -79,6 +79,7 @@ const CONSEQUENTIAL = [
   /^POST .*\/(merge|batch|bulk|erase|revert|undo|start|terminate|migrate|backfill|rotate-secret|test|retry|resend|retarget|replays|signal|activate)$/,
   /^POST \/(workflows|runs)\/.*\/(deactivate|cancel|resume)$/,
   /^(POST|PATCH) \/webhooks\/outgoing(\/\{webhook_id\})?$/,
+  /^(PUT|POST) \/knowledge\/.*\/(embedding|fetch)$/,
 ]
 
 /** The test of a whole workflow has no effects. */
@@ -90,7 +91,7 @@ export const isConsequential = ({ method, path }: Pick<Route, 'method' | 'path'>
 
 /** Operations whose effects leave the service: runs, tests, and requests to the receivers of webhooks. */
 const OUTSIDE =
-  /^POST (\/workflows\/.*(run|run-by-name|test|backfill)|\/runs\/.*\/(retry|resume|signal)|\/run-batches|\/deliveries\/.*|\/webhooks\/outgoing\/.*\/(test|replays))$/
+  /^PUT \/knowledge\/.*\/embedding$|^POST (\/knowledge\/.*\/fetch|\/workflows\/.*(run|run-by-name|test|backfill)|\/runs\/.*\/(retry|resume|signal)|\/run-batches|\/deliveries\/.*|\/webhooks\/outgoing\/.*\/(test|replays))$/
 
 export const reachesOutside = ({ method, path }: Pick<Route, 'method' | 'path'>): boolean =>
   !WITHOUT_EFFECTS.test(`${method} ${path}`) && OUTSIDE.test(`${method} ${path}`)

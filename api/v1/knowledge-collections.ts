@@ -3,6 +3,7 @@ import {
   type Collection,
   createCollection,
   deleteCollection,
+  embedCollection,
   getCollection,
   listCollections,
   updateCollection,
@@ -12,7 +13,8 @@ import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { collectionCreate, collectionSchema, collectionUpdate } from './knowledge-shapes.ts'
+import type { Scope } from '../http/scopes.ts'
+import { collectionCreate, collectionSchema, collectionUpdate, embeddingBody } from './knowledge-shapes.ts'
 import { withETag } from './record-shapes.ts'
 
 const tag = 'Knowledge base'
@@ -21,6 +23,10 @@ export const collectionParams = z.object({
   collection_id: z.uuid().toLowerCase().describe('The id of the collection.'),
 })
 const byId = { path: `${path}/{collection_id}`, params: collectionParams, tag }
+
+const embedding = { path: `${path}/{collection_id}/embedding`, params: collectionParams, tag }
+/** It sends the passages to another service, as an outgoing webhook sends records. */
+const SENDS: Scope[] = ['knowledge:write', 'webhooks:write']
 
 const present = (collection: Collection) => ({ object: 'knowledge_collection' as const, ...collection })
 
@@ -107,6 +113,47 @@ export const knowledgeCollectionRoutes: Route[] = [
       const accepted = ifMatch(headers)
       await tenant((tx) => deleteCollection(tx, id, accepted))
       return { object: 'knowledge_collection', id, deleted: true, deleted_at: new Date().toISOString() }
+    },
+  }),
+  route({
+    ...embedding,
+    method: 'PUT',
+    scope: SENDS,
+    id: 'setKnowledgeEmbedding',
+    grows: true,
+    summary: 'Set the embedding of a collection',
+    description:
+      'How to make the vectors that `mode` vector and hybrid of the search compare: by any OpenAI-compatible service, to which all passages are sent, now and when they change. `embedding` of the collection tells the progress. Another `model`, server or length makes all vectors again; the same settings repeat what failed.',
+    body: embeddingBody,
+    response: { status: 200, schema: collectionSchema },
+    example: {
+      base_url: 'https://api.openai.com/v1',
+      model: 'text-embedding-3-small',
+      dimensions: 512,
+      api_key: 'sk-example',
+    },
+    etag: true,
+    ifMatch: true,
+    handler: async ({ params: { collection_id: id }, body, headers, deps, tenant, setHeader }) => {
+      const accepted = ifMatch(headers)
+      const set = await tenant((tx) => embedCollection(tx, deps.secretsKey, id, body, accepted))
+      return withETag(setHeader, present(set))
+    },
+  }),
+  route({
+    ...embedding,
+    method: 'DELETE',
+    scope: 'knowledge:write',
+    id: 'deleteKnowledgeEmbedding',
+    summary: 'Remove the embedding of a collection',
+    description: 'Deletes its vectors and the key of the service.',
+    response: { status: 200, schema: collectionSchema },
+    etag: true,
+    ifMatch: true,
+    handler: async ({ params: { collection_id: id }, headers, deps, tenant, setHeader }) => {
+      const accepted = ifMatch(headers)
+      const set = await tenant((tx) => embedCollection(tx, deps.secretsKey, id, null, accepted))
+      return withETag(setHeader, present(set))
     },
   }),
 ]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { getCollection } from '../../db/knowledge/collections.ts'
 import {
   addDocument,
   type Document,
@@ -8,11 +9,15 @@ import {
   listDocuments,
   updateDocument,
 } from '../../db/knowledge/documents.ts'
+import { AppError, invalid } from '../../db/model/errors.ts'
+import { FILE_TYPES, isFileType, typeOfName } from '../../db/model/knowledge/files/extract.ts'
+import { documentFields } from '../../workflows/shared/knowledge.ts'
 import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
-import { type Route, route } from '../http/route.ts'
+import { type Route, type RouteRequest, route } from '../http/route.ts'
+import { ANY } from '../http/upload.ts'
 import { collectionParams } from './knowledge-collections.ts'
 import {
   documentCreate,
@@ -40,7 +45,119 @@ const present = <T extends Document | DocumentSummary>(document: T) => ({
   ...document,
 })
 
+/** What a document that is made of a file gets besides its text. */
+const ofFile = z.strictObject({
+  title: documentFields.title
+    .optional()
+    .describe('The title. Default: that of the file, or else its name in the URL.'),
+  tags: tagsParameter,
+  external_id: documentFields.external_id.optional(),
+  replace_existing: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('Whether it replaces the document of the collection with the same `external_id`.'),
+})
+
+interface FromFile {
+  bytes: Buffer
+  type: string
+  /** Its name, if it has one. */
+  name?: string | undefined
+  sourceUrl: string | null
+  given: z.output<typeof ofFile>
+}
+
+/** Adds the text of a file as a document. */
+async function addFile(
+  { caller, deps, params, tenant, setHeader }: RouteRequest<z.output<typeof collectionParams>>,
+  { bytes, type, name, sourceUrl, given }: FromFile,
+) {
+  if (!isFileType(type))
+    throw new AppError(
+      'unsupported_media_type',
+      `files of the type ${type.slice(0, 100) || '(none)'} are not read`,
+      {
+        hint: `send one of ${Object.keys(FILE_TYPES).join(', ')}`,
+      },
+    )
+  await tenant((tx) => getCollection(tx, params.collection_id))
+  const { body, format, title: ofFile } = await deps.compute.extract(caller.organization.id, bytes, type)
+  const title = (given.title ?? ofFile ?? name)?.slice(0, KNOWLEDGE.title)
+  if (!title)
+    throw invalid([
+      {
+        loc: ['query', 'title'],
+        msg: 'is required: the file has no title',
+        type: 'missing',
+        hint: 'add ?title=…',
+      },
+    ])
+  const { tags = [], external_id = null, replace_existing } = given
+  const values = { title, body, format, tags, source_url: sourceUrl, external_id }
+  const { document } = await deps.compute.withPassages(caller.organization.id, (split) =>
+    tenant((tx) =>
+      addDocument(tx, params.collection_id, values, { split, replaceExisting: replace_existing === 'true' }),
+    ),
+  )
+  return withETag(setHeader, present(document))
+}
+
 export const knowledgeDocumentRoutes: Route[] = [
+  route({
+    ...ofCollection,
+    path: `${ofCollection.path}/upload`,
+    method: 'POST',
+    scope: 'knowledge:write',
+    id: 'uploadKnowledgeDocument',
+    grows: true,
+    summary: 'Add a file to a collection',
+    description: `The body is the file: a PDF, a Word document (.docx), Markdown, HTML or text in UTF-8, of at most ${KNOWLEDGE.fileBytes} bytes. Its text becomes a document; the file itself is not kept. Scans and encrypted files have no text.`,
+    query: ofFile,
+    accepts: ANY,
+    bodyLimit: KNOWLEDGE.fileBytes,
+    response: { status: 201, schema: documentSchema },
+    etag: true,
+    handler: async (request) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request.upload.bytes) chunks.push(chunk)
+      const { type } = request.upload
+      return addFile(request, { bytes: Buffer.concat(chunks), type, sourceUrl: null, given: request.query })
+    },
+  }),
+  route({
+    ...ofCollection,
+    path: `${ofCollection.path}/fetch`,
+    method: 'POST',
+    scope: ['knowledge:write', 'webhooks:write'],
+    id: 'fetchKnowledgeDocument',
+    grows: true,
+    summary: 'Add a document from a URL',
+    description:
+      'Fetches a file or a page once and adds its text, as an upload does; `source_url` is its URL. It sends a request to that server, so it needs `webhooks:write` besides.',
+    body: z.strictObject({
+      url: documentFields.source_url.describe('The http or https URL of the file or page.'),
+      title: ofFile.shape.title,
+      tags: documentFields.tags.optional(),
+      external_id: documentFields.external_id.optional(),
+      replace_existing: z.boolean().default(false),
+    }),
+    response: { status: 201, schema: documentSchema },
+    example: { url: 'https://help.example.com/payments.pdf', title: 'Payments', tags: ['billing'] },
+    etag: true,
+    handler: async (request) => {
+      const { url, replace_existing, ...given } = request.body
+      const { signal, deps } = request
+      const fetched = await deps.fetchFile(url, { maxBytes: KNOWLEDGE.fileBytes, timeoutMs: 15_000, signal })
+      const name = new URL(fetched.url).pathname.split('/').findLast((part) => part !== '')
+      return addFile(request, {
+        bytes: fetched.bytes,
+        type: isFileType(fetched.type) ? fetched.type : (typeOfName(name ?? '') ?? fetched.type),
+        name,
+        sourceUrl: url,
+        given: { ...given, replace_existing: replace_existing ? 'true' : 'false' },
+      })
+    },
+  }),
   route({
     ...ofCollection,
     method: 'GET',

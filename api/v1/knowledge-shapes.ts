@@ -6,6 +6,7 @@ import {
   documentFields,
   LANGUAGES,
 } from '../../workflows/shared/knowledge.ts'
+import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 
 /** The shapes of collections, documents and passages of the knowledge base. */
 
@@ -18,6 +19,35 @@ const described = {
       'The language of the documents. It determines the stemming and the stop words of the full-text search. `simple` has neither, for texts in several languages.',
     ),
 }
+
+export const embeddingBody = z
+  .strictObject({
+    base_url: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .max(2_048)
+      .refine((url) => !/[?#]|\/\/[^/]*@/.test(url), 'may have no query, fragment or user')
+      .describe('The URL of an OpenAI-compatible service, above `/embeddings`: `https://api.openai.com/v1`.'),
+    model: z.string().trim().min(1).max(200).describe('The model. Another model makes all vectors again.'),
+    dimensions: z
+      .int()
+      .min(8)
+      .max(KNOWLEDGE.dimensions)
+      .nullable()
+      .default(null)
+      .describe('The length of the vectors to ask for, for models that can shorten them.'),
+    api_key: z
+      .string()
+      .trim()
+      .min(1)
+      .max(1_000)
+      .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+      .nullable()
+      .optional()
+      .describe(
+        'The key of the service, stored encrypted and never returned. Absent: the stored key stays. `null`: none is sent.',
+      ),
+  })
+  .meta({ id: 'KnowledgeEmbedding' })
 
 export const collectionCreate = z
   .strictObject({
@@ -76,6 +106,22 @@ export const collectionSchema = z
     name: z.string(),
     description: z.string().nullable(),
     language: described.language,
+    embedding: z
+      .object({
+        base_url: z.string(),
+        model: z.string(),
+        dimensions: z.int().nullable(),
+        status: z
+          .enum(['queued', 'running', 'completed', 'failed'])
+          .describe(
+            'Whether its vectors are made. The next change of a document, or of the embedding, repeats what failed.',
+          ),
+        embedded: z.int().describe('The passages that have a vector of the model.'),
+        passages: z.int(),
+        error: z.object({ message: z.string() }).nullable(),
+        updated_at: z.iso.datetime(),
+      })
+      .nullable(),
     documents: z.int().describe('The number of its documents.'),
     ...stamps,
   })
@@ -114,9 +160,13 @@ export const passageSchema = z
     score: z
       .number()
       .describe(
-        'The rank, from 0 to 1; above 0.5 if the passage contains every word. Only comparable within one search.',
+        'The rank, from 0 to 1. With `mode` text: above 0.5 if the passage contains every word; vector: the cosine; hybrid: 1 if it is first in both rankings. Only comparable within one search.',
       ),
-    match: z.enum(['all', 'any']).describe('Whether the passage contains all words of the query, or some.'),
+    match: z
+      .enum(['all', 'any', 'vector'])
+      .describe(
+        'Whether the passage contains all words of the query, or some; `vector`: only its meaning is near.',
+      ),
     tags: z.array(z.string()).describe('The tags of the document.'),
     source_url: z.string().nullable(),
   })

@@ -1,3 +1,4 @@
+import { ownerOfEmbedding } from '../knowledge/embeddings.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
 import { ownerOfRequest } from '../process/sealed-request.ts'
@@ -47,6 +48,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     where: 'payload_sealed is not null',
     ownerOf: ownerOfRequest,
   },
+  { table: 'knowledge_embeddings', column: 'api_key_sealed', key: 'id', ownerOf: ownerOfEmbedding },
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // The keys of contents, which stay as they are.
   { table: 'files', column: 'key_sealed', key: 'id', ownerOf: ownerOfFile },

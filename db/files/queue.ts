@@ -9,16 +9,17 @@ const SLOTS = 2
 
 /** A claimed import or export. */
 export interface ClaimedFile extends FileStart {
-  entity: string
+  /** The kind of its records, or the model of an embedding. */
+  subject: string
 }
 
-const queueOf = (table: FileTable) =>
+const queueOf = (table: FileTable, subject = 'entity') =>
   defineQueue<ClaimedFile>({
     table,
     key: ['organization_id', 'id'],
     waits: "status = 'queued'",
     order: 'id',
-    returning: ['entity', 'starts'],
+    returning: [`${subject} as subject`, 'starts'],
     seconds: 30,
     turns: {
       slots: SLOTS,
@@ -28,7 +29,11 @@ const queueOf = (table: FileTable) =>
   })
 
 /** Queued imports, and queued exports, of organizations with a free slot. */
-export const queuedFiles = { imports: queueOf('imports'), exports: queueOf('exports') }
+export const queuedFiles = {
+  imports: queueOf('imports'),
+  exports: queueOf('exports'),
+  knowledge_embeddings: queueOf('knowledge_embeddings', 'model'),
+}
 
 /** Up to `limit` running files without a write for `idle` (a PostgreSQL interval), longest idle first. */
 export async function listIdleFiles(

@@ -39,6 +39,8 @@ export interface IncomingRequest {
   started: number
   log: RequestLog & Omit<Delivery, 'signed'>
   signed?: Buffer | undefined
+  /** The warning of its log row and answer if runs could answer its sender, and it does not wait for them. */
+  unanswered?: string | undefined
 }
 
 /** The body of the answer 200. */
@@ -181,7 +183,7 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Acc
   const writtenOf = new Map(zip(fresh, applied))
   const done = all.map((one) => {
     const answer = earlier.get(one)?.answer
-    return answer ? repeated(answer) : newly(webhook, writtenOf.get(one)!)
+    return answer ? repeated(answer) : newly(webhook, writtenOf.get(one)!, one.request.unanswered)
   })
   // Also for an earlier answer: the request may have another id, or another time, than the first one.
   await storeDeliveries(
@@ -252,14 +254,20 @@ const repeated = ({ run_ids = [], ...answer }: StoredAnswer): Done => ({
   outcome: { action: 'Skipped', run_id: null, warnings: ['duplicate delivery: nothing was written'] },
 })
 
-function newly({ kind, response_wait }: Receiver, { record, action, runIds, warnings }: Applied): Done {
+function newly(
+  { kind, response_wait }: Receiver,
+  { record, action, runIds, warnings: found }: Applied,
+  unanswered: string | undefined,
+): Done {
   const entity = entityOf(kind)
+  const answering = response_wait > 0 ? runIds : []
+  const warnings = unanswered !== undefined && answering.length > 0 ? [...found, unanswered] : found
   return {
     answer: { record_id: record?.id ?? null, entity, action },
     message: messageOf(entity, action, runIds),
     warnings,
     outcome: { action: LOG_ACTION_OF[action], run_id: runIds[0] ?? null, warnings },
-    runIds: response_wait > 0 ? runIds : [],
+    runIds: answering,
     started: runIds,
   }
 }

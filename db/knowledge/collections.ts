@@ -8,6 +8,14 @@ import type { Page } from '../model/lists/page.ts'
 import { requireVersion } from '../model/lists/version.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import type { SecretsKey } from '../process/seal.ts'
+import {
+  type Embedding,
+  type EmbeddingSettings,
+  embeddingsOf,
+  removeEmbedding,
+  setEmbedding,
+} from './embeddings.ts'
 import { indexAgain } from './index-passages.ts'
 
 /** A collection of documents that are searched together, as in the API. */
@@ -17,6 +25,7 @@ export interface Collection {
   description: string | null
   /** The text search configuration of its documents. */
   language: Language
+  embedding: Embedding | null
   documents: number
   version: number
   created_at: Date
@@ -54,6 +63,14 @@ const shown = (tx: Tenant) =>
     ),
   ])
 
+async function withEmbeddings(tx: Tenant, rows: Omit<Collection, 'embedding'>[]): Promise<Collection[]> {
+  const found = await embeddingsOf(
+    tx,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => ({ ...row, embedding: found.get(row.id) ?? null }))
+}
+
 /** Throws `conflict` for a name that is taken, and above `KNOWLEDGE.collections`. */
 export async function createCollection(tx: Tenant, values: CollectionValues): Promise<Collection> {
   const [others] = await collections(tx).count<{ count: number }[]>()
@@ -72,21 +89,23 @@ export async function createCollection(tx: Tenant, values: CollectionValues): Pr
 }
 
 /** Collections, newest first. @param name lists only the collection with this name, compared case-insensitively. */
-export function listCollections(
+export async function listCollections(
   tx: Tenant,
   name: string | undefined,
   page: IdPage,
 ): Promise<Page<Collection>> {
   const rows = shown(tx)
   if (name !== undefined) rows.whereRaw('name_lower = lower(?)', [name])
-  return pageById(tx, rows, page, { of: ['collections', name] })
+  const found = await pageById<Omit<Collection, 'embedding'>>(tx, rows, page, { of: ['collections', name] })
+  return { ...found, data: await withEmbeddings(tx, found.data) }
 }
 
 /** Throws `not_found`. */
 export async function getCollection(tx: Tenant, id: string): Promise<Collection> {
-  const row = await shown(tx).where({ id }).first<Collection | undefined>()
+  const row = await shown(tx).where({ id }).first<Omit<Collection, 'embedding'> | undefined>()
   if (!row) throw notFound('collection')
-  return row
+  const [collection] = await withEmbeddings(tx, [row])
+  return collection!
 }
 
 /** The collection with an id, or with a name, compared case-insensitively. Throws `not_found`. */
@@ -126,6 +145,29 @@ export async function updateCollection(
       }),
   )
   if (changed.language) await indexAgain(tx, id, changed.language)
+  return getCollection(tx, id)
+}
+
+/**
+ * Sets how the passages of a collection are embedded; null: not at all. Throws `not_found`, `version_conflict`, and as
+ * `setEmbedding`.
+ */
+export async function embedCollection(
+  tx: Tenant,
+  keys: SecretsKey,
+  id: string,
+  settings: EmbeddingSettings | null,
+  accepted: readonly number[] | undefined,
+): Promise<Collection> {
+  const { version } = await lockCollection(tx, id, accepted)
+  await (settings ? setEmbedding(tx, keys, id, settings) : removeEmbedding(tx, id))
+  await collections(tx)
+    .where({ id })
+    .update({
+      version: version + 1,
+      updated_at: tx.trx.fn.now(),
+      updated_by: JSON.stringify(tx.actor),
+    })
   return getCollection(tx, id)
 }
 

@@ -3,6 +3,7 @@ import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { conflict } from '../model/errors.ts'
 import type { Passage } from '../model/knowledge/passages.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { requestEmbedding } from './embeddings.ts'
 
 /** The members of a document that are indexed with each of its passages. */
 interface Titled {
@@ -33,6 +34,8 @@ export async function writePassages(
   language: Language,
   passages: readonly Passage[],
 ): Promise<void> {
+  // First, as the workflow does, which then locks passages.
+  await requestEmbedding(tx, collection_id)
   await tx.trx('knowledge_passages').where({ organization_id: tx.organizationId, document_id: id }).delete()
   await tx.trx.raw(
     `insert into knowledge_passages (organization_id, document_id, collection_id, position, heading, text, search)

@@ -1,17 +1,22 @@
 import { NIL } from 'uuid'
 import { escaped } from '../../workflows/shared/escape-html.ts'
-import type { Language } from '../../workflows/shared/knowledge.ts'
+import type { Language, SearchMode } from '../../workflows/shared/knowledge.ts'
+import { KNOWLEDGE } from '../../workflows/shared/limits.ts'
 import { invalid, notFound } from '../model/errors.ts'
 import { MARKS } from '../model/knowledge/clean.ts'
 import { parseQuery, type Query } from '../model/knowledge/query.ts'
+import { fuse } from '../model/knowledge/vectors.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { INDEXED } from './index-passages.ts'
+import { nearestPassages, type QueryVector } from './nearest.ts'
 
 export interface PassageSearch {
   q: string
+  /** Default `text`. */
+  mode?: SearchMode | undefined
   collection_id?: string | undefined
   /** A document must have all of these tags. */
   tags?: string[] | undefined
@@ -28,15 +33,26 @@ export interface FoundPassage {
   text: string
   /** HTML: the text with the words of the query in <mark>; everything else is escaped. */
   highlight: string
-  /** From 0 to 1; above 0.5 if the passage contains every word of the query. */
+  /** From 0 to 1; of `text` above 0.5 if the passage contains every word of the query. */
   score: number
-  match: 'all' | 'any'
+  /** `vector`: the text search does not find it. */
+  match: 'all' | 'any' | 'vector'
   tags: string[]
   source_url: string | null
 }
 
 /** Maximum of `offset` plus `limit`: each page ranks all matches again. */
 export const MAX_REACH = 1_000
+
+/** Where a passage is, and its rank. */
+interface Ranked {
+  document_id: string
+  position: number
+  /** The index of the part whose query is highlighted. */
+  part: number
+  rank: number
+  match: FoundPassage['match']
+}
 
 interface Fragment {
   sql: string
@@ -51,24 +67,33 @@ interface Part extends Fragment {
 }
 
 /**
- * The best passages: those with every word of the query, by cover density; then, with `match: any`, those with some of
- * the words, by their number and position. Throws `validation_error` for a query without a word, `not_found` for the
- * collection, `invalid_request` for a cursor of another search.
+ * The best passages. By text: those with every word of the query, by cover density; then, with `match: any`, those with
+ * some of the words, by their number and position. By `vector`: those nearest to the vectors of the query. `hybrid` fuses
+ * both rankings. Throws `validation_error` for a query without a word, `not_found` for the collection, `invalid_request`
+ * for a cursor of another search.
+ * @param vectors of the query, for the modes that compare them.
  */
 export async function searchPassages(
   tx: Tenant,
   search: PassageSearch,
   page: { limit: number; offset: number; cursor?: string | undefined },
+  vectors: readonly QueryVector[] = [],
 ): Promise<Page<FoundPassage>> {
   const query = requireQuery(search.q)
   const hash = queryHash(['passages', search])
   const offset = page.cursor === undefined ? page.offset : offsetIn(hash, page.cursor)
   const languages = await languagesOf(tx, search.collection_id)
-  const wanted = Math.min(page.limit + 1, MAX_REACH - offset)
-  const found =
-    languages.length === 0 || wanted <= 0 ? [] : await passages(tx, search, query, languages, offset, wanted)
-  const data = found.slice(0, page.limit)
-  const has_more = found.length > data.length
+  const isText = (search.mode ?? 'text') === 'text'
+  const wanted = Math.min(page.limit + 1, (isText ? MAX_REACH : KNOWLEDGE.fused) - offset)
+  const strict = languages.map((one) => ({ ...one, ...tsquery(query.all, one.language) }))
+  const searched = languages.length > 0 && wanted > 0
+  const found = !searched
+    ? []
+    : isText
+      ? await byText(tx, search, query, strict, offset, wanted)
+      : (await byVector(tx, search, query, strict, vectors)).slice(offset, offset + wanted)
+  const data = await shown(tx, found.slice(0, page.limit), strict)
+  const has_more = found.length > page.limit
   return {
     data,
     limit: page.limit,
@@ -80,21 +105,45 @@ export async function searchPassages(
   }
 }
 
-async function passages(
+async function byText(
   tx: Tenant,
   search: PassageSearch,
   query: Query,
-  languages: Omit<Part, keyof Fragment>[],
+  strict: Part[],
   offset: number,
   wanted: number,
-): Promise<FoundPassage[]> {
-  const strict = languages.map((one) => ({ ...one, ...tsquery(query.all, one.language) }))
+): Promise<Ranked[]> {
   const all = await ranked(tx, search, strict, undefined, { offset, limit: wanted })
   if (all.length === wanted || search.match === 'all' || query.any === undefined) return all
-  const loose = languages.map((one) => ({ ...one, ...looseQuery(query, one.language) }))
+  const loose = strict.map((one) => ({ ...one, ...looseQuery(query, one.language) }))
   const before = await countUpTo(tx, search, strict, offset, all.length)
   const rest = { offset: Math.max(0, offset - before), limit: wanted - all.length }
   return [...all, ...(await ranked(tx, search, loose, strict, rest))]
+}
+
+/** With `hybrid` fused with the ranking by text. */
+async function byVector(
+  tx: Tenant,
+  search: PassageSearch,
+  query: Query,
+  strict: Part[],
+  vectors: readonly QueryVector[],
+): Promise<Ranked[]> {
+  const partOf = (collection: string) =>
+    strict.findIndex(({ collections }) => collections?.includes(collection) ?? true)
+  const near = (await nearestPassages(tx, vectors, search.tags, KNOWLEDGE.fused)).map(
+    ({ collection_id, cosine, ...place }): Ranked => ({
+      ...place,
+      part: partOf(collection_id),
+      // Rounding can take it out of the range.
+      rank: Math.min(1, Math.max(0, cosine)),
+      match: 'vector',
+    }),
+  )
+  if (search.mode === 'vector') return near
+  const words = await byText(tx, search, query, strict, 0, KNOWLEDGE.fused)
+  const keyOf = ({ document_id, position }: Ranked) => `${document_id} ${position}`
+  return fuse([words, near], keyOf).map(([found, rank]) => ({ ...found, rank }))
 }
 
 /** The number of passages with every word, if the page starts after the last of them. */
@@ -123,37 +172,53 @@ async function ranked(
   parts: Part[],
   except: Part[] | undefined,
   { offset, limit }: { offset: number; limit: number },
-): Promise<FoundPassage[]> {
+): Promise<Ranked[]> {
   const found = matches(tx, search, parts, except)
+  const { rows } = await tx.trx
+    .raw<{ rows: Omit<Ranked, 'match'>[] }>(
+      `select * from (${found.sql}) found order by rank desc, document_id, position limit ? offset ?`,
+      [...found.bindings, limit, offset] as never,
+    )
+    .options(PLANNED_ANEW)
+  return rows.map((row) => ({
+    ...row,
+    rank: row.rank / 2 + (except ? 0 : 0.5),
+    match: except ? 'any' : 'all',
+  }))
+}
+
+/** Passages as the search shows them, in their order. */
+async function shown(tx: Tenant, found: readonly Ranked[], parts: Part[]): Promise<FoundPassage[]> {
+  if (found.length === 0) return []
   const headline = `HighlightAll=true, StartSel="${MARKS.start}", StopSel="${MARKS.end}"`
   const cases = parts.map(
     ({ sql }, i) => `when ${i} then ts_headline(cast(? as regconfig), ${MARKED}, ${sql}, ?)`,
   )
   const { rows } = await tx.trx
-    .raw<{ rows: (FoundPassage & { rank: number })[] }>(
-      `select p.document_id, p.collection_id, p.position, d.title, p.heading, p.text, d.tags, d.source_url, page.rank,
+    .raw<{ rows: (Omit<FoundPassage, 'score' | 'match'> & { i: number })[] }>(
+      `select page.i, p.document_id, p.collection_id, p.position, d.title, p.heading, p.text, d.tags, d.source_url,
          case page.part ${cases.join(' ')} end as highlight
-       from (select * from (${found.sql}) found order by rank desc, document_id, position limit ? offset ?) page
+       from jsonb_to_recordset(cast(? as jsonb))
+         as page(i integer, document_id uuid, position integer, part integer)
        join knowledge_passages p on p.organization_id = ? and p.document_id = page.document_id
          and p.position = page.position
        join knowledge_documents d on d.organization_id = ? and d.id = page.document_id
-       order by page.rank desc, document_id, position`,
+       order by page.i`,
       [
         ...parts.flatMap(({ language, bindings }) => [language, ...bindings, headline]),
-        ...found.bindings,
-        limit,
-        offset,
+        JSON.stringify(
+          found.map(({ document_id, position, part }, i) => ({ i, document_id, position, part })),
+        ),
         tx.organizationId,
         tx.organizationId,
       ] as never,
     )
     .options(PLANNED_ANEW)
-  const match = except ? 'any' : 'all'
-  return rows.map(({ rank, ...row }) => ({
+  return rows.map(({ i, ...row }) => ({
     ...row,
     highlight: highlighted(row.highlight),
-    score: Math.round((rank / 2 + (except ? 0 : 0.5)) * 1e4) / 1e4,
-    match,
+    score: Math.round(found[i]!.rank * 1e4) / 1e4,
+    match: found[i]!.match,
   }))
 }
 

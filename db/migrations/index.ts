@@ -17,7 +17,8 @@ import * as bulkCounts from './0015_bulk_counts.ts'
 import * as endpointBackoff from './0016_endpoint_backoff.ts'
 import * as polledSources from './0017_polled_sources.ts'
 import * as duePolls from './0018_due_polls.ts'
-import * as erasures from './0019_erasures.ts'
+import * as embeddings from './0019_embeddings.ts'
+import * as erasures from './0020_erasures.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -63,5 +64,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0016_endpoint_backoff', endpointBackoff],
   ['0017_polled_sources', polledSources],
   ['0018_due_polls', duePolls],
-  ['0019_erasures', erasures],
+  ['0019_embeddings', embeddings],
+  ['0020_erasures', erasures],
 ]

@@ -1,6 +1,6 @@
 /** The end of accepted work, as the log and the metrics tell it: ids and numbers, nothing that tenants write. */
 export interface WorkEnd {
-  work: 'run' | 'delivery' | 'import' | 'export'
+  work: 'run' | 'delivery' | 'import' | 'export' | 'embedding'
   status: string
   organization_id: string
   /** A UUID, as it is stored. */

@@ -1,5 +1,6 @@
 import { takeFromWindow, windowAt } from '../access/limits.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { DeliveryJob } from './attempts.ts'
 
 /** The rate limit of an endpoint: attempts per minute (UTC), including retries. Its window in seconds. */
 
@@ -15,15 +16,16 @@ export const LEFT_OF_RATE = `(w.rate_per_minute - coalesce((
 const SPREAD_MS = 2_000
 
 /**
- * Takes an attempt of this minute, if one is left. Otherwise the delivery, whose row is locked, becomes due in the next
- * minute.
+ * Takes an attempt of this minute, if one is left. Otherwise the delivery becomes due in the next minute, unless it has
+ * begun another attempt or release since it was read.
  * @returns the time at which it is due; undefined if the attempt may start.
  */
 export async function takeRate(
   tx: Tenant,
   deliveryId: string,
-  { webhook_id, rate_per_minute }: { webhook_id: string; rate_per_minute: number | null },
+  job: Pick<DeliveryJob, 'webhook_id' | 'rate_per_minute' | 'releases' | 'next_attempt_at'>,
 ): Promise<Date | undefined> {
+  const { webhook_id, rate_per_minute, releases, next_attempt_at } = job
   if (rate_per_minute === null) return undefined
   const now = Date.now()
   const subject = SUBJECT + webhook_id
@@ -33,7 +35,8 @@ export async function takeRate(
   const due = new Date(windowAt(MINUTE, now).end + Math.random() * SPREAD_MS)
   await tx
     .trx('deliveries')
-    .where({ organization_id: tx.organizationId, id: deliveryId })
+    .where({ organization_id: tx.organizationId, id: deliveryId, releases })
+    .whereRaw('next_attempt_at is not distinct from cast(? as timestamptz)', [next_attempt_at as never])
     .update({ next_attempt_at: due, slot_wanted_at: null })
   return due
 }

@@ -134,6 +134,11 @@ export function createMetrics(deps: {
       registers,
       labelNames: ['task'] as const,
     }),
+    embeddingRequests: new Counter({
+      name: 'agx_embedding_requests_total',
+      help: 'Requests to endpoints that make embeddings, of passages and of queries.',
+      registers,
+    }),
     activities: new Histogram({
       name: 'agx_activity_duration_seconds',
       help: 'Activities, by type and outcome.',

@@ -11,10 +11,12 @@ const MOST_STEPS = 12
 export const ownPriority = (r: string): string => `${r}.priority % ${PRIORITIES}`
 
 /**
- * SQL: the priority of the run `r`, which sleeps or not, when Temporal has lost it. Seconds are subtracted, not times: one
+ * SQL: the priority of the run `r`, which sleeps or not, when Temporal has lost it. One whose cancellation was requested
+ * before that is cancelled in its new workflow, for which somebody waits. Seconds are subtracted, not times: one
  * of them may be infinite, which PostgreSQL subtracts from version 17 on only.
  */
-export const lostPriority = (r: string): string => `case when ${r}.sleeps_until > now()
-  then ${ownPriority(r)} + ${PRIORITIES} * cast(1 + least(${MOST_STEPS}, greatest(0,
+export const lostPriority = (r: string): string => `case
+  when ${r}.cancel_requested_at is not null then 0
+  when ${r}.sleeps_until > now() then ${ownPriority(r)} + ${PRIORITIES} * cast(1 + least(${MOST_STEPS}, greatest(0,
     ceil(ln(greatest(1, (extract(epoch from ${r}.sleeps_until) - extract(epoch from now())) / 3600)) / ln(2)))) as smallint)
   else ${r}.priority end`

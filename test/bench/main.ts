@@ -4,6 +4,7 @@ import { benchAnalytics } from './analytics.ts'
 import { benchDeliveries } from './deliveries.ts'
 import { benchImports } from './imports.ts'
 import { benchIncoming } from './incoming.ts'
+import { benchKnowledge } from './knowledge.ts'
 import { benchLoops } from './loops.ts'
 import { benchMcp } from './mcp.ts'
 import { benchMemory } from './memory.ts'
@@ -15,13 +16,14 @@ import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- validate records volume analytics runs loops triggers outgoing imports incoming mcp memory start]`:
+ * `npm run bench [-- validate records volume analytics knowledge runs loops triggers outgoing imports incoming mcp memory start]`:
  * each figure as a ratio to a floor measured in the same run, in turns, because machines are noisy. Asserts nothing.
  * `volume` prints plans and times of background work instead, `triggers` delays, `memory` the worker's memory
  * (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it. `validate` prints the
  * CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one parse by the
  * schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000.
+ * Option of knowledge: `--passages=` for fewer than 100,000. It prints the quality of each ranking, and its times.
  * Option of incoming: `--seconds=` for each of its three rounds, `--clients=` for others than 32.
  */
 const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
@@ -39,7 +41,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
     await benchStart(stack)
   },
 }
-const ALL = ['validate', 'records', 'volume', 'analytics', ...Object.keys(ON_A_STACK)]
+const ALL = ['validate', 'records', 'volume', 'analytics', 'knowledge', ...Object.keys(ON_A_STACK)]
 
 const { positionals: wanted, values: options } = parseArgs({
   allowPositionals: true,
@@ -48,6 +50,7 @@ const { positionals: wanted, values: options } = parseArgs({
     database: { type: 'string' },
     only: { type: 'string' },
     runs: { type: 'string', default: '20000' },
+    passages: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '5' },
     clients: { type: 'string', default: '32' },
     deliveries: { type: 'string', default: '10000' },
@@ -76,6 +79,10 @@ if (chosen.includes('volume')) {
 if (chosen.includes('analytics')) {
   say('analytics')
   await benchAnalytics(Number(options.rows), { databaseUrl: options.database, only: options.only })
+}
+if (chosen.includes('knowledge')) {
+  say('knowledge')
+  await benchKnowledge(Number(options.passages))
 }
 const onStack = chosen.filter((name) => name in ON_A_STACK)
 if (onStack.length > 0) {

@@ -10,8 +10,11 @@ import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
 import { nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
+import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import { Listener } from '../../db/postgres/notify.ts'
 import { secretsKey as secretsKeyOf } from '../../db/process/config.ts'
+import { createEmbeddings } from '../../db/process/embeddings.ts'
+import { createFetchFile } from '../../db/process/fetch-file.ts'
 import { createLogger } from '../../db/process/log.ts'
 import { LogOutput } from '../../db/process/log-output.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
@@ -76,6 +79,8 @@ export async function startApi(
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
   const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
   const compute = new Compute()
+  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const embeddings = createEmbeddings(egress)
   const stopping = new AbortController()
   const logger = createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api'))
   const app = createApp({
@@ -88,6 +93,8 @@ export async function startApi(
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),
     compute,
+    fetchFile: createFetchFile(egress),
+    queryVectors: new QueryVectors(secretsKey, embeddings),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),
     stopping: stopping.signal,
@@ -133,6 +140,7 @@ export async function startApi(
     async close() {
       await listener.close()
       await compute.close()
+      await embeddings.close()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

@@ -29,7 +29,12 @@ export const WORK = {
   },
   documents: {
     nodes: ['knowledge_add'],
-    routes: ['createKnowledgeDocument', 'updateKnowledgeDocument'],
+    routes: [
+      'createKnowledgeDocument',
+      'updateKnowledgeDocument',
+      'uploadKnowledgeDocument',
+      'fetchKnowledgeDocument',
+    ],
     by: 'thread',
   },
   code: { nodes: ['code'], by: 'thread' },
@@ -173,6 +178,7 @@ export const FREE = {
     'listKnowledgeCollections',
     'createKnowledgeCollection',
     'updateKnowledgeCollection',
+    'setKnowledgeEmbedding',
     'listKnowledgeDocuments',
     'listIncomingWebhooks',
     'rotateIncomingWebhookSecret',

@@ -132,6 +132,7 @@ function sampleOf({ name, type, accepted }: Column): unknown {
 
 const VALUES: Record<string, () => unknown> = {
   uuid: uuidv7,
+  'bit varying': () => '1',
   text: () => randomBytes(6).toString('hex'),
   'text[]': () => [],
   integer: () => 1,

@@ -11,9 +11,11 @@ import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { CallSlots } from '../../activities/slots/call-slots.ts'
+import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
+import { createEmbeddings } from '../../db/process/embeddings.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
@@ -107,8 +109,10 @@ export async function startWorker(
   const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
   await attributes.check(client.workflowService, namespace)
+  const embeddings = createEmbeddings({ allow: ['127.0.0.0/8'] })
   const activities = createActivities({
     db,
+    embeddings,
     log,
     secretsKey,
     publicUrl: PUBLIC_URL,
@@ -124,6 +128,7 @@ export async function startWorker(
       unsubscribeLink: (organization_id, address) =>
         unsubscribeLink(secretsKey, PUBLIC_URL, { organization_id, address }),
       files,
+      queryVectors: new QueryVectors(secretsKey, embeddings),
       ...(effects.ratesUrl && { rates: new RateSource(effects.http ?? unused, effects.ratesUrl) }),
     }),
     recordDelay: (ms) => capacity.recordDelay(ms),
@@ -174,6 +179,7 @@ export async function startWorker(
     for (const worker of workers) worker.shutdown()
     await running
     await receivers.close()
+    await embeddings.close()
     await connection.close()
     await code.close()
     await lightWork.close()

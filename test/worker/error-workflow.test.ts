@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { chainError } from '../../db/model/runs/chain.ts'
-import { cancelRun, endUnrecordedRun } from '../../db/runs/moves/ends.ts'
+import { cancelRun, endUnrecordedRun, terminateRun } from '../../db/runs/moves/ends.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { CHAIN_DEPTH } from '../../workflows/shared/limits.ts'
 import { createOrganization, testActor } from '../support/database.ts'
@@ -102,13 +102,29 @@ describe('the error workflow of a run', () => {
     assert.deepEqual(outcomeOf(again), { run_id: started[0].id })
   })
 
-  it('is not started by a run that completed or was cancelled', async () => {
+  it('is not started by a run that completed, was cancelled or was terminated, which raise no event of a failure', async () => {
     await handler()
-    const open = await failing('On error', { nodes: [{ id: 'wait', type: 'delay', config: { for: '1h' } }] })
-    await untilRun(suite.db, open, ['running'])
-    await suite.db.tenant(organizationId, testActor, (tx) => cancelRun(tx, open))
-    assert.equal((await untilRun(suite.db, open)).status, 'cancelled')
-    assert.deepEqual(await startedBy(open), [])
+    for (const [end, status] of [
+      [cancelRun, 'cancelled'],
+      [terminateRun, 'terminated'],
+    ] as const) {
+      const open = await failing('On error', {
+        nodes: [{ id: 'wait', type: 'delay', config: { for: '1h' } }],
+      })
+      await untilRun(suite.db, open, ['running'])
+      await suite.db.tenant<unknown>(organizationId, testActor, (tx) => end(tx, open))
+      assert.equal((await untilRun(suite.db, open)).status, status)
+      const { workflow } = suite.worker.client
+      await workflow
+        .getHandle(`run:${open}`)
+        .result()
+        .catch(() => {})
+      assert.deepEqual(await startedBy(open), [])
+      assert.deepEqual(
+        await suite.db.system('events').where({ subject_id: open, name: 'workflow.failed' }),
+        [],
+      )
+    }
     const id = await failing('On error', { nodes: [{ ...fail, config: { status: 'completed' } }] })
     assert.equal((await untilRun(suite.db, id)).status, 'completed')
     assert.deepEqual(await startedBy(id), [])

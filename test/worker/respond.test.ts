@@ -74,6 +74,23 @@ describe('a workflow that answers the sender of an incoming webhook', () => {
   const runsOf = ({ id }: TestWebhook) =>
     test.db.system('runs').whereRaw("trigger -> 'webhook' ->> 'id' = ?", [id]).orderBy('id')
 
+  it('is replaced by the usual one for a sender above 100 that wait, with a warning in its answer and its log row', async () => {
+    const webhook = await webhookOf([respond({ json: { text: 'hello' } })])
+    const answers = await Promise.all(Array.from({ length: 102 }, (_, n) => send(webhook, { n })))
+    const warned = answers.filter(({ body }) => body.warnings)
+    assert.ok(warned.length >= 2 && answers.every(({ status }) => status === 200), String(warned.length))
+    for (const { body } of warned)
+      assert.match(body.warnings[0], /^100 requests of the organization were waiting for a workflow/)
+    const logged = await test.db.system('incoming_logs').where({ webhook_id: webhook.id })
+    assert.equal(logged.length, answers.length)
+    const rows = logged.filter(({ warnings }) => warnings.length > 0).map(({ warnings }) => warnings)
+    assert.deepEqual(
+      rows,
+      warned.map(({ body }) => body.warnings),
+    )
+    await test.db.system('runs').delete()
+  })
+
   it('gives the usual answer if the time is over, and its own one to the repetition of the sender', async () => {
     const webhook = await webhookOf([respond({ json: { text: 'late' } })], { response_wait: 1 })
     const first = await send(webhook, {}, 'one')

@@ -13,23 +13,24 @@ import type { NamespaceAttributes } from '../namespace-attributes.ts'
 import type { Queue } from '../relay.ts'
 import { type StartWorkflow, workflowStarter } from './start-workflow.ts'
 
-/** Imports or exports; they differ only in names. */
+/** Imports, exports, embeddings of collections; they differ only in names. */
 export interface FileSort {
   table: FileTable
-  workflow: 'importRecords' | 'exportRecords'
-  noun: 'import' | 'export'
+  workflow: 'importRecords' | 'exportRecords' | 'embedPassages'
+  noun: 'import' | 'export' | 'embedding'
 }
 
 export const FILE_SORTS: FileSort[] = [
   { table: 'imports', workflow: 'importRecords', noun: 'import' },
   { table: 'exports', workflow: 'exportRecords', noun: 'export' },
+  { table: 'knowledge_embeddings', workflow: 'embedPassages', noun: 'embedding' },
 ]
 
 /** Each start is a new workflow, because a workflow id is used once. */
 export const fileWorkflowId = (sort: FileSort, { id, starts }: Pick<FileStart, 'id' | 'starts'>) =>
   starts <= 1 ? `${sort.noun}:${id}` : `${sort.noun}:${id}:${starts}`
 
-/** Imports to read, or exports to write. */
+/** Imports to read, exports to write, collections to embed. */
 export function filesQueue(
   sort: FileSort,
   { taskQueue, attributes }: { taskQueue: string; attributes: NamespaceAttributes },
@@ -53,7 +54,7 @@ function startFile(
   row: ClaimedFile,
 ): Promise<unknown> {
   const { organization_id, id, starts } = row
-  const summary = summaryOf(`${sort.noun} of ${row.entity}`)
+  const summary = summaryOf(`${sort.noun} of ${row.subject}`)
   return startWorkflow<(input: FileInput) => Promise<unknown>>(client, {
     workflow: sort.workflow,
     workflowId: fileWorkflowId(sort, row),

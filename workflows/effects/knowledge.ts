@@ -1,4 +1,4 @@
-import type { DocumentFormat } from '../shared/knowledge.ts'
+import type { DocumentFormat, SearchMode } from '../shared/knowledge.ts'
 import { listed, type Port } from './define.ts'
 
 /** The knowledge base of the organization. `collection` is an id or a name. The methods throw the errors of the API. */
@@ -16,6 +16,7 @@ export interface KnowledgeQuery {
   collection?: string | undefined
   tags?: string[] | undefined
   match: 'all' | 'any'
+  mode: SearchMode
   limit: number
 }
 
@@ -26,7 +27,7 @@ export interface KnowledgePassage {
   heading: string
   text: string
   score: number
-  match: 'all' | 'any'
+  match: 'all' | 'any' | 'vector'
   tags: string[]
   source_url: string | null
 }
@@ -51,14 +52,16 @@ export interface AddedDocument {
 }
 
 export const knowledge: Port<Knowledge> = {
-  classes: ['read', 'write'],
+  // `external`: a search by vectors, which calls the endpoint that makes that of the query.
+  classes: ['read', 'write', 'external'],
   scoped: true,
   words: {
     search: {
-      call: ({ collection, tags, limit }) =>
+      call: ({ collection, tags, mode, limit }) =>
         [
           `searching ${collection === undefined ? 'the knowledge base' : `the collection ${collection}`}`,
           ...(tags ? [`${tags.length} tags`] : []),
+          ...listed('by', mode === 'text' ? [] : [mode]),
           `at most ${limit} passages`,
         ].join(', '),
       result: ({ passages, has_more }) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { KnowledgePassage } from '../effects/knowledge.ts'
-import { collectionName, match, QUERY_SYNTAX, query, tags } from '../shared/knowledge.ts'
+import { collectionName, match, mode, QUERY_SYNTAX, query, tags } from '../shared/knowledge.ts'
 import { KNOWLEDGE } from '../shared/limits.ts'
 import { defineNode } from './define.ts'
 import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
@@ -8,6 +8,7 @@ import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
 export const knowledgeSearch = defineNode({
   type: 'knowledge_search',
   engine: 6,
+  laterUses: [{ engine: 9, isUsed: ({ mode }) => mode !== undefined }],
   category: 'data',
   title: 'Search the knowledge base',
   alsoCalled: [
@@ -28,7 +29,8 @@ export const knowledgeSearch = defineNode({
   ],
   description:
     'Finds the passages of the knowledge base that match a question or words, best first; `output.text`, with their titles and sources, is context for an ai_prompt. Without a match, `count` is 0 and `text` is empty: it is not an error.',
-  effect: 'read',
+  // Another mode calls the endpoint of the embedding. A placeholder may name one.
+  effect: ({ mode = 'text' }) => (mode === 'text' ? 'read' : 'external'),
   effects: ['knowledge'],
   scopes: () => ['knowledge:read'],
   config: z.strictObject({
@@ -38,6 +40,7 @@ export const knowledgeSearch = defineNode({
       .describe('The name or the id of the collection to search. Default: all collections.'),
     tags: tags.optional().describe('Only documents that have all of these tags.'),
     match,
+    mode,
     limit: z.int().min(1).max(KNOWLEDGE.page).default(5).describe('The most passages.'),
   }),
   check: ({ collection, tags }) =>
@@ -50,8 +53,10 @@ export const knowledgeSearch = defineNode({
         title: z.string(),
         heading: z.string().describe('The headings above the passage.'),
         text: z.string(),
-        score: z.number().describe('From 0 to 1; above 0.5 if the passage has every word.'),
-        match: z.enum(['all', 'any']).describe('Whether the passage has all words of `q`, or some.'),
+        score: z.number().describe('From 0 to 1; with `mode` text above 0.5 if the passage has every word.'),
+        match: z
+          .enum(['all', 'any', 'vector'])
+          .describe('Whether the passage has all words of `q`, or some; `vector`: only its meaning is near.'),
         tags: z.array(z.string()),
         source_url: z.string().nullable(),
       }),

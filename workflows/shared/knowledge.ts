@@ -90,6 +90,16 @@ export const match = z
     'Which passages are found. `all`: those with every word. `any`: those first, then passages with some of the words, which a question in a sentence needs.',
   )
 
+export const SEARCH_MODES = ['text', 'vector', 'hybrid'] as const
+export type SearchMode = (typeof SEARCH_MODES)[number]
+
+export const mode = z
+  .enum(SEARCH_MODES)
+  .default('text')
+  .describe(
+    'How passages are ranked. `text`: by their words. `vector`: by their meaning, in collections with an `embedding`. `hybrid`: by both, fused by reciprocal rank, which is best for questions; passages of other collections are found by their words.',
+  )
+
 /** What a query may hold, for descriptions. */
 export const QUERY_SYNTAX =
   'Words are found in all their forms. `"in quotes"` finds a phrase, `-word` excludes a word, `or` between words finds either.'

@@ -237,6 +237,22 @@ export const KNOWLEDGE = {
   words: 32,
   /** Passages that a node finds. */
   page: 20,
+  /** Numbers of a vector. */
+  dimensions: 4_096,
+  /** Passages whose vectors one request asks for. */
+  embedded: 32,
+  /** Passages that `mode` vector or hybrid ranks: its pages end there. */
+  fused: 200,
+  /** Passages whose vectors are compared exactly with that of a query; the signs of the vectors select them. */
+  compared: 400,
+  /** Different embeddings of the collections of one search: each is a request to its endpoint. */
+  models: 3,
+  /** Bytes of a PDF or DOCX file. */
+  fileBytes: 20_000_000,
+  /** Bytes of the parts of a file together, decompressed. */
+  inflatedBytes: 100_000_000,
+  /** Pages of a PDF file. */
+  pdfPages: 2_000,
 } as const
 
 /** Files. The plan of an organization has lower limits of bytes. */

@@ -3,7 +3,7 @@ import type { System, Tenant } from '../../postgres/tenancy.ts'
 
 /** Status changes of imports and exports by the relay and the sweep; the tables are in `db/model/files/statuses.ts`. */
 
-export type FileTable = 'imports' | 'exports'
+export type FileTable = 'imports' | 'exports' | 'knowledge_embeddings'
 
 /** A start of an import or export; each start is a separate workflow. */
 export interface FileStart {
@@ -40,7 +40,7 @@ export async function failFileStart(
       lease_until: null,
     })
     .returning('created_at')
-  const work = table === 'imports' ? 'import' : 'export'
+  const work = WORK[table]
   const { organizationId: organization_id } = tx
   for (const { created_at } of failed)
     tx.ends.push({
@@ -53,8 +53,10 @@ export async function failFileStart(
   return failed.length > 0
 }
 
-/** An import can be resumed; an export is created again. */
-const AFTER_LOSS = { imports: 'stopped', exports: 'failed' } as const
+const WORK = { imports: 'import', exports: 'export', knowledge_embeddings: 'embedding' } as const
+
+/** An import can be resumed; an export is created again; the next change of a passage queues an embedding. */
+const AFTER_LOSS = { imports: 'stopped', exports: 'failed', knowledge_embeddings: 'failed' } as const
 
 /** Ends a file whose workflow has ended without recording it. @returns whether it was running. */
 export async function endUnrecordedFile(

@@ -19,7 +19,7 @@ export const STORED = {
     'views',
     'reports',
   ],
-  knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages'],
+  knowledge: ['knowledge_collections', 'knowledge_documents', 'knowledge_passages', 'knowledge_vectors'],
   files: ['files', 'imports', 'import_pieces', 'import_errors', 'import_keys', 'exports', 'export_pieces'],
   workflows: ['workflows', 'workflow_versions', 'workflow_samples'],
   runs: [
@@ -63,6 +63,7 @@ export const UNCOUNTED = [
   'incoming_sources',
   'incoming_webhooks',
   'invitations',
+  'knowledge_embeddings',
   'limit_months',
   'limit_windows',
   'deleted_files',

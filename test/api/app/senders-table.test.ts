@@ -1,6 +1,10 @@
-import { equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, ok } from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describedSenders } from '../../../api/app/incoming-senders.ts'
+import { SENDERS } from '../../../db/model/incoming/mapping/senders/index.ts'
+import type { Verification } from '../../../db/model/incoming/types.ts'
+import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
+import { proven, SENDER_REQUESTS, type SenderRequest, secretFor } from '../../support/sender-requests.ts'
 
 /** With RECORD_SENDERS=1 the test writes the table of the page; otherwise it compares with it. */
 const PAGE = new URL('../../../docs/incoming-webhooks.md', import.meta.url)
@@ -8,7 +12,11 @@ const PAGE = new URL('../../../docs/incoming-webhooks.md', import.meta.url)
 const HEAD = `| \`sender\` | \`verification\` | a repetition is known by | mapped by its own paths |
 |---|---|---|---|
 `
-const AFTER = '\n\n## Sources that are polled\n'
+const AFTER = '\n\n### What is stored\n'
+const OUTCOMES = `| sender | request | outcome | record |
+|---|---|---|---|
+`
+const AFTER_OUTCOMES = '\n\n## Sources that are polled\n'
 
 const rows = describedSenders().map(
   ({ id, documentation, verification, delivery_id, answers_ping, maps }) => {
@@ -18,15 +26,18 @@ const rows = describedSenders().map(
   },
 )
 
+/** Writes the rows of a table of the page with RECORD_SENDERS, and else compares them. */
+function compare(head: string, lines: string[], after: string): void {
+  const page = readFileSync(PAGE, 'utf8')
+  const [begin, end] = [page.indexOf(head), page.indexOf(after)]
+  ok(begin > 0 && end > begin, 'the page has the head of the table, and the chapter after it')
+  const written = `${page.slice(0, begin)}${head}${lines.join('\n')}${page.slice(end)}`
+  if (process.env.RECORD_SENDERS) writeFileSync(PAGE, written)
+  else equal(page, written)
+}
+
 describe('the table of senders in the documentation', () => {
-  it('is that of the registry: RECORD_SENDERS=1 writes it again', () => {
-    const page = readFileSync(PAGE, 'utf8')
-    const [begin, end] = [page.indexOf(HEAD), page.indexOf(AFTER)]
-    ok(begin > 0 && end > begin, 'the page has the head of the table, before the chapter of sources')
-    const written = `${page.slice(0, begin)}${HEAD}${rows.join('\n')}${page.slice(end)}`
-    if (process.env.RECORD_SENDERS) writeFileSync(PAGE, written)
-    else equal(page, written)
-  })
+  it('is that of the registry: RECORD_SENDERS=1 writes it again', () => compare(HEAD, rows, AFTER))
 
   it('has the documentation of each sender, once', () => {
     equal(new Set(rows).size, rows.length)
@@ -34,5 +45,99 @@ describe('the table of senders in the documentation', () => {
       ok(documentation.startsWith('https://'), documentation)
       ok(delivery_id.length > 0, documentation)
     }
+  })
+})
+
+describe('the table of what is stored of senders', function () {
+  this.timeout(120_000)
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  const KINDS: Record<string, string> = { Contact: 'contacts', Task: 'tasks' }
+  const SHOWN = [
+    'first_name',
+    'last_name',
+    'email',
+    'phone',
+    'job_title',
+    'timezone',
+    'lifecycle_stage',
+    'do_not_contact',
+    'tags',
+    'title',
+    'body',
+    'due_at',
+    'due_date',
+    'address',
+    'external_id',
+  ]
+
+  /** The fields of the record that have a value. */
+  async function stored(kind: string, id: string): Promise<string> {
+    const { body } = await test.api.request('GET', `/v1/objects/${kind}/${id}`)
+    const shown = SHOWN.flatMap((name) => {
+      const value = body[name]
+      const isNone = value === null || value === undefined || value === false || String(value) === ''
+      if (isNone) return []
+      if (name === 'address')
+        return Object.entries(value).flatMap(([part, text]) => (text ? [`${part} \`${text}\``] : []))
+      return [`${name} \`${value}\``]
+    })
+    const company =
+      body.company_id && (await test.api.request('GET', `/v1/objects/companies/${body.company_id}`)).body
+    return [...shown, ...(company ? [`company \`${company.name}\``] : [])].join(', ')
+  }
+
+  const counts = async () =>
+    Promise.all(
+      ['contacts', 'tasks', 'companies', 'notes', 'runs'].map(async (table) =>
+        Number((await test.db.system(table).count({ n: '*' }).first())!.n),
+      ),
+    )
+
+  /** Sends a request right, again, and forged. @returns its row. */
+  async function rowOf(one: SenderRequest): Promise<string> {
+    const known = SENDERS.get(one.sender)
+    const verification = (one.verification ?? known!.verification) as Verification
+    const { target = 'Contact' } = one
+    const webhook = await test.createWebhook({
+      ...(known ? { sender: one.sender } : { verification, dedupe_window: 300 }),
+      secret: secretFor(verification),
+      target_entity: target,
+      ...(target === 'Task' && { deduplication: { by: 'external_id' } }),
+    })
+    const post = (isForged: boolean) => {
+      const { query, ...request } = proven(one, verification, webhook.url, isForged)
+      return test.api.request('POST', `/webhooks/incoming/${webhook.id}${query}`, { key: null, ...request })
+    }
+    const before = await counts()
+    const forged = await post(true)
+    equal(forged.status, 401, `${one.sender}: ${JSON.stringify(forged.body)}`)
+    deepEqual(await counts(), before, `${one.sender}, forged`)
+    const first = await post(false)
+    equal(first.status, 200, `${one.sender}: ${JSON.stringify(first.body)}`)
+    const after = await counts()
+    const again = await post(false)
+    equal(again.status, 200, JSON.stringify(again.body))
+    deepEqual(await counts(), after, `${one.sender}, twice`)
+    const { record_id, action, message } = first.body
+    const record = record_id ? await stored(KINDS[target]!, record_id) : '—'
+    await test.db.system('contacts').delete()
+    await test.db.system('companies').delete()
+    return `| ${one.sender} | ${one.what} | ${record_id ? action : message} | ${record} |`
+  }
+
+  it('is what 35 requests leave; each forged one is refused, and each that comes twice is stored once', async () => {
+    const lines: string[] = []
+    for (const one of SENDER_REQUESTS) lines.push(await rowOf(one))
+    deepEqual(
+      [...SENDERS.keys()].filter((id) => !SENDER_REQUESTS.some(({ sender }) => sender === id)),
+      [],
+      'each known sender has a request',
+    )
+    compare(OUTCOMES, lines, AFTER_OUTCOMES)
   })
 })

@@ -10,6 +10,7 @@ import { createUser } from '../../../db/access/users.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { hashPassword } from '../../../db/process/passwords.ts'
 import type { Answer } from '../../support/answer.ts'
+import { startHttpServer } from '../../support/http-server.ts'
 import { createNormalizer } from '../../support/normalize.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
@@ -348,6 +349,15 @@ describe('the example responses of the document', () => {
     await example('getKnowledgeDocument', { params: { document_id } })
     await example('updateKnowledgeDocument', { params: { document_id } })
     await example('searchKnowledge', { query: '?q=refund%20days&limit=1' })
+    await example('setKnowledgeEmbedding', { params })
+    const markdown = '# Hours\n\nThe shop is open on weekends.'
+    const headers = { 'Content-Type': 'text/markdown' }
+    await example('uploadKnowledgeDocument', { params, query: '?title=Hours', body: markdown, headers })
+    const site = await startHttpServer((_, response) => response.writeHead(200, headers).end(markdown))
+    const body = { url: `${site.url}/hours.md`, title: 'Hours', tags: ['service'] }
+    await example('fetchKnowledgeDocument', { params, body })
+    await site.close()
+    await example('deleteKnowledgeEmbedding', { params })
     await example('deleteKnowledgeDocument', { params: { document_id } })
     await example('deleteKnowledgeCollection', { params })
   }

@@ -21,6 +21,7 @@ import { createMetrics } from '../../../db/process/metrics.ts'
 import { QueuedRuns } from '../../../db/runs/queued-runs.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { noVectors } from '../../support/embedding.ts'
 import { noFiles } from '../../support/files.ts'
 import { until } from '../../support/until.ts'
 
@@ -111,6 +112,8 @@ describe('the gateway', () => {
       streams: streamSlots(),
       nodeTests: nodeTestSlots(),
       compute: new Compute(),
+      queryVectors: noVectors(),
+      fetchFile: () => Promise.reject(new Error('nothing is fetched')),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
     }

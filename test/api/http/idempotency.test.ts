@@ -15,6 +15,7 @@ import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { QueuedRuns } from '../../../db/runs/queued-runs.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { noVectors } from '../../support/embedding.ts'
 import { noFiles } from '../../support/files.ts'
 
 describe('concurrent requests with one Idempotency-Key', () => {
@@ -51,6 +52,8 @@ describe('concurrent requests with one Idempotency-Key', () => {
       streams: streamSlots(),
       nodeTests: nodeTestSlots(),
       compute: new Compute(),
+      queryVectors: noVectors(),
+      fetchFile: () => Promise.reject(new Error('nothing is fetched')),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),
     }

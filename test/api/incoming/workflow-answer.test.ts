@@ -50,8 +50,12 @@ describe('the answer of a workflow', () => {
       deps: { runEnds, responses, together: createTogether(db) },
       webhook: { id: 'w', organization_id, response_wait: WAIT_SECONDS },
     } as unknown as Call
-    const answer = answerOfWorkflow(call, { answer: usual, runIds, isRepeated })
-    return { answer, ctx, headers, leave: () => res.emit('close') }
+    let warned: string | undefined
+    const answer = answerOfWorkflow(call, async (warning) => {
+      warned = warning
+      return { answer: usual, runIds, isRepeated }
+    })
+    return { answer, ctx, headers, warned: () => warned, leave: () => res.emit('close') }
   }
   const respond = (id: string, body: string) =>
     db.tenant(organization_id, testActor, (tx) =>
@@ -82,7 +86,12 @@ describe('the answer of a workflow', () => {
     const id = await queued()
     for (let round = 0; round < 3; round++) {
       const first = request([id])
-      assert.equal(await request([id]).answer, usual)
+      const second = request([id])
+      assert.equal(await second.answer, usual)
+      assert.deepEqual(
+        [first.warned(), /^1 requests of the organization/.test(second.warned()!)],
+        [undefined, true],
+      )
       first.leave()
       assert.equal(await first.answer, usual)
     }

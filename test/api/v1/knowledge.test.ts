@@ -51,6 +51,7 @@ describe('the knowledge base', () => {
         name: 'Help center',
         description: 'Answers',
         language: 'english',
+        embedding: null,
         documents: 0,
         version: 1,
       })

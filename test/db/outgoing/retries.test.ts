@@ -4,6 +4,7 @@ import pg from 'pg'
 import { loadDelivery } from '../../../db/outgoing/attempts.ts'
 import { beginAttempt, endAttempt } from '../../../db/outgoing/moves/attempts.ts'
 import { claimDeliveries } from '../../../db/outgoing/queue.ts'
+import { takeRate } from '../../../db/outgoing/rate.ts'
 import { waitForSlot } from '../../../db/outgoing/slots.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import {
@@ -155,6 +156,25 @@ describe('due retries', () => {
     assert.deepEqual(await row(), { status: 'delivering', next_attempt_at: tomorrow })
     // The endpoint has the event.
     assert.equal(await end(first, { ...failed, succeeded: true }, null), 'succeeded')
+  })
+
+  it('keep their time when an attempt of an older release finds no room in the minute', async () => {
+    await fill(await createEndpoint(1), 1, 1)
+    const [id]: string[] = await db.system('deliveries').pluck('id')
+    await db.system('outgoing_webhooks').update({ rate_per_minute: 0 })
+    const old = await tenant((tx) => loadDelivery(tx, id!))
+    const row = () => db.system('deliveries').first('next_attempt_at')
+    const tomorrow = new Date(Date.now() + 86_400_000)
+    await set({ releases: 1, next_attempt_at: tomorrow })
+    const rate = (job: typeof old) => tenant((tx) => takeRate(tx, id!, job!))
+    assert.ok(await rate(old))
+    assert.deepEqual(await row(), { next_attempt_at: tomorrow })
+    // The next attempt of the same release has begun.
+    await set({ releases: 0, next_attempt_at: null })
+    assert.ok(await rate(old))
+    assert.deepEqual(await row(), { next_attempt_at: null })
+    assert.ok(await rate(await tenant((tx) => loadDelivery(tx, id!))))
+    assert.ok((await row()).next_attempt_at > new Date())
   })
 
   it('read few rows, however many wait', async () => {

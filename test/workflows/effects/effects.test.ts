@@ -151,9 +151,12 @@ const calls: [
   [
     'knowledge',
     'search',
-    [{ q: 'hunter2', collection: 'Help', tags: ['hunter2'], match: 'any', limit: 5 }],
+    [{ q: 'hunter2', collection: 'Help', tags: ['hunter2'], match: 'any', mode: 'hybrid', limit: 5 }],
     { passages: [secret], has_more: true },
-    ['searching the collection Help, 1 tags, at most 5 passages', 'found 1 passages, and there are more'],
+    [
+      'searching the collection Help, 1 tags, by hybrid, at most 5 passages',
+      'found 1 passages, and there are more',
+    ],
   ],
   [
     'knowledge',

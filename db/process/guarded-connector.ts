@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import dns from 'node:dns/promises'
 import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { buildConnector } from 'undici'
-import { EgressPolicy } from '../../db/process/egress.ts'
+import { EgressPolicy } from './egress.ts'
 
 /** The failure of a guarded connection to an address that is not allowed. */
 export class EgressRefused extends Error {

@@ -1,0 +1,362 @@
+import { createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Verification } from '../../db/model/incoming/types.ts'
+import { publicKey, SIGNING, type Sign, secret } from './sender-signatures.ts'
+
+/** Requests of senders in the shape of their public documentation, with made-up people. */
+
+const file = (name: string) =>
+  readFileSync(new URL(`../fixtures/webhooks/${name}`, import.meta.url), 'latin1')
+const json = (value: unknown) => JSON.stringify(value)
+const FORM = 'application/x-www-form-urlencoded'
+
+export interface SenderRequest {
+  /** A known sender, or the name of another one. */
+  sender: string
+  /** What is sent. */
+  what: string
+  body: string
+  type?: string
+  headers?: Record<string, string>
+  /** Of another sender. */
+  verification?: Verification
+  target?: string
+}
+
+const person = { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' }
+const tally: Verification = {
+  type: 'hmac',
+  header: 'Tally-Signature',
+  algorithm: 'sha256',
+  encoding: 'base64',
+  prefix: '',
+}
+const lemon: Verification = {
+  type: 'hmac',
+  header: 'X-Signature',
+  algorithm: 'sha256',
+  encoding: 'hex',
+  prefix: '',
+}
+
+export const SENDER_REQUESTS: SenderRequest[] = [
+  { sender: 'cal.com', what: 'booking', body: file('calcom-booking.json') },
+  { sender: 'calendly', what: 'invitee', body: file('calendly-invitee.json') },
+  {
+    sender: 'github',
+    what: 'issue',
+    body: file('github-issue.json'),
+    headers: { 'X-GitHub-Event': 'issues' },
+    target: 'Task',
+  },
+  { sender: 'github', what: 'ping', body: file('github-ping.json'), headers: { 'X-GitHub-Event': 'ping' } },
+  { sender: 'hubspot', what: 'contact', body: file('hubspot-contact.json') },
+  { sender: 'intercom', what: 'contact', body: file('intercom-contact.json') },
+  {
+    sender: 'jotform',
+    what: 'submission',
+    body: file('jotform.multipart'),
+    type: 'multipart/form-data; boundary=------------------------c0ffee',
+  },
+  {
+    sender: 'linear',
+    what: 'issue',
+    target: 'Task',
+    headers: { 'Linear-Delivery': '234d1a4e-b617-4388-90fe-adc3633d6b72' },
+    body: json({
+      action: 'create',
+      type: 'Issue',
+      actor: { id: 'u1', name: 'Grace Hopper', email: 'grace@host.example' },
+      data: {
+        id: '2174add1-f7c8-44e3-bbf3-2d60b5ea8bc9',
+        title: 'The mill jams',
+        description: 'On carry.',
+        dueDate: '2026-12-01',
+      },
+      webhookId: '000042e3-d123-4980-b49f-8e140eef9329',
+      webhookTimestamp: 1_770_920_772_000,
+    }),
+  },
+  {
+    sender: 'linkedin',
+    what: 'notification of a lead',
+    body: json({
+      type: 'LEAD_ACTION',
+      leadGenFormResponse: 'urn:li:leadGenFormResponse:1-5',
+      leadAction: 'CREATED',
+    }),
+  },
+  { sender: 'mailchimp', what: 'unsubscription', body: file('mailchimp-unsubscribe.txt'), type: FORM },
+  {
+    sender: 'mailgun',
+    what: 'complaint',
+    body: json({
+      signature: {},
+      'event-data': {
+        id: 'CPgfbmQMTCKtHW6uIWtuVe',
+        timestamp: 1_521_472_262.9,
+        event: 'complained',
+        recipient: 'ada@example.com',
+        envelope: { sender: 'grace@host.example' },
+      },
+    }),
+  },
+  {
+    sender: 'meta',
+    what: 'id of a lead',
+    body: json({
+      object: 'page',
+      entry: [
+        { id: '1', time: 1, changes: [{ field: 'leadgen', value: { leadgen_id: '4', page_id: '1' } }] },
+      ],
+    }),
+  },
+  {
+    sender: 'paddle',
+    what: 'customer',
+    body: json({
+      event_id: 'evt_01hv8x29kz0t586xy6zn1a62ny',
+      event_type: 'customer.created',
+      notification_id: 'ntf_01hv8x2axj8g6wk1w2ck6vq8q5',
+      data: {
+        id: 'ctm_01hv6y1jedq4p1n0yqn5ba3ky4',
+        name: 'Ada Lovelace',
+        email: 'ada@example.com',
+        locale: 'en',
+        status: 'active',
+        marketing_consent: false,
+      },
+    }),
+  },
+  {
+    sender: 'pipedrive',
+    what: 'person',
+    body: json({
+      meta: {
+        action: 'create',
+        entity: 'person',
+        version: '2.0',
+        id: '5f2c6b1e',
+        entity_id: '1',
+        attempt: 1,
+        timestamp: '2026-09-27T14:25:28.000Z',
+      },
+      data: {
+        id: 1,
+        first_name: 'Ada',
+        last_name: 'Lovelace',
+        name: 'Ada Lovelace',
+        emails: [{ label: 'work', value: 'ada@example.com', primary: true }],
+        job_title: 'Countess',
+      },
+      previous: null,
+    }),
+  },
+  {
+    sender: 'segment',
+    what: 'identify',
+    body: json({
+      type: 'identify',
+      messageId: 'm-1',
+      userId: 'u-1',
+      traits: { firstName: 'Ada', lastName: 'Lovelace', email: 'ada@example.com', title: 'Countess' },
+    }),
+  },
+  {
+    sender: 'sendgrid',
+    what: 'batch of two events',
+    body: json([
+      { email: 'ada@example.com', timestamp: 1, event: 'delivered', sg_event_id: 'a', sg_message_id: 'm' },
+      { email: 'ada@example.com', timestamp: 2, event: 'unsubscribe', sg_event_id: 'b', sg_message_id: 'm' },
+    ]),
+  },
+  {
+    sender: 'shopify',
+    what: 'customer',
+    body: file('shopify-customer.json'),
+    headers: { 'X-Shopify-Topic': 'customers/create' },
+  },
+  {
+    sender: 'slack',
+    what: 'command',
+    type: FORM,
+    target: 'none',
+    body: 'command=%2Flead&text=Ada&user_id=U1&team_id=T1&trigger_id=13345224609.738474920.8088930838d88f008e0',
+  },
+  { sender: 'stripe', what: 'checkout', body: file('stripe-checkout.json') },
+  {
+    sender: 'svix',
+    what: 'user of Clerk',
+    body: json({
+      type: 'user.created',
+      object: 'event',
+      data: {
+        id: 'user_29w83sxmDNGwOuEthce5gg56FcC',
+        first_name: 'Ada',
+        last_name: 'Lovelace',
+        email_addresses: [
+          { id: 'idn_1', email_address: 'ada@example.com', verification: { status: 'verified' } },
+        ],
+        primary_email_address_id: 'idn_1',
+      },
+    }),
+  },
+  {
+    sender: 'twilio',
+    what: 'SMS',
+    type: FORM,
+    body: 'AccountSid=AC1&MessageSid=SM1&From=%2B442079460000&To=%2B442079460001&Body=Hello',
+  },
+  { sender: 'typeform', what: 'answers', body: file('typeform.json') },
+  {
+    sender: 'webflow',
+    what: 'submission of a form',
+    body: json({
+      triggerType: 'form_submission',
+      payload: {
+        name: 'Contact',
+        siteId: '65427cf400e02b306eaa049c',
+        data: { 'First Name': 'Ada', 'Last Name': 'Lovelace', 'Email address': 'ada@example.com' },
+        id: '6321ca84df3949bfc6752327',
+      },
+    }),
+  },
+  {
+    sender: 'woocommerce',
+    what: 'customer',
+    body: file('woocommerce-customer.json'),
+    headers: { 'X-WC-Webhook-Topic': 'customer.created', 'X-WC-Webhook-Delivery-ID': '1' },
+  },
+  {
+    sender: 'zendesk',
+    what: 'ticket',
+    body: file('zendesk-ticket.json'),
+    headers: { 'X-Zendesk-Webhook-Invocation-Id': '01' },
+  },
+  { sender: 'Tally', what: 'answers', body: file('tally.json'), verification: tally },
+  {
+    sender: 'Google Forms',
+    what: 'answers',
+    body: file('google-form.json'),
+    verification: { type: 'secret' },
+  },
+  {
+    sender: 'Meta, by a connector',
+    what: 'answers of a lead',
+    body: file('facebook-lead.json'),
+    verification: { type: 'secret' },
+  },
+  {
+    sender: 'LinkedIn, by a connector',
+    what: 'answers of a lead',
+    body: file('linkedin-lead.json'),
+    verification: { type: 'secret' },
+  },
+  {
+    sender: 'Polar',
+    what: 'customer, by Standard Webhooks',
+    verification: { type: 'standard_webhooks' },
+    body: json({
+      type: 'customer.created',
+      timestamp: '2026-06-01T10:00:00Z',
+      data: {
+        id: '992fae2a-2a17-4b7a-8d9e-e287cf90131b',
+        email: 'ada@example.com',
+        name: 'Ada Lovelace',
+        billing_address: { city: 'London', country: 'GB', postal_code: 'SW1Y 4JH' },
+      },
+    }),
+  },
+  {
+    sender: 'Lemon Squeezy',
+    what: 'order',
+    verification: lemon,
+    body: json({
+      meta: { event_name: 'order_created' },
+      data: {
+        type: 'orders',
+        id: '1',
+        attributes: {
+          store_id: 1,
+          user_name: 'Ada Lovelace',
+          user_email: 'ada@example.com',
+          currency: 'GBP',
+          total: 999,
+        },
+      },
+    }),
+  },
+  {
+    sender: 'ActiveCampaign',
+    what: 'contact',
+    type: FORM,
+    verification: { type: 'token' },
+    body: 'type=subscribe&contact%5Bid%5D=7&contact%5Bemail%5D=ada%40example.com&contact%5Bfirst_name%5D=Ada&contact%5Blast_name%5D=Lovelace&contact%5Bphone%5D=%2B442079460000',
+  },
+  {
+    sender: 'HTML form',
+    what: 'fields',
+    type: FORM,
+    verification: { type: 'token' },
+    body: 'name=Ada+Lovelace&email=ada%40example.com&company=Analytical+Engines&message=The+mill+jams.',
+  },
+  {
+    sender: 'XML',
+    what: 'lead',
+    type: 'application/xml',
+    verification: { type: 'secret' },
+    body: '<lead><firstName>Ada</firstName><lastName>Lovelace</lastName><email type="work">ada@example.com</email></lead>',
+  },
+  {
+    sender: 'HTTP basic',
+    what: 'person',
+    verification: { type: 'basic', username: 'crm' },
+    body: json(person),
+  },
+]
+
+export const secretFor = (verification: Verification): string =>
+  verification.type === 'sendgrid' ? publicKey : secret
+
+/** The query, the headers and the body of a request as its sender proves it with `secret`; forged: with another one. */
+export function proven(
+  { body, type = 'application/json', headers = {} }: SenderRequest,
+  verification: Verification,
+  url: string,
+  isForged: boolean,
+): { query: string; headers: Record<string, string>; body: Buffer } {
+  const time = Math.floor(Date.now() / 1000)
+  const given = isForged ? `${secret}x` : secret
+  const signedText = isForged ? `${body} ` : body
+  const sent = (own: Record<string, string>, query = '', text = body) => ({
+    query,
+    headers: { 'Content-Type': type, ...headers, ...own },
+    body: Buffer.from(text, 'latin1'),
+  })
+  switch (verification.type) {
+    case 'secret':
+      return sent({ 'X-Webhook-Secret': given })
+    case 'token':
+      return sent({}, `?token=${encodeURIComponent(given)}`)
+    case 'basic':
+      return sent({
+        Authorization: `Basic ${Buffer.from(`${verification.username}:${given}`).toString('base64')}`,
+      })
+    case 'hmac': {
+      const { header, algorithm, encoding, prefix } = verification
+      const mac = createHmac(algorithm, secret).update(signedText, 'latin1').digest(encoding)
+      return sent({ [header]: prefix + mac })
+    }
+    case 'mailgun': {
+      const [timestamp, token] = [String(time), 'a'.repeat(50)]
+      const signature = createHmac('sha256', given)
+        .update(timestamp + token)
+        .digest('hex')
+      return sent({}, '', json({ ...JSON.parse(body), signature: { timestamp, token, signature } }))
+    }
+    default: {
+      const sign: Sign = SIGNING[verification.type]
+      return sent(sign(signedText, time, url))
+    }
+  }
+}
