@@ -7,6 +7,7 @@ import { bulkRoutes } from './bulk.ts'
 import { contactExportRoutes } from './contact-export.ts'
 import { customFieldRoutes } from './custom-fields.ts'
 import { duplicateRoutes } from './duplicates.ts'
+import { erasureRoutes } from './erasures.ts'
 import { eventRoutes } from './events.ts'
 import { exportRoutes } from './exports.ts'
 import { fileRoutes } from './files.ts'
@@ -47,6 +48,7 @@ export const routes: Route[] = [
   ...recordLifeRoutes,
   ...timelineRoutes,
   ...contactExportRoutes,
+  ...erasureRoutes,
   ...duplicateRoutes,
   ...batchRoutes,
   ...bulkRoutes,

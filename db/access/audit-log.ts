@@ -53,6 +53,7 @@ export const AUDIT_ACTIONS = [
   'pipeline.updated',
   'pipeline.deleted',
   'bulk_job.created',
+  'contact.erased',
   'view.created',
   'view.updated',
   'view.deleted',

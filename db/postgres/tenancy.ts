@@ -13,6 +13,7 @@ export type Channel =
   | 'agx_run_commands'
   | 'agx_run_batches'
   | 'agx_bulk_jobs'
+  | 'agx_erasures'
   | 'agx_run_changed'
   | 'agx_waits'
   | 'agx_due_waits'

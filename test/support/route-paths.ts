@@ -9,6 +9,14 @@ import { kindNames } from '../../db/model/records/kinds/index.ts'
 const KINDS = kindNames.join('|')
 const of = (kind: string, level: string) => `${kind}:${level}` as Scope
 
+/** An erasure lists what still names the person. */
+const HELD_OF_A_PERSON: Scope[] = [
+  ...kindNames.map((kind) => of(kind, 'read')),
+  'workflows:read',
+  'knowledge:read',
+  'webhooks:read',
+]
+
 /**
  * The promised scopes by path, independent of the route table: the first matching pattern. A route without one fails
  * the test.
@@ -20,6 +28,11 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
     () => [...kindNames.map((kind) => of(kind, 'read')), 'workflows:read', 'webhooks:read'],
   ],
   [/^\/objects\/(\w+)\/[^/]+\/reveal$/, (_, kind) => [of(kind!, 'read'), of('records', 'reveal')]],
+  [
+    /^\/objects\/contacts\/[^/]+\/erase$/,
+    () => ['contacts:write', ...HELD_OF_A_PERSON, 'workflows:run', 'webhooks:write'],
+  ],
+  [/^\/erasures/, () => HELD_OF_A_PERSON],
   [/^\/objects\/(\w+)\/[^/]+\/associations\/(\w+)\//, (_, a, b) => [of(a!, 'write'), of(b!, 'write')]],
   [new RegExp(`^/objects/(\\w+)/[^/]+/(${KINDS})$`), (_, a, b) => [of(a!, 'read'), of(b!, 'read')]],
   [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
@@ -75,6 +88,7 @@ export const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'view_id', 'views'],
   [/./, 'report_id', 'reports'],
   [/./, 'job_id', 'bulk_jobs'],
+  [/./, 'erasure_id', 'erasures'],
   [/\/incoming\//, 'webhook_id', 'incoming_webhooks'],
   [/\/outgoing\//, 'webhook_id', 'outgoing_webhooks'],
   [/./, 'log_id', 'incoming_logs'],

@@ -62,4 +62,29 @@ describe('a bulk job and an undo whose worker is killed', () => {
     await db.close()
     assert.deepEqual(counted[0], { contacts: ROWS, histories: 3 * ROWS, events: 2 * ROWS })
   })
+
+  it('erase a person whose name is in many rows', async () => {
+    const mail = 'erika@mail.example'
+    for (let n = 0; n < 40; n++)
+      await request('POST', '/v1/objects/companies', { body: { name: `${n}`, email: mail } })
+    const { body: contact } = await request('POST', '/v1/objects/contacts', { body: { email: mail } })
+    const { body: job } = await request('POST', `/v1/objects/contacts/${contact.id}/erase`, {
+      body: { confirm: true },
+    })
+    const progress = async () => (await request('GET', `/v1/erasures/${job.id}`)).body
+    await until(async () => (await progress()).erased.event > 2, 'something erased by the worker')
+    stack.kill('worker')
+    const receipt = await until(async () => {
+      const now = await progress()
+      return now.status === 'completed' ? now : undefined
+    }, 'the end of the erasure')
+    assert.equal(receipt.review_count, 40)
+    const db = connect({ url: stack.databaseUrl })
+    const { rows } = await db.system.raw(
+      'select (select count(*) from events where data::text like ?) as events, (select count(*) from companies where email = ?) as companies',
+      [`%${mail}%`, mail],
+    )
+    await db.close()
+    assert.deepEqual(rows[0], { events: 0, companies: 40 })
+  })
 })

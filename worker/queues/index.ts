@@ -12,6 +12,7 @@ import { deletedFilesQueue } from './deleted-files.ts'
 import { deliveriesQueue } from './deliveries.ts'
 import { deliveryChangesQueue } from './delivery-changes.ts'
 import { dueWaitsQueue } from './due-waits.ts'
+import { erasuresQueue } from './erasures.ts'
 import { eventCancelsQueue } from './event-cancels.ts'
 import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
@@ -67,6 +68,7 @@ export function allQueues({
     runCommandsQueue(db),
     runBatchesQueue(db),
     bulkJobsQueue(db),
+    erasuresQueue(db),
     waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink, onMail }),

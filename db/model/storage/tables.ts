@@ -16,6 +16,7 @@ export const STORED = {
     'sensitive_values',
     'bulk_jobs',
     'bulk_job_items',
+    'erasures',
     'views',
     'reports',
   ],

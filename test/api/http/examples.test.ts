@@ -526,6 +526,13 @@ describe('the example responses of the document', () => {
     await example('listBulkJobs', { query: '?limit=1' })
     await example('undoBulkJob', { params: { job_id }, preview: true, body: {} })
     await example('undoBulkJob', { params: { job_id } })
+    const { id: other } = await call('createContact', { body: { email: 'erased@example.com' } })
+    const erased = { params: { entity_id: other } }
+    await example('eraseContact', { ...erased, preview: true, body: {} })
+    const { id: erasure_id } = await example('eraseContact', erased)
+    await untilAnswer('getErasure', { params: { erasure_id } }, ({ status }) => status === 'completed')
+    await example('getErasure', { params: { erasure_id } })
+    await example('listErasures', { query: '?limit=1' })
   }
 
   async function runs(workflow_id: string) {

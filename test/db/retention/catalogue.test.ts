@@ -12,6 +12,7 @@ const DO_NOT_GROW: Record<string, string> = {
   custom_field_definitions: BY_HAND,
   database_ids: 'one row for each time that the database was moved',
   deleted_files: 'one row per content that is to be deleted; deleted with it',
+  erasures: 'one row for each erased person: the receipt is the proof',
   event_cancels:
     'one row per event and workflow whose open runs it may cancel; deleted when it was compared with all',
   incoming_webhooks: BY_HAND,
