@@ -143,7 +143,7 @@ export const knowledgeCollectionRoutes: Route[] = [
   route({
     ...embedding,
     method: 'DELETE',
-    scope: 'knowledge:write',
+    scope: SENDS,
     id: 'deleteKnowledgeEmbedding',
     summary: 'Remove the embedding of a collection',
     description: 'Deletes its vectors and the key of the service.',

@@ -23,7 +23,7 @@ export const erasureJobs = definePagedJobs<ClaimedErasure>(
 interface Progress {
   person: Person
   by_name: boolean
-  /** Of the places, then of the files. */
+  /** The index in the places, then in the files. */
   place: number
   cursor: string[] | null
   pass: number

@@ -16,7 +16,7 @@ interface Job {
   id: string
   status: string
   starts: number
-  /** Of the pieces. */
+  /** The file that the pieces belong to. */
   file_id: string
 }
 

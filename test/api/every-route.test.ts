@@ -44,6 +44,7 @@ describe('every route', () => {
       await client.query(
         "update organizations set plan = 'enterprise', limits = '{}', settings = '{}', env = '{}'",
       )
+      await client.query('delete from pipelines')
       await client.query("update incoming_webhooks set target_entity = 'Contact', workflow_id = null")
     })
   })

@@ -195,6 +195,8 @@ const NAMES = {
   batch_id: UNKNOWN,
   import_id: UNKNOWN,
   export_id: UNKNOWN,
+  erasure_id: UNKNOWN,
+  pipeline_id: UNKNOWN,
   file_id: UNKNOWN,
 }
 

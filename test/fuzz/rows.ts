@@ -48,6 +48,8 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     const csv = { ...key, 'content-type': 'text/csv' }
     await send('PUT', `/v1/imports/${created.body.id}/file`, csv, 'Email\r\nada@example.com\r\n')
     await post('/exports', { entity: 'contacts' })
+    const erased = await post('/objects/contacts', { first_name: 'Ada', email: `erased${n}@example.com` })
+    await post(`/objects/contacts/${erased.body.id}/erase`, { confirm: true })
     await post('/workflows/run-by-name', { name: n === 0 ? 'Long' : 'Quick', confirm: true })
     await post('/views', { entity: 'contacts', name: `View ${n}`, query: { q: 'ada' }, shared: true })
     const charts = [{ title: 'Open deals', query: { metric: 'deals.open_value' } }]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AppRoute, Route } from '../../api/http/route.ts'
 import type { Scope } from '../../api/http/scopes.ts'
+import { ANY } from '../../api/http/upload.ts'
 import type { MemberRole } from '../../db/model/access/roles.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 
@@ -52,6 +53,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/analytics\/reports/, (isRead) => [isRead ? 'analytics:read' : 'analytics:write']],
   [/^\/analytics\//, () => ['analytics:read']],
   [/^\/workflows/, (isRead) => [isRead ? 'workflows:read' : 'workflows:author']],
+  [/^\/knowledge\/collections\/[^/]+\/(?:embedding|documents\/fetch)$/, () => ['knowledge:write', 'webhooks:write']],
   [/^\/knowledge/, (isRead) => [isRead ? 'knowledge:read' : 'knowledge:write']],
   [/^\/(?:webhooks|deliveries)/, (isRead) => [isRead ? 'webhooks:read' : 'webhooks:write']],
 ]
@@ -148,8 +150,9 @@ export function tablesOf(path: string): [parameter: string, table: string][] {
 
 /** An example body. */
 export function bodyOf({ accepts, example }: Route | AppRoute, { headers = {} }: { headers?: object } = {}) {
-  if (accepts)
-    return { body: 'Email\r\nada@example.com\r\n', headers: { ...headers, 'Content-Type': accepts } }
+  // A text where any type is accepted: knowledge refuses types that it cannot read before it looks for the collection.
+  const type = accepts === ANY ? 'text/plain' : accepts
+  if (type) return { body: 'Email\r\nada@example.com\r\n', headers: { ...headers, 'Content-Type': type } }
   return example === undefined ? {} : { body: example }
 }
 

@@ -44,7 +44,7 @@ export function personOf(ids: string[], states: Record<string, unknown>[]): Pers
 /** A shorter number is no person's, but any number. */
 const MIN_DIGITS = 7
 
-/** Of two parts with one letter each, any text would have some. */
+/** Parts of one letter would be found in any text. */
 const isName = (part: string) => part.trim().length >= 2
 
 const isSameName = (a: Name, b: Name) => fold(a.first) === fold(b.first) && fold(a.last) === fold(b.last)

@@ -28,7 +28,7 @@ export interface Target {
   /** Several columns may have it. */
   isShared?: true
   choices?: readonly string[]
-  /** Of a close time: what tells whether the stage of the deal is won or lost. */
+  /** For a close time: they tell whether the stage of the deal is won or lost. */
   pipelines?: readonly Pipeline[]
   /** The label of a custom field. */
   label?: string

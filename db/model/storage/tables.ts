@@ -73,6 +73,7 @@ export const UNCOUNTED = [
   'organization_storage',
   'outgoing_webhooks',
   'password_resets',
+  'pipelines',
   'run_claims',
   'schedule_fires',
   'secrets',

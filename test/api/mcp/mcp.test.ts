@@ -94,7 +94,7 @@ describe('the tools of the Model Context Protocol', () => {
         'update_record',
         { kind: 'contacts', action: 'explode' },
         'validation_error',
-        /action.*one of batch, bulk, merge, restore, reveal, revert, update/,
+        /action.*one of batch, bulk, erase, merge, restore, reveal, revert, update/,
       ],
       ['create_record', { kind: 'contacts', fields: 'Ada' }, 'validation_error', /fields.*must be an object/],
       ['create_record', { kind: 'contacts', fields: { first_name: 'A\u0000' } }, 'validation_error', /NUL/],

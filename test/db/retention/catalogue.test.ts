@@ -26,6 +26,7 @@ const DO_NOT_GROW: Record<string, string> = {
   organization_storage: 'one row of each organization',
   organizations: BY_HAND,
   outgoing_webhooks: BY_HAND,
+  pipelines: 'one row of each organization',
   pool_workers: 'one row per worker of a pool; dead ones are deleted by those that live',
   relays: 'one row per worker; dead ones are deleted by those that live',
   reports: BY_HAND,

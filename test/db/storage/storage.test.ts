@@ -9,7 +9,7 @@ import { withApp } from '../../support/with-api.ts'
 
 /** Operations that change what is there, or write small rows: allowed while an organization is full. */
 const ALLOWED =
-  /^(?:merge|erase|restore|reveal|createAssociation|delete|cancel|pause|resume|stop|terminate|migrate|signal|activate|deactivate|validate|query|updateCustomField|updateKnowledgeCollection|resendDelivery|retryDelivery|re(?:schedule|target)Delivery|create(?:Incoming)?Replay|(?:create|update|rotate|test|capture|preview|propose)(?:In|Out)(?:com|go)ing)/
+  /^(?:merge|erase|restore|reveal|createAssociation|delete|cancel|pause|resume|stop|terminate|migrate|signal|activate|deactivate|validate|query|updateCustomField|updatePipeline|updateKnowledgeCollection|resendDelivery|retryDelivery|re(?:schedule|target)Delivery|create(?:Incoming)?Replay|(?:create|update|rotate|test|capture|preview|propose)(?:In|Out)(?:com|go)ing)/
 
 describe('the storage of an organization', () => {
   const suite = withApp()

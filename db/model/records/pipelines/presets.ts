@@ -82,7 +82,7 @@ export const firstPipeline = (organizationId: string, created_at = BEGINNING): P
   updated_at: created_at,
 })
 
-/** Of an organization that has not changed its pipelines, where nobody asks for the time. */
+/** The times of pipelines that an organization has not changed: nobody asks for them. */
 const BEGINNING = '1970-01-01T00:00:00.000Z'
 
 export const DEFAULT_PIPELINES: readonly Pipeline[] = [firstPipeline('00000000-0000-0000-0000-000000000000')]
