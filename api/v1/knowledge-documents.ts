@@ -147,6 +147,8 @@ export const knowledgeDocumentRoutes: Route[] = [
     handler: async (request) => {
       const { url, replace_existing, ...given } = request.body
       const { signal, deps } = request
+      // Nothing is sent for a collection that does not exist.
+      await request.tenant((tx) => getCollection(tx, request.params.collection_id))
       const fetched = await deps.fetchFile(url, { maxBytes: KNOWLEDGE.fileBytes, timeoutMs: 15_000, signal })
       const name = new URL(fetched.url).pathname.split('/').findLast((part) => part !== '')
       return addFile(request, {

@@ -53,7 +53,10 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/analytics\/reports/, (isRead) => [isRead ? 'analytics:read' : 'analytics:write']],
   [/^\/analytics\//, () => ['analytics:read']],
   [/^\/workflows/, (isRead) => [isRead ? 'workflows:read' : 'workflows:author']],
-  [/^\/knowledge\/collections\/[^/]+\/(?:embedding|documents\/fetch)$/, () => ['knowledge:write', 'webhooks:write']],
+  [
+    /^\/knowledge\/collections\/[^/]+\/(?:embedding|documents\/fetch)$/,
+    () => ['knowledge:write', 'webhooks:write'],
+  ],
   [/^\/knowledge/, (isRead) => [isRead ? 'knowledge:read' : 'knowledge:write']],
   [/^\/(?:webhooks|deliveries)/, (isRead) => [isRead ? 'webhooks:read' : 'webhooks:write']],
 ]
