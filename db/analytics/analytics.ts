@@ -5,9 +5,11 @@ import { answerOf } from '../model/analytics/answer.ts'
 import type { Cell } from '../model/analytics/cell.ts'
 import { type ResolvedQuery, resolveQuery } from '../model/analytics/query.ts'
 import { AppError, invalid } from '../model/errors.ts'
+import { namesOf, stageNames } from '../model/records/pipelines/pipeline.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import { isStatementTimeout } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { listPipelines } from '../records/pipelines/pipelines.ts'
 import { statementOf } from './statement.ts'
 
 interface QueryOptions {
@@ -36,7 +38,8 @@ export async function queryAll(
   { now = new Date(), part = 'body' }: QueryOptions = {},
 ): Promise<AnalyticsResult[]> {
   const organization = await getOrganization(tx)
-  const all = queries.map((query) => resolveQuery(query, { now, timezone: organization.timezone }, part))
+  const context = { now, timezone: organization.timezone, values: await valuesFor(tx, queries) }
+  const all = queries.map((query) => resolveQuery(query, context, part))
   return scanning(tx, async (scan) => {
     const results: AnalyticsResult[] = []
     const deadline = performance.now() + ANALYTICS.ms
@@ -47,6 +50,13 @@ export async function queryAll(
     }
     return results
   })
+}
+
+/** The values that the organization defines, if a query may filter by them: another one would count nothing. */
+async function valuesFor(tx: Tenant, queries: AnalyticsQuery[]): Promise<Record<string, readonly string[]>> {
+  if (!queries.some(({ filter }) => 'stage' in filter || 'pipeline' in filter)) return {}
+  const pipelines = await listPipelines(tx)
+  return { stage: stageNames(pipelines), pipeline: namesOf(pipelines) }
 }
 
 /**

@@ -14,6 +14,8 @@ export interface Dimension {
   description: string
   /** The possible values, if they are a fixed list. */
   values?: readonly string[]
+  /** Each organization defines the values. */
+  ofOrganization?: true
 }
 
 /** A table that metrics read, as `t`. An index covers all the columns that they read. */

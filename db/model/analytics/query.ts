@@ -29,6 +29,8 @@ export interface QueryContext {
   now: Date
   /** The organization's time zone. */
   timezone: string
+  /** The values of the dimensions that each organization defines, by name; absent: not known, and not checked. */
+  values?: Record<string, readonly string[]>
 }
 
 export interface QueryProblem {
@@ -127,7 +129,8 @@ function read(query: Given, context: QueryContext): { resolved?: ResolvedQuery; 
     const dimension = dimensionAt(name, ['filter', name])
     const values = [value].flat()
     if (!dimension) return []
-    for (const one of values) problems.push(...valueProblems(name, dimension, one))
+    const known = dimension.ofOrganization ? context.values?.[name] : dimension.values
+    for (const one of values) problems.push(...valueProblems(name, dimension, known, one))
     return [[name, dimension, values]]
   })
   const timezone = query.time_zone ?? context.timezone
@@ -174,7 +177,12 @@ function unknownMetric(name: string): QueryProblem {
   }
 }
 
-function valueProblems(name: string, { type, values }: Dimension, value: string | null): QueryProblem[] {
+function valueProblems(
+  name: string,
+  { type }: Dimension,
+  values: readonly string[] | undefined,
+  value: string | null,
+): QueryProblem[] {
   if (value === null) return []
   const problem = (message: string, hint?: string): QueryProblem[] => [
     { path: ['filter', name], type: 'invalid_value', message: `${name} ${message}`, ...(hint && { hint }) },

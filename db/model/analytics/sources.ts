@@ -20,7 +20,7 @@ function recordSource(kind: KindName): Source {
   const own = OF_RECORDS[kind].map((name): [string, Dimension] => {
     const { type, description, values, ofOrganization } = fields[name]!
     const isId = type === 'user' || type === 'reference'
-    const known = values && !ofOrganization ? { values } : {}
+    const known = ofOrganization ? { ofOrganization } : values && { values }
     return [name, { type: isId ? 'id' : 'text', description: description ?? '', ...known }]
   })
   const owner: Dimension = { type: 'id', description: 'The owner of the record.' }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { queryAnalytics } from '../../../db/analytics/analytics.ts'
 import { METRIC_NAMES, METRICS } from '../../../db/model/analytics/metrics/index.ts'
+import { createPipeline } from '../../../db/records/pipelines/pipelines.ts'
 import {
   type AnalyticsQuery,
   type AnalyticsRow,
@@ -168,6 +169,8 @@ describe('metrics', () => {
     db = await createTestDatabase()
     organizationId = await createOrganization(db, { settings: { currency: 'CHF' } })
     const other = await createOrganization(db)
+    for (const id of [organizationId, other])
+      await db.tenant(id, testActor, (tx) => createPipeline(tx, { name: 'partners', preset: 'pipedrive' }))
     tables = analyticsRows(organizationId, now.getTime(), 700)
     await db.asOwner(async (client) => {
       await insertAnalyticsRows(client, tables)
