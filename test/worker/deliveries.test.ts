@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import proto from '@temporalio/proto'
 import { Webhook } from 'standardwebhooks'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
@@ -7,6 +8,9 @@ import { Sweep } from '../../worker/sweep.ts'
 import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 import { historyOf, testLog } from '../support/worker.ts'
+
+const CANCEL_REQUESTED =
+  proto.temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 
 describe('deliveries on Temporal', () => {
   const suite = withDeliveries()
@@ -257,4 +261,22 @@ describe('deliveries on Temporal', () => {
       assert.equal((await ended(next)).status, 'succeeded')
       assert.equal(receiver.received.length, 2)
     })
+
+  it('are cancelled if an operator cancels their workflow during an attempt that then fails', async () => {
+    receiver.behave(500, 500)
+    const webhook = await createWebhook({ retry_schedule: [1, 3_600] })
+    const id = await raise(webhook)
+    await until(async () => receiver.received.length === 1)
+    const answer = receiver.hold()
+    await until(async () => receiver.received.length === 2)
+    const workflow = suite.worker.client.workflow.getHandle(`delivery:${id}`)
+    await workflow.cancel()
+    await until(async () => {
+      const { pendingActivities } = (await workflow.describe()).raw
+      return pendingActivities?.[0]?.state === CANCEL_REQUESTED
+    })
+    answer()
+    await assert.rejects(workflow.result())
+    assert.equal((await workflow.describe()).status.name, 'CANCELLED')
+  })
 })

@@ -398,7 +398,9 @@ describe('a workflow whose worker and api are killed in the middle', () => {
 
   it('replays its history', async () => {
     const workflowBundle = { codePath: await testBundle() }
-    const histories = temporal.workflow.list({ query: `WorkflowType = 'run'` }).intoHistories()
+    const histories = temporal.workflow
+      .list({ query: `WorkflowType = 'run' and TaskQueue = '${stack.taskQueue}'` })
+      .intoHistories()
     let replayed = 0
     for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories)) {
       assert.equal(error, undefined, workflowId)

@@ -1,6 +1,7 @@
 import {
   ActivityCancellationType,
   CancellationScope,
+  CancelledFailure,
   continueAsNew,
   defineSignal,
   isCancellation,
@@ -68,13 +69,16 @@ export async function deliver(input: DeliverInput): Promise<{ status: DeliverAns
       return end(await sending.run(() => untilDone(input)))
     } catch (error) {
       // Signalled mid-attempt: the cancelled activity may fail, which is not final.
-      if (changes === seen) throw error
+      if (changes === seen) throw isCancelled() ? new CancelledFailure('cancelled by an operator') : error
     }
     // The row has the state, so the new workflow makes no first attempt.
     if ((input.engine ?? 0) >= 1 && workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof deliver>({ ...input, failing: true })
   }
 }
+
+/** An attempt that fails after the cancellation ends with its own error: the workflow is cancelled all the same. */
+const isCancelled = () => CancellationScope.current().consideredCancelled
 
 /** Any failure (lost database, timeout) counts as `waiting`: the next activity reads the status of the delivery. */
 function once(input: DeliverInput): Promise<DeliverAnswer> {
