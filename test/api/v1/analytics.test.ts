@@ -220,7 +220,7 @@ describe('/v1/analytics', () => {
     const [first] = body.data
     assert.deepEqual(
       first.dimensions.map(({ name }: { name: string }) => name),
-      ['owner_id', 'stage', 'pipeline', 'deal_type', 'source', 'currency'],
+      ['owner_id', 'stage', 'pipeline', 'outcome', 'deal_type', 'source', 'currency'],
     )
   })
 })
