@@ -34,6 +34,7 @@ export const FILES: readonly FilesPlace[] = [
         .trx('imports')
         .where({ ...of, id })
         .update({ upload_id: null })
+
       for (const table of ['import_errors', 'import_keys'])
         await tx
           .trx(table)
@@ -56,6 +57,7 @@ export const FILES: readonly FilesPlace[] = [
       await expireExport(tx.trx, key)
       await tx.trx('export_pieces').where({ organization_id: tx.organizationId, export_id: id }).delete()
       await tx.trx('exports').where(key).update({ pieces: 0 })
+
       return 'erased'
     },
   },

@@ -7,6 +7,7 @@ import { httpResponse } from '../../support/http-response.ts'
 
 const ID = '019a0000-0000-7000-8000-000000000001'
 const secret = { password: 'hunter2' }
+const PERSON = { id: ID, name: 'hunter2', email: 'hunter2', role: 'member' }
 
 /** A call of every method of every effect, the descriptions of the call and of its result, and the result. */
 const calls: [
@@ -98,6 +99,16 @@ const calls: [
     ['contacts', 'x', 'deals'],
     { data: [], has_more: true },
     ['listing the deals of x of contacts for the model', 'found 0, and there are more'],
+  ],
+  ['people', 'get', [ID], PERSON, [`reading the user ${ID}`, `read the user ${ID}`]],
+  ['people', 'find', ['hunter2'], PERSON, ['finding a user by email', `found the user ${ID}`]],
+  ['people', 'list', ['member'], [PERSON, PERSON], ['listing users', 'found 2']],
+  [
+    'people',
+    'next',
+    ['leads', ['hunter2']],
+    PERSON,
+    ['taking the next turn of the rotation leads', `the turn of the rotation leads is that of ${ID}`],
   ],
   [
     'keyValues',

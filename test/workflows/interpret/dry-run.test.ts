@@ -84,6 +84,7 @@ describe('a dry run', () => {
       ai_prompt,
       code,
       convert_currency,
+      people,
       respond,
       ...others
     } = more
@@ -107,6 +108,7 @@ describe('a dry run', () => {
     assert.deepEqual(await called(knowledge_search), [
       'searching the collection Help center, at most 3 passages',
     ])
+    assert.deepEqual(await called(people), ['taking the next turn of the rotation leads'])
     assert.deepEqual(await called(knowledge_add), [
       'adding a document to the collection Help center, 34 bytes of markdown, 1 tags, instead of the one with the external_id refunds',
     ])

@@ -192,7 +192,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   examples: {
     title: 'Examples',
     text: (_, level) =>
-      level === 'full' ? 'Whole workflows, each valid and run by a test.' : '`?topic=examples` has more.',
+      level === 'full' ? 'Whole workflows, each valid and run by a test.' : '`?topic=examples` shows them.',
   },
 }
 
