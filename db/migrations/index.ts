@@ -18,6 +18,7 @@ import * as endpointBackoff from './0016_endpoint_backoff.ts'
 import * as polledSources from './0017_polled_sources.ts'
 import * as duePolls from './0018_due_polls.ts'
 import * as erasures from './0019_erasures.ts'
+import * as importValues from './0020_import_values.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -64,4 +65,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0017_polled_sources', polledSources],
   ['0018_due_polls', duePolls],
   ['0019_erasures', erasures],
+  ['0020_import_values', importValues],
 ]
