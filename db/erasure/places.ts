@@ -34,7 +34,7 @@ const place = (table: string, object: string, treatment: Treatment, more: Partia
 
 /**
  * Every table of organizations that may name a person, in the order in which they are searched: first runs, which make
- * others. `NOT_SEARCHED` has the others; `test/db/erasure.test.ts` requires each table to be in one of the two.
+ * others. `NOT_SEARCHED` has the others; `test/worker/erasure.test.ts` requires each table to be in one of the two.
  */
 export const PLACES: readonly Place[] = [
   place('runs', 'run', 'redact', { own: 'record_id = any(:ids)', ownTreatment: 'run' }),
