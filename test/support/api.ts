@@ -28,6 +28,7 @@ import { createOrganization, filesOf, type TestDatabase, testActor } from './dat
 import { assertDeclared } from './declared.ts'
 import { noteSecretsOf } from './made-secrets.ts'
 import { plantedKey, searchedLog } from './planted.ts'
+import { apiThreads } from './threads.ts'
 
 export interface RequestOptions {
   /** Sent as JSON; a string or Buffer as it is. */
@@ -78,7 +79,7 @@ export async function startApi(
   await listener.start()
   const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
   const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
-  const compute = new Compute()
+  const compute = new Compute(apiThreads)
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
   const embeddings = createEmbeddings(egress)
   const stopping = new AbortController()
