@@ -67,9 +67,15 @@ interface FromFile {
   given: z.output<typeof ofFile>
 }
 
+type OfCollection = RouteRequest<z.output<typeof collectionParams>>
+
+/** Throws `not_found`: nothing is read or fetched for a collection that does not exist. */
+const requireCollection = ({ tenant, params }: OfCollection) =>
+  tenant((tx) => getCollection(tx, params.collection_id))
+
 /** Adds the text of a file as a document. */
 async function addFile(
-  { caller, deps, params, tenant, setHeader }: RouteRequest<z.output<typeof collectionParams>>,
+  { caller, deps, params, tenant, setHeader }: OfCollection,
   { bytes, type, name, sourceUrl, given }: FromFile,
 ) {
   if (!isFileType(type))
@@ -80,7 +86,6 @@ async function addFile(
         hint: `send one of ${Object.keys(FILE_TYPES).join(', ')}`,
       },
     )
-  await tenant((tx) => getCollection(tx, params.collection_id))
   const { body, format, title: ofFile } = await deps.compute.extract(caller.organization.id, bytes, type)
   const title = (given.title ?? ofFile ?? name)?.slice(0, KNOWLEDGE.title)
   if (!title)
@@ -118,6 +123,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     response: { status: 201, schema: documentSchema },
     etag: true,
     handler: async (request) => {
+      await requireCollection(request)
       const chunks: Buffer[] = []
       for await (const chunk of request.upload.bytes) chunks.push(chunk)
       const { type } = request.upload
@@ -147,8 +153,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     handler: async (request) => {
       const { url, replace_existing, ...given } = request.body
       const { signal, deps } = request
-      // Nothing is sent for a collection that does not exist.
-      await request.tenant((tx) => getCollection(tx, request.params.collection_id))
+      await requireCollection(request)
       const fetched = await deps.fetchFile(url, { maxBytes: KNOWLEDGE.fileBytes, timeoutMs: 15_000, signal })
       const name = new URL(fetched.url).pathname.split('/').findLast((part) => part !== '')
       return addFile(request, {
