@@ -12,12 +12,14 @@ const NOBODY = '01900000-0000-7000-8000-000000000000'
 describe('/v1/objects', () => {
   const suite = withApi()
 
-  const keyFor = async (...scopes: Scope[]) => (await createKey(suite.db, suite.api.organizationId, { scopes })).key
+  const keyFor = async (...scopes: Scope[]) =>
+    (await createKey(suite.db, suite.api.organizationId, { scopes })).key
   const post = (path: string, body: unknown, key?: string) =>
     suite.api.request('POST', `/v1/objects/${path}`, { body, ...(key ? { key } : {}) })
   const patch = (path: string, body: unknown, key?: string) =>
     suite.api.request('PATCH', `/v1/objects/${path}`, { body, ...(key ? { key } : {}) })
-  const get = (path: string, key?: string) => suite.api.request('GET', `/v1/objects/${path}`, key ? { key } : {})
+  const get = (path: string, key?: string) =>
+    suite.api.request('GET', `/v1/objects/${path}`, key ? { key } : {})
 
   for (const kind of kindNames) {
     const { object, example, fields } = kinds[kind]
@@ -176,7 +178,10 @@ describe('/v1/objects', () => {
       assert.deepEqual([answer.status, answer.body.error.type], [403, 'insufficient_scope'], path)
       assert.match(answer.body.error.message, /lacks the scope (deals|activities):read$/)
     }
-    const view = await suite.api.request('POST', '/v1/views', { key, body: { entity: 'contacts', name: 'All' } })
+    const view = await suite.api.request('POST', '/v1/views', {
+      key,
+      body: { entity: 'contacts', name: 'All' },
+    })
     assert.equal(
       (await suite.api.request('PATCH', `/v1/views/${view.body.id}`, { key, body: { query } })).status,
       403,
