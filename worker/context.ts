@@ -5,6 +5,7 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities, createPoolActivities } from '../activities/index.ts'
+import { createMailboxes } from '../activities/mail/mailbox.ts'
 import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
@@ -66,6 +67,7 @@ export async function createContext(config: WorkerConfig) {
   const key = secretsKey(config)
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
   const http = createHttp(egress)
+  const openMailbox = createMailboxes(egress)
   const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const onTask = (task: string) => metrics.threadTasks.inc({ task })
   const code = new CodeRunner(CODE, onTask)
@@ -118,6 +120,7 @@ export async function createContext(config: WorkerConfig) {
     secretsKey: key,
     mailer,
     http,
+    openMailbox,
     storage,
     capacity,
     attributes,
