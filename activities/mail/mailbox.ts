@@ -32,7 +32,7 @@ export type OpenMailboxes = (source: MailSource, password: string) => Promise<Op
 const PAGE = 20
 const MAIL_BYTES = 128 * 1024
 /** The time of a connection, of its greeting; of a step: connecting, logging in and opening, or reading a page. */
-const TIMES = { connectMs: 10_000, stepMs: 30_000 }
+const TIMES = { connectMs: 10_000, stepMs: 20_000 }
 /** UIDs that are asked for first; more, where there are no mails among them. */
 const RANGE = 1_000
 
@@ -63,7 +63,7 @@ export function createMailboxes(options: EgressOptions, times: Partial<typeof TI
       disableAutoIdle: true,
       connectionTimeout: connectMs,
       greetingTimeout: connectMs,
-      socketTimeout: 20_000,
+      socketTimeout: 15_000,
       ...LIMITS,
     })
     // What a command does not throw; without a listener it would end the process.

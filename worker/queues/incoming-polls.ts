@@ -38,7 +38,8 @@ const TURN_MS = 45_000
 export const incomingPollsQueue = (deps: PollDeps): Queue<JobKey> => ({
   name: 'incoming polls',
   channel: 'agx_incoming_polls',
-  atOnce: 8,
+  // Sources that do not answer hold a place for 20 s and more.
+  atOnce: 24,
   claim: incomingPolls.claim,
   start: (_client, job) => poll(deps, job),
 })
