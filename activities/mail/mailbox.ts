@@ -75,6 +75,11 @@ export function createMailboxes(options: EgressOptions, times: Partial<typeof TI
         throw error.responseStatus ? Object.assign(error, { mailboxMissing: true }) : error
       })
     })
+    // Before IMAP4rev2, a server may keep it to itself.
+    if (!Number.isInteger(uidNext)) {
+      client.close()
+      throw new NodeError('mailbox_refused', 'the mailbox does not tell its next UID (UIDNEXT)')
+    }
     return {
       validity: String(uidValidity),
       lastUid: uidNext - 1,
@@ -116,20 +121,20 @@ async function mailsAbove(
   if (uids.length === 0) return { mails: [], end: last }
   const query = { uid: true, size: true, internalDate: true, source: { start: 0, maxLength: MAIL_BYTES } }
   const failure = await step(async () => {
-    for await (const one of client.fetch(uids.join(','), query, { uid: true }))
-      received.set(one.uid, {
-        uid: one.uid,
-        size: one.size ?? 0,
-        received_at: timeOf(one.internalDate)?.toISOString() ?? null,
-        content: (one.source ?? Buffer.alloc(0)).subarray(0, MAIL_BYTES),
-      })
+    for await (const { uid, size = 0, internalDate, source } of client.fetch(uids.join(','), query, {
+      uid: true,
+    })) {
+      if (!uids.includes(uid)) continue
+      const content = (source ?? Buffer.alloc(0)).subarray(0, MAIL_BYTES)
+      received.set(uid, { uid, size, received_at: timeOf(internalDate)?.toISOString() ?? null, content })
+    }
   }).then(
     () => undefined,
     (error: unknown) => error,
   )
   // What came before a failure is taken, up to the first that did not: a slow mailbox is read mail by mail.
-  const isMissing = (one: number) => !received.has(one)
-  const whole = failure ? uids.slice(0, uids.findIndex(isMissing)) : uids
+  const missing = uids.findIndex((one) => !received.has(one))
+  const whole = failure && missing >= 0 ? uids.slice(0, missing) : uids
   if (failure && whole.length === 0) throw failure
   const mails = whole.flatMap((one) => received.get(one) ?? [])
   const isNew = ({ received_at }: RawMail) => !since || !received_at || new Date(received_at) >= since
