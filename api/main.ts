@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { QueryVectors } from '../db/knowledge/query-vectors.ts'
 import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
-import { connect, type Database, ping } from '../db/postgres/connect.ts'
+import { connect, type Database, ping, sealing } from '../db/postgres/connect.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { requireSessions } from '../db/postgres/sessions.ts'
@@ -43,20 +43,21 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL, output, buildOf(config))
   const urls = databaseUrls(config)
   const traces = await startTraces('api', config, log)
-  const db = connect({
+  const keys = secretsKey(config)
+  const connected = connect({
     ...urls,
     traces,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx api',
     maxWaitMs: MAX_WAIT_MS,
   })
+  const db = sealing(connected, keys)
   await requireDatabase(db)
   await requireSessions(urls)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const storage = await createStorage(config)
   await requireStorage(storage, log)
-  const keys = secretsKey(config)
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })

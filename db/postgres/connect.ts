@@ -6,6 +6,7 @@ import { type Actor, SYSTEM } from '../model/actor.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { WorkEnd } from '../model/work-end.ts'
+import type { SecretsKey } from '../process/seal.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
@@ -130,6 +131,13 @@ export function connect(options: ConnectOptions): Database {
     },
   }
 }
+
+/** The same database, whose transactions seal and open the values of sensitive fields with `secretsKey`. */
+export const sealing = <D extends Database>(db: D, secretsKey: SecretsKey): D => ({
+  ...db,
+  tenant: (organizationId, actor, work, ...options) =>
+    db.tenant(organizationId, actor, (tx) => work({ ...tx, secretsKey }), ...options),
+})
 
 /** Throws if PostgreSQL does not answer. */
 export async function ping(system: System): Promise<void> {

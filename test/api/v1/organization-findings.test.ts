@@ -40,6 +40,17 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
       'unlike_sample 14:11',
     ],
   },
+  'sensitive-fields.yaml': {
+    validation: [
+      'invalid_value 8:86',
+      'invalid_value 8:156',
+      'reads_mask 7:27',
+      'reads_mask 6:11',
+      'reads_mask 9:92',
+      'unused_output 4:3',
+      'unused_output 9:3',
+    ],
+  },
   'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
 }
 
@@ -56,6 +67,9 @@ describe('findings about the organization', () => {
       body: { name: 'Orders', target_entity: 'none', workflow_id: saved.body.workflow_id },
     })
     await suite.api.request('POST', `${hooks}/${webhook.id}/capture`)
+    await suite.api.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'ssn', type: 'text', sensitive: true },
+    })
     const order = {
       customer: { email: 'ada@example.com', phone: null },
       lines: [{ sku: 'A', price: 1 }],

@@ -508,6 +508,20 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
     assert.match(answer.body.error.message, /contacts:write/)
   })
 
+  it("requires the scope that saves workflows for the members' addresses, which no list of users shows", async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:run'] })
+    const users = await api.request('GET', '/v1/users', { key })
+    assert.deepEqual(Object.keys(users.body.data[0]).sort(), ['id', 'name', 'object', 'role'])
+    const rotation = { operation: 'next', rotation: 'leads' }
+    for (const config of [{ operation: 'list' }, { operation: 'find', email: 'a@b.ch' }, rotation])
+      for (const confirm of [false, true]) {
+        const body = { node_type: 'people', config, confirm }
+        const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })
+        assert.equal(answer.status, 403)
+        assert.match(answer.body.error.message, /workflows:author/)
+      }
+  })
+
   const linking: [what: string, fields: unknown][] = [
     ['a reference', { first_name: 'Ada', company_id: '{{ inputs.id }}' }],
     ['an association', { first_name: 'Ada', associations: [{ object: 'company', id: 'x' }] }],
