@@ -114,7 +114,7 @@ export async function revealSensitive(
     .select<(Kept & { value: unknown })[]>('name', 'mask', 'sealed', 'value')
   const values = fields.flatMap(([name, mask]) => {
     const row = rows.find((one) => one.name === name && one.mask === mask)
-    return row ? [[name, valueOf(tx, row)]] : []
+    return row ? [[name, opened(tx, row)]] : []
   })
   const found: Record<string, unknown> = Object.fromEntries(values)
   if (values.length > 0)
@@ -127,7 +127,7 @@ export async function revealSensitive(
 }
 
 /** A row that a version before the sealing has written has `value`, until `sealPlain`. */
-function valueOf(tx: Tenant, { sealed, mask, value }: Kept & { value: unknown }): unknown {
+function opened(tx: Tenant, { sealed, mask, value }: Kept & { value: unknown }): unknown {
   return sealed === null
     ? value
     : JSON.parse(open(keyOf(tx), sealed, ownerOfSensitive(tx.organizationId, mask)))

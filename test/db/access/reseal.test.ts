@@ -277,7 +277,10 @@ describe('a rotation of SECRETS_KEY', () => {
     it('seals the sensitive values of a version that did not', async () => {
       const organization_id = await createOrganization(db)
       const rows = Array.from({ length: 1_001 }, (_, i) => ({
-        ...{ organization_id, record_id: uuidv7(), entity: 'contacts', name: 'ssn' },
+        organization_id,
+        record_id: uuidv7(),
+        entity: 'contacts',
+        name: 'ssn',
         mask: `[masked:${i}]`,
         value: JSON.stringify(`ssn-${i}`),
       }))
