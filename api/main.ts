@@ -29,7 +29,7 @@ import { Drain } from './http/drain.ts'
 import { KnownWorkflows } from './http/known-workflows.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
-import { nodeTestSlots, streamSlots } from './http/slots.ts'
+import { documentSlots, nodeTestSlots, streamSlots } from './http/slots.ts'
 
 /** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
@@ -84,6 +84,7 @@ async function main(): Promise<void> {
     queuedRuns: new QueuedRuns(),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),
+    documents: documentSlots(),
     metrics,
     traces,
     stopping: stopping.signal,

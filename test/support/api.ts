@@ -8,7 +8,7 @@ import { KnownWorkflows } from '../../api/http/known-workflows.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
-import { nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
+import { documentSlots, nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import { sealing } from '../../db/postgres/connect.ts'
@@ -99,6 +99,7 @@ export async function startApi(
     queryVectors: new QueryVectors(secretsKey, embeddings),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),
+    documents: documentSlots(),
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })

@@ -155,7 +155,7 @@ async function hostileRequests({ attacker, send }: Ground, tally: Tally): Promis
   }
   const given = { kind: 'contacts', fields: { last_name: 'x' }, idempotency_key: 'a\r\nX-Injected: 1' }
   const injected = rawMcp('tools/call', { name: 'create_record', arguments: given })
-  const { text: refused } = await send('POST', '/mcp', { ...injected.headers, ...bearer }, injected.body)
+  const { text: refused } = await send('POST', '/mcp', { ...bearer, ...injected.headers }, injected.body)
   tally.attempt(
     /validation_error|invalid_request/.test(refused),
     `a key with line ends: ${refused.slice(0, 200)}`,
