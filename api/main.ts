@@ -15,6 +15,7 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { sealerOf } from '../db/process/seal.ts'
 import { onStopSignal } from '../db/process/stop-signals.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
     applicationName: 'agx api',
     maxWaitMs: MAX_WAIT_MS,
   })
-  const db = sealing(connected, keys)
+  const db = sealing(connected, sealerOf(keys))
   await requireDatabase(db)
   await requireSessions(urls)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)

@@ -18,6 +18,7 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { sealerOf } from '../db/process/seal.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { unsubscribeLink } from '../db/process/unsubscribe-links.ts'
@@ -49,7 +50,7 @@ export async function createContext(config: WorkerConfig) {
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx worker',
   })
-  const db = sealing(connected, key)
+  const db = sealing(connected, sealerOf(key))
   logEnds(db, log)
   const pool = config.WORKER_POOL
   const backlog = new PoolBacklog({

@@ -3,10 +3,10 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { NIL } from 'uuid'
 import { type Actor, SYSTEM } from '../model/actor.ts'
+import type { Sealer } from '../model/sealer.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { WorkEnd } from '../model/work-end.ts'
-import type { SecretsKey } from '../process/seal.ts'
 import { Notifier } from './notify.ts'
 import { preparedStatements } from './prepared.ts'
 import type { DatabaseRole, DatabaseUrls } from './roles.ts'
@@ -132,11 +132,11 @@ export function connect(options: ConnectOptions): Database {
   }
 }
 
-/** The same database, whose transactions seal and open the values of sensitive fields with `secretsKey`. */
-export const sealing = <D extends Database>(db: D, secretsKey: SecretsKey): D => ({
+/** The same database, whose transactions seal and open the values of sensitive fields. */
+export const sealing = <D extends Database>(db: D, sealer: Sealer): D => ({
   ...db,
   tenant: (organizationId, actor, work, ...options) =>
-    db.tenant(organizationId, actor, (tx) => work({ ...tx, secretsKey }), ...options),
+    db.tenant(organizationId, actor, (tx) => work({ ...tx, sealer }), ...options),
 })
 
 /** Throws if PostgreSQL does not answer. */

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import type { Actor } from '../model/actor.ts'
+import type { Sealer } from '../model/sealer.ts'
 import type { PendingSpans } from '../model/spans.ts'
 import type { WorkEnd } from '../model/work-end.ts'
-import type { SecretsKey } from '../process/seal.ts'
 import type { RowsStatement } from './gather.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -58,7 +58,7 @@ export interface Tenant {
   /** The work that ends in this transaction; logged and counted once it has committed. */
   readonly ends: WorkEnd[]
   /** Seals the values of sensitive fields; undefined in a process that writes none. */
-  readonly secretsKey?: SecretsKey
+  readonly sealer?: Sealer
   /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
   readonly spans?: PendingSpans
 }

@@ -19,7 +19,7 @@ import { createFetchFile } from '../../db/process/fetch-file.ts'
 import { createLogger } from '../../db/process/log.ts'
 import { LogOutput } from '../../db/process/log-output.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
-import { allKeys } from '../../db/process/seal.ts'
+import { allKeys, sealerOf } from '../../db/process/seal.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { QueuedRuns } from '../../db/runs/queued-runs.ts'
@@ -75,7 +75,7 @@ export async function startApi(
 ): Promise<TestApi> {
   const config = readConfig({ DATABASE_URL: given.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
   const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
-  const db = sealing(given, secretsKey)
+  const db = sealing(given, sealerOf(secretsKey))
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })

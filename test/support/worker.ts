@@ -17,6 +17,7 @@ import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { createEmbeddings } from '../../db/process/embeddings.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
+import { sealerOf } from '../../db/process/seal.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { unsubscribeLink } from '../../db/process/unsubscribe-links.ts'
@@ -102,7 +103,7 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
-  const db = sealing(given, secretsKey)
+  const db = sealing(given, sealerOf(secretsKey))
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()

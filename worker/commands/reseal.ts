@@ -3,7 +3,7 @@ import { ConfigError } from '../../db/model/config-error.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { databaseUrls, readVariables, secretsKey, sharedVariables } from '../../db/process/config.ts'
-import type { SecretsKey } from '../../db/process/seal.ts'
+import { type SecretsKey, sealerOf } from '../../db/process/seal.ts'
 import { sealPlain } from '../../db/records/custom-fields/sensitive.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 
@@ -20,7 +20,7 @@ try {
   const db = connect({ ...databaseUrls(config), poolSize: 2, applicationName: 'agx reseal' })
   try {
     const keys = secretsKey(config)
-    const sealed = await sealPlain(db.system, keys)
+    const sealed = await sealPlain(db.system, sealerOf(keys))
     if (sealed > 0) say(`sensitive_values: ${sealed} sealed that were not`)
     process.exitCode = (await resealAll(db.system, keys)) ? 0 : 1
   } finally {

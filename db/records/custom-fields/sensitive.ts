@@ -5,8 +5,8 @@ import type { Rules } from '../../model/records/custom-fields/types.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kinds } from '../../model/records/kinds/index.ts'
 import type { Write } from '../../model/records/prepare.ts'
+import type { Sealer } from '../../model/sealer.ts'
 import type { System, Tenant } from '../../postgres/tenancy.ts'
-import { open, type SecretsKey, seal } from '../../process/seal.ts'
 import { getRecord } from '../read.ts'
 
 /**
@@ -26,9 +26,9 @@ interface Kept {
 export const ownerOfSensitive = (organizationId: string, mask: string) =>
   `${organizationId}.sensitive.${mask}`
 
-function keyOf({ secretsKey }: Tenant): SecretsKey {
-  if (!secretsKey) throw new Error('sensitive values need a database that is `sealing`')
-  return secretsKey
+function sealerOf({ sealer }: Tenant): Sealer {
+  if (!sealer) throw new Error('sensitive values need a database that is `sealing`')
+  return sealer
 }
 
 export const hasSensitive = (rules: Rules): boolean =>
@@ -55,7 +55,7 @@ export async function keepSensitive(
       if (value instanceof SensitiveValue) {
         const { mask } = value
         const owner = ownerOfSensitive(tx.organizationId, mask)
-        const sealed = seal(keyOf(tx), JSON.stringify(value.reveal()), owner)
+        const sealed = sealerOf(tx).seal(JSON.stringify(value.reveal()), owner)
         kept.push({ record_id: record.id, name, mask, sealed })
         fields[name] = mask
       } else if (rules.definitions[name]?.sensitive && isMask(value) && before[name] !== value)
@@ -128,9 +128,8 @@ export async function revealSensitive(
 
 /** A row that a version before the sealing has written has `value`, until `sealPlain`. */
 function opened(tx: Tenant, { sealed, mask, value }: Kept & { value: unknown }): unknown {
-  return sealed === null
-    ? value
-    : JSON.parse(open(keyOf(tx), sealed, ownerOfSensitive(tx.organizationId, mask)))
+  if (sealed === null) return value
+  return JSON.parse(sealerOf(tx).open(sealed, ownerOfSensitive(tx.organizationId, mask)))
 }
 
 /** The values of a record that is merged into another. */
@@ -165,7 +164,7 @@ export async function requireNoValues(tx: Tenant, kind: KindName, name: string):
 const PLAIN_BATCH = 500
 
 /** Seals the values that a version before the sealing has written. Can be interrupted and repeated. @returns their number. */
-export async function sealPlain(system: System, keys: SecretsKey): Promise<number> {
+export async function sealPlain(system: System, sealer: Sealer): Promise<number> {
   for (let sealed = 0; ; ) {
     const rows = await system('sensitive_values')
       .whereNull('sealed')
@@ -175,7 +174,7 @@ export async function sealPlain(system: System, keys: SecretsKey): Promise<numbe
     const fresh = rows.map(({ organization_id, mask, value }) => ({
       organization_id,
       mask,
-      sealed: seal(keys, JSON.stringify(value), ownerOfSensitive(organization_id, mask)),
+      sealed: sealer.seal(JSON.stringify(value), ownerOfSensitive(organization_id, mask)),
     }))
     await system.raw(
       `update sensitive_values v set sealed = f.sealed, value = null
