@@ -1,8 +1,7 @@
-import type { LookupAddress } from 'node:dns'
-import dns from 'node:dns/promises'
 import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { buildConnector } from 'undici'
 import { EgressPolicy } from './egress.ts'
+import { createResolve, type Resolve } from './resolve.ts'
 
 /** The failure of a guarded connection to an address that is not allowed. */
 export class EgressRefused extends Error {
@@ -14,8 +13,8 @@ export interface EgressOptions {
   allow: readonly string[]
   /** Hosts and CIDRs: if there are any, nothing else is reached. */
   only?: readonly string[]
-  /** Resolves names; default: the system's resolver. */
-  resolve?: (host: string) => Promise<LookupAddress[]>
+  /** Resolves names; default: by DNS and the system's files. */
+  resolve?: Resolve
 }
 
 /**
@@ -49,13 +48,10 @@ export function guardedConnector(options: EgressOptions & { timeoutMs: number })
   }
 }
 
-/**
- * Coalesces concurrent lookups of the same name: the system's resolver runs few lookups at once, and those of a name
- * whose server does not answer would occupy it.
- */
-function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
-  const running = new Map<string, Promise<LookupAddress[]>>()
-  return (host: string): Promise<LookupAddress[]> => {
+/** Coalesces concurrent lookups of the same name. */
+function shared(resolve: Resolve): Resolve {
+  const running = new Map<string, ReturnType<Resolve>>()
+  return (host) => {
     const before = running.get(host)
     if (before) return before
     const lookup = resolve(host).finally(() => running.delete(host))
@@ -64,7 +60,7 @@ function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
   }
 }
 
-const systemResolve = (host: string) => dns.lookup(host, { all: true })
+const systemResolve = createResolve()
 
 const familyOf = (family: number | string) => (family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family)
 
