@@ -15,8 +15,8 @@ export interface ClaimedErasure extends JobKey {
 export const erasureJobs = definePagedJobs<ClaimedErasure>(
   'erasures',
   'ended_at is null and due_at <= now()',
-  ['created_by'],
   1,
+  ['created_by'],
 )
 
 /** How far an erasure is, in its row. */

@@ -22,23 +22,23 @@ const TURN_MS = 2_500
 const LEASE_SECONDS = 15
 
 /**
- * The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), the oldest first. With `slots`, organizations
- * take turns, and each has so many jobs in work at once.
+ * The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), the oldest first. Organizations take turns, and
+ * each has `slots` jobs in work at once: by the order alone, jobs that take hours would keep all places.
  */
 export function definePagedJobs<Job extends JobKey>(
   table: string,
   waits: string,
+  slots: number,
   returning: readonly string[] = [],
-  slots?: number,
 ) {
   const jobs = defineQueue<Job>({
     table,
     key: ['organization_id', 'id'],
     waits,
-    order: slots === undefined ? 'created_at' : 'created_at, id',
+    order: 'created_at, id',
     returning,
     seconds: LEASE_SECONDS,
-    ...(slots === undefined ? {} : { turns: { slots } }),
+    turns: { slots },
   })
   return {
     claim: jobs.claim,

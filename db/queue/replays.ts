@@ -111,6 +111,7 @@ export function replaysIn<
     `status = 'running' and ${canAdvance} and (
        select w.status from ${webhooks} w
        where w.organization_id = r.organization_id and w.id = r.webhook_id) = 'Active'`,
+    2,
   )
 
   const running = (tx: Tenant, id: string) =>

@@ -198,7 +198,7 @@ export async function getBatch(tx: Tenant, id: string): Promise<RunBatch> {
 
 export type ClaimedBatch = BatchWork & { organization_id: string; id: string; created_by: Actor }
 
-export const runBatches = definePagedJobs<ClaimedBatch>('run_batches', 'ended_at is null', [
+export const runBatches = definePagedJobs<ClaimedBatch>('run_batches', 'ended_at is null', 2, [
   'action',
   'options',
   'created_by',

@@ -62,12 +62,10 @@ export interface EventCancel extends JobKey {
 /** Jobs of one organization in work at once: others have a turn beside a flood of its events. */
 const SLOTS = 4
 
-export const eventCancels = definePagedJobs<EventCancel>(
-  'event_cancels',
-  'true',
-  ['event_id', 'workflow_id'],
-  SLOTS,
-)
+export const eventCancels = definePagedJobs<EventCancel>('event_cancels', 'true', SLOTS, [
+  'event_id',
+  'workflow_id',
+])
 
 interface Compared {
   event: EventAnswer

@@ -30,12 +30,14 @@ export interface ClaimedBulkJob {
 /** Records that one transaction lists. */
 const LISTED_AT_ONCE = 200
 
-export const bulkJobs = definePagedJobs<ClaimedBulkJob>(
-  'bulk_jobs',
-  'ended_at is null',
-  ['entity', 'action', 'list_query', 'data', 'undoes', 'created_by'],
-  1,
-)
+export const bulkJobs = definePagedJobs<ClaimedBulkJob>('bulk_jobs', 'ended_at is null', 1, [
+  'entity',
+  'action',
+  'list_query',
+  'data',
+  'undoes',
+  'created_by',
+])
 
 /**
  * Lists the next records of an open job, or changes the next ones and notes the outcome of each. No record is changed
