@@ -16,13 +16,25 @@ export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describ
 /** The name of a kind in tags and operation ids. */
 export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
 
+/** What `expand` names beside a record. */
+export const expanded = z
+  .record(z.string(), z.unknown())
+  .optional()
+  .describe(
+    'Only with `expand`, by its names: a record, a user or null; of an associated kind `{data, has_more}`.',
+  )
+
 /** A record in a list, such as `ContactListItem`. All fields are optional, because `fields` selects them. */
 export const listItem = (kind: KindName) => listItems[kind]
 
 function buildListItem(kind: KindName) {
   const definition = kinds[kind]
   return listedSchema(kind)
-    .extend({ association: associationContent.optional().describe('Only in lists of associated records.') })
+    .extend({
+      association: associationContent.optional().describe('Only in lists of associated records.'),
+      expanded,
+      deleted_at: z.iso.datetime().optional().describe('Only in lists of deleted records.'),
+    })
     .describe('All fields; with `fields`, those that it names, `id` and `object`.')
     .meta({ id: `${title(definition.object)}ListItem`, examples: [recordExample(definition)] })
 }
@@ -36,9 +48,15 @@ const listItems = Object.fromEntries(kindNames.map((kind) => [kind, buildListIte
 export const recordList = (kind: KindName) => listEnvelope(listItem(kind), title(kinds[kind].object))
 
 /** The records with only the requested `fields`. */
-export function selectFields(records: AgxRecord[], { fields }: RecordQuery): object[] {
+export function selectFields(records: AgxRecord[], { fields, expand, deleted }: RecordQuery): object[] {
   if (!fields) return records
-  const kept = ['object', 'id', ...fields]
+  const kept = [
+    'object',
+    'id',
+    ...fields,
+    ...(expand ? ['expanded'] : []),
+    ...(deleted ? ['deleted_at'] : []),
+  ]
   return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
 }
 

@@ -1,4 +1,6 @@
 import { isNegation } from '../../workflows/shared/operators.ts'
+import type { Hop } from '../../workflows/shared/related-filters.ts'
+import type { Operator } from '../model/records/field-types.ts'
 import type { Filter } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
@@ -31,6 +33,49 @@ export function associationCondition(
     select a from ${ENDS} where link_org = ? and b in ${ids} and b_kind = ? and a_kind = ?)`
   const oneEnd = [organizationId, ...values, target, entity]
   return { sql, bindings: [...oneEnd, ...oneEnd] }
+}
+
+/** Of operators that include records without a value, the one that finds the others. */
+const OPPOSITES: Partial<Record<Operator, Operator>> = {
+  ne: 'eq',
+  nin: 'in',
+  has_not: 'has',
+  not_since: 'gte',
+}
+
+/**
+ * The condition of a field one hop away: some referred or associated record meets it. An operator that includes null
+ * also finds records without such a record; of several associated ones none may have the value. `inner`: the condition
+ * of a filter of the other kind, in a statement on its table.
+ */
+export function hopCondition(
+  organizationId: string,
+  { entity }: Kind,
+  { kind: other, field, reference }: Hop,
+  { operator, values, ...rest }: Filter,
+  inner: (filter: Filter) => Fragment,
+): Fragment {
+  const isNull = operator === 'is_null' && values[0] === 'true'
+  const opposite = isNull ? operator : OPPOSITES[operator]
+  const met = inner({
+    ...rest,
+    field,
+    operator: opposite ?? operator,
+    values: isNull ? ['false'] : values,
+  })
+  const found = `select id from ${other} where organization_id = ? and deleted_at is null and ${met.sql}`
+  const bindings = [organizationId, ...met.bindings]
+  const some: Fragment = reference
+    ? { sql: `${reference} in (${found})`, bindings }
+    : {
+        sql: `id in (
+          with found as materialized (${found})
+          select b from ${ENDS} join found on a = found.id where link_org = ? and a_kind = ? and b_kind = ?
+          union all
+          select a from ${ENDS} join found on b = found.id where link_org = ? and b_kind = ? and a_kind = ?)`,
+        bindings: [...bindings, ...[1, 2].flatMap(() => [organizationId, other, entity])],
+      }
+  return opposite ? { ...some, sql: `(${some.sql}) is not true` } : some
 }
 
 /** SQL: the time of the last completed activity of the listed record. */

@@ -31,10 +31,11 @@ export const wordConditions = (words: string[][]): Fragment[] =>
  * a short scan, then the text index, then a longer scan; words of medium selectivity cost all three.
  */
 export async function searchPage(tx: Tenant, listing: Listing): Promise<Found> {
-  const { limit, offset, key } = listing
+  const { limit, offset, keys } = listing
+  const [key] = keys
   const scan = async (maxScanned: number): Promise<Found | undefined> => {
     // The scan reads one index; a nullable key has two.
-    if (!key.indexed || key.nullable) return undefined
+    if (keys.length > 1 || !key!.indexed || key!.nullable) return undefined
     const rows = await scanPage(tx, listing, maxScanned)
     const last = rows.at(-1)
     return last && rows.length === limit ? { rows, selectivity: (offset + limit) / last.scanned } : undefined

@@ -202,7 +202,12 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   // Ids are UUIDv7, in the order of creation: filters `id[gt]` and `id[lt]` continue after a record.
   id: { ...reference, operators: [...EQUALITY, 'gt', 'lt'] },
   reference,
-  user: reference,
+  user: {
+    ...reference,
+    // The signed-in user; resolved by db/records/of-caller.ts.
+    filterValue: (value) => (value === 'me' ? value : reference.filterValue(value)),
+    expects: 'an id, or me',
+  },
   address: {
     input: () => {
       const part = z.string().trim().max(255).nullable().optional()

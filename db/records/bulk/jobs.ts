@@ -12,6 +12,7 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 import { lockFieldRules } from '../custom-fields/rules.ts'
 import { listRecords } from '../list.ts'
 import { organizationTimezone } from '../local-times.ts'
+import { ofCaller } from '../of-caller.ts'
 import { referenceIssues } from '../references.ts'
 import { checkSelection, type FieldTypes, lockFieldTypes, type Selection } from '../selection.ts'
 
@@ -109,7 +110,8 @@ export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string
   await checkSelection(tx, entity, selection)
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
   const time_zone = selection.time_zone ?? (await organizationTimezone(tx))
-  const kept: KeptSelection = { ...selection, time_zone, types }
+  const filters = ofCaller(tx, kinds[entity], selection.filters)
+  const kept: KeptSelection = { ...selection, filters, time_zone, types }
   return insertJob(tx, {
     entity,
     action,
