@@ -79,6 +79,8 @@ const NAMES: Partial<Record<Filtered, string>> = {
   reference: 'Reference',
   user: 'User',
   tags: 'Tags',
+  emails: 'Tags',
+  phones: 'Tags',
   address: 'Address',
 }
 

@@ -55,8 +55,7 @@ const namedEntry = historyEntry
   })
   .meta({ id: 'NamedHistoryEntry' })
 
-const historyQuery = (kind: KindName) =>
-  z.strictObject({ ...pageControls, order, field: historyField(kind) })
+const historyQuery = (kind: KindName) => z.strictObject({ ...pageControls, order, field: historyField(kind) })
 
 const historyField = (kind?: KindName) =>
   z

@@ -21,7 +21,10 @@ const MATCHES = {
   contacts: {
     email: { columns: ['email_lower'], alternates: true },
     phone: { columns: ['phone', 'mobile_phone'], alternates: true },
-    name: { columns: ['last_name_lower'], value: "last_name_lower || coalesce(', ' || lower(first_name), '')" },
+    name: {
+      columns: ['last_name_lower'],
+      value: "last_name_lower || coalesce(', ' || lower(first_name), '')",
+    },
   },
   companies: {
     domain: { columns: ['domain'], alternates: true },

@@ -1,7 +1,7 @@
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
-import { lookupKey, upsertKeys } from '../model/records/upsert-keys.ts'
+import { lookupKey } from '../model/records/upsert-keys.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** A value of a new record that other records have. */
@@ -47,17 +47,13 @@ export async function existingValues(
              order by created_at, id limit ${MAX_SHOWN})`,
       bindings: [field, tx.organizationId, value],
     })),
-    ...(upsertKeys(kind).includes(field)
-      ? [
-          {
-            sql: `(select ?::text, r.id, r.created_at from alternate_keys a
+    {
+      sql: `(select ?::text, r.id, r.created_at from alternate_keys a
                    join ${kind} r on r.organization_id = a.organization_id and r.id = a.record_id
                    where a.organization_id = ? and a.entity = ? and a.field = ? and a.key = ? and r.deleted_at is null
                    limit ${MAX_SHOWN})`,
-            bindings: [field, tx.organizationId, kind, field, value],
-          },
-        ]
-      : []),
+      bindings: [field, tx.organizationId, kind, field === 'mobile_phone' ? 'phone' : field, value],
+    },
   ])
   const { rows } = await tx.trx.raw<{ rows: { field: string; id: string }[] }>(
     `select field, id from (${parts.map(({ sql }) => sql).join(' union all ')}) found order by created_at, id`,

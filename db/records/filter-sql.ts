@@ -2,7 +2,14 @@ import { isNegation } from '../../workflows/shared/operators.ts'
 import { associatedKind, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
 import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
 import { fieldTypes, type Operator } from '../model/records/field-types.ts'
-import { customName, type Filter, knownHop, typeOf, WHOLE_VALUE_OPERATORS } from '../model/records/filters.ts'
+import {
+  customName,
+  type Filter,
+  isList,
+  knownHop,
+  typeOf,
+  WHOLE_VALUE_OPERATORS,
+} from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { FieldType, Kind } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
@@ -31,6 +38,13 @@ export function condition(
     return operator === 'has' || operator === 'has_not'
       ? { sql: negatedIf(operator, HAS_TAG), bindings: values }
       : { sql: `(tags = '{}') = ?::boolean`, bindings: values }
+  if (isList(typeOf(kind, field)?.type ?? ''))
+    return operator === 'is_null'
+      ? { sql: `(${field} = '{}') = ?::boolean`, bindings: values }
+      : {
+          sql: negatedIf(operator, `exists (select from unnest(${field}) item where lower(item) = lower(?))`),
+          bindings: values,
+        }
   const associated = associatedKind(field)
   if (associated) return associationCondition(organizationId, kind, associated, filter)
   const custom = customName(field)

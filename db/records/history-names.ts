@@ -1,5 +1,5 @@
 import type { Actor } from '../model/actor.ts'
-import { type KindName, referencesOf } from '../model/records/kind.ts'
+import { type KindName, referencesOf, userFields } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { HistoryEntry } from './history.ts'
@@ -59,11 +59,9 @@ export async function withNames(
 
 /** The fields whose values are ids, each with what they name. */
 function fieldsWithIds(kind: KindName, readable: readonly KindName[]): Map<string, string> {
-  const { fields } = kinds[kind]
-  const users = Object.keys(fields).filter((name) => fields[name]!.type === 'user')
   const references = referencesOf(kinds[kind]).filter(([, { to }]) => readable.includes(to))
   return new Map([
-    ...['owner_id', ...users].map((name): [string, string] => [name, 'user']),
+    ...userFields(kinds[kind]).map((name): [string, string] => [name, 'user']),
     ...references.map(([name, { to }]): [string, string] => [name, to]),
   ])
 }

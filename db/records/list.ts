@@ -1,7 +1,7 @@
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
 import { present } from '../model/records/columns.ts'
-import type { Filter } from '../model/records/filters.ts'
+import { type Filter, knownHop } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
@@ -16,6 +16,7 @@ import { ofCaller } from './of-caller.ts'
 import { type ListPosition, type Row, selectPage, sortValues } from './pages.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
+import { MAX_SORTED, requireFewToSort } from './sort-bound.ts'
 import { sortedPage } from './sorted.ts'
 import { total } from './total.ts'
 
@@ -46,6 +47,7 @@ export async function listRecords(
   kind: KindName,
   query: ListQuery,
   related?: { entity: KindName; id: string },
+  maxSorted = MAX_SORTED,
 ): Promise<Page<AgxRecord>> {
   const definition = kinds[kind]
   const { limit, offset, cursor, sort, order } = query
@@ -86,10 +88,13 @@ export async function listRecords(
       ...wordConditions(words),
     ],
   }
+  await requireFewToSort(tx, listing, { sort, max: maxSorted })
+  // How many records words or related records select, the planner cannot know.
+  const isGuess = words.length > 0 || filters.some(({ field }) => knownHop(definition, field))
   const found: Found = query.deleted
     ? // The other ways to a page read indexes of live records.
       { rows: await selectPage(tx, listing) }
-    : words.length > 0
+    : isGuess
       ? await searchPage(tx, listing)
       : { rows: (await sortedPage(tx, listing)) ?? (await selectPage(tx, listing)) }
   const page = found.rows.slice(0, limit)

@@ -1,4 +1,4 @@
-import { type Kind, type KindName, referencesOf } from './kind.ts'
+import { type Kind, type KindName, referencesOf, userFields } from './kind.ts'
 import { kindNames } from './kinds/index.ts'
 
 /** What `expand` shows beside a record: a record or user that a field names, or the records that are associated. */
@@ -18,13 +18,12 @@ export const MAX_LIMIT_WITH_ASSOCIATED = 50
 
 /** The expansions of a kind by name: `company`, `owner`, `contacts`. */
 export function expansionsOf(kind: Kind): Map<string, Expansion> {
-  const users = Object.keys(kind.fields).filter((name) => kind.fields[name]!.type === 'user')
   return new Map<string, Expansion>([
     ...referencesOf(kind).map(([field, { to }]): [string, Expansion] => [
       nameOf(field),
       { is: 'record', field, of: to },
     ]),
-    ...['owner_id', ...users].map((field): [string, Expansion] => [nameOf(field), { is: 'user', field }]),
+    ...userFields(kind).map((field): [string, Expansion] => [nameOf(field), { is: 'user', field }]),
     ...kindNames.map((of): [string, Expansion] => [of, { is: 'associated', of }]),
   ])
 }

@@ -154,7 +154,8 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
     }
   if (takes === 'two' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
-  const { filterValue, expects } = fieldTypes[type === 'tags' || HAS.includes(operator) ? 'text' : type]
+  const isItem = HAS.includes(operator) && !isList(type)
+  const { filterValue, expects } = fieldTypes[type === 'tags' || isItem ? 'text' : type]
   const values = parts.map(filterValue)
   const wrong = values.indexOf(undefined)
   if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
@@ -191,6 +192,9 @@ const ONE_HOP = 'a filter reads the fields of a related record itself, not those
 
 /** The signed-in user, as a value of filters by users. */
 export const ME = 'me'
+
+/** Whether a field lists addresses or numbers. */
+export const isList = (type: string): boolean => type === 'emails' || type === 'phones'
 
 /** The operators that compare one item of a list. */
 export const HAS: Operator[] = ['has', 'has_not']

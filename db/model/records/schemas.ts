@@ -268,9 +268,11 @@ function shownAs(field: Field): z.ZodType {
   const input = fieldTypes[field.type].input(field)
   const shown = ['phone', 'money'].includes(field.type)
     ? z.string()
-    : field.type === 'datetime'
-      ? z.iso.datetime()
-      : input
+    : ['emails', 'phones'].includes(field.type)
+      ? z.array(z.string())
+      : field.type === 'datetime'
+        ? z.iso.datetime()
+        : input
   return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
 }
 

@@ -191,7 +191,8 @@ export async function createUndo(
   return insertJob(tx, { entity, action: 'undo', undoes: id })
 }
 
-async function insertJob(
+/** Stores a job for the workers. @returns its id. */
+export async function insertJob(
   tx: Tenant,
   values: { entity: KindName; action: BulkAction } & Record<string, string | null>,
 ): Promise<string> {

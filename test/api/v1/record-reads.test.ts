@@ -115,10 +115,8 @@ describe('reads of records', () => {
       assert.deepEqual(await found('company.custom_fields.tier=gold'), ['soft deal'])
       assert.deepEqual(await found('company.custom_fields.tier[is_null]=true'), ['food deal', 'lone deal'])
       assert.deepEqual(await found('company.created_at[gte]=today'), ['food deal', 'soft deal'])
-      assert.deepEqual(await found('company.name=Food&company.industry=software&match=any'), [
-        'food deal',
-        'soft deal',
-      ])
+      const any = await names('deals?company.name=Food&company.industry=software&match=any&sort=name')
+      assert.deepEqual(any, ['soft deal', 'food deal'])
     })
 
     it('filter by a field of associated records', async () => {
@@ -223,6 +221,77 @@ describe('reads of records', () => {
       assert.equal((await get(`deals/${deal.id}?expand=owner`, key)).status, 200)
       assert.match((await issues('deals?expand=compny'))[0].hint, /did you mean company\?/)
       assert.match((await issues('deals?expand=a,b,c,d,e,f'))[0].msg, /at most 5/)
+    })
+  })
+
+  describe('warnings of a creation', () => {
+    it('name the records that have its email, domain or phone', async () => {
+      const first = await create('contacts', { email: 'Twin@x.io', phone: '+4930901820' })
+      assert.equal(first.warnings, undefined)
+      const second = await create('contacts', { email: 'twin@x.io', mobile_phone: '+4930901820' })
+      assert.deepEqual(
+        second.warnings.map(({ field, record_ids }: { field: string; record_ids: string[] }) => [
+          field,
+          record_ids,
+        ]),
+        [
+          ['email', [first.id]],
+          ['mobile_phone', [first.id]],
+        ],
+      )
+      await create('companies', { name: 'One', domain: 'twin.io' })
+      const company = await create('companies', { name: 'Two', domain: 'www.twin.io' })
+      assert.deepEqual(company.warnings[0].code, 'domain_exists')
+      assert.equal((await get(`companies/${company.id}`)).body.warnings, undefined)
+    })
+
+    it('are by organization, and not for deleted records', async () => {
+      const gone = await create('contacts', { email: 'gone@x.io' })
+      await on.api.request('DELETE', `/v1/objects/contacts/${gone.id}`)
+      assert.equal((await create('contacts', { email: 'gone@x.io' })).warnings, undefined)
+    })
+
+    it('and duplicates are found by phone, whichever field has it', async () => {
+      const { status, body } = await get('contacts/duplicates?by=phone')
+      assert.equal(status, 200, JSON.stringify(body))
+      assert.deepEqual(
+        body.data.map(({ value, count }: { value: string; count: number }) => [value, count]),
+        [['+4930901820', 2]],
+      )
+    })
+  })
+
+  describe('history', () => {
+    it('has names, and is filtered by a field', async () => {
+      const owner = await createMember(on.db, on.api.organizationId, 'Owner')
+      const firm = await create('companies', { name: 'Named Ltd' })
+      const { id } = await create('deals', { name: 'h', owner_id: owner, custom_fields: { tier: 'a' } })
+      const patch = (body: object) => on.api.request('PATCH', `/v1/objects/deals/${id}`, { body })
+      await patch({ company_id: firm.id })
+      await patch({ custom_fields: { tier: 'b', other: 1 } })
+      await patch({ custom_fields: { other: 2 } })
+      const history = async (query: string, key?: string) => {
+        const { status, body } = await get(`deals/${id}/history?order=asc${query}`, key)
+        assert.equal(status, 200, JSON.stringify(body))
+        return body
+      }
+      const { data } = await history('')
+      const key = data[0].actor.id
+      assert.equal(data.length, 4)
+      assert.deepEqual([data[0].names[owner], typeof data[0].names[key]], ['Owner', 'string'])
+      assert.equal(data[1].names[firm.id], 'Named Ltd')
+      const onlyDeals = await keyWith('deals:read')
+      assert.equal((await history('', onlyDeals)).data[1].names[firm.id], undefined)
+      const versions = async (field: string) => {
+        const { data, total } = await history(`&field=${field}`)
+        assert.equal(total, data.length)
+        return data.map(({ version }: { version: number }) => version)
+      }
+      assert.deepEqual(await versions('company_id'), [2])
+      assert.deepEqual(await versions('custom_fields.tier'), [1, 3])
+      assert.deepEqual(await versions('custom_fields.other'), [3, 4])
+      const [issue] = await issues(`deals/${id}/history?field=stge`)
+      assert.match(issue.hint, /did you mean stage\?/)
     })
   })
 
