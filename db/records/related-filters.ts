@@ -67,16 +67,39 @@ export function hopCondition(
   const bindings = [organizationId, ...met.bindings]
   const some: Fragment = reference
     ? { sql: `${reference} in (${found})`, bindings }
-    : {
-        sql: `id in (
-          with found as materialized (${found})
-          select b from ${ENDS} join found on a = found.id where link_org = ? and a_kind = ? and b_kind = ?
-          union all
-          select a from ${ENDS} join found on b = found.id where link_org = ? and b_kind = ? and a_kind = ?)`,
-        bindings: [...bindings, ...[1, 2].flatMap(() => [organizationId, other, entity])],
-      }
+    : anyOf(directionsOf(entity, other).map((end) => linkedIn(organizationId, end, found, bindings)))
   return opposite ? { ...some, sql: `(${some.sql}) is not true` } : some
 }
+
+/** An end of the links that a filter reads: the listed record is `own`, the other one `far`. */
+interface Direction {
+  own: 'a' | 'b'
+  far: 'a' | 'b'
+  kinds: [a: KindName, b: KindName]
+}
+
+/** The end with the smaller kind is `a`: only links within a kind can have the listed record at either end. */
+function directionsOf(entity: KindName, other: KindName): Direction[] {
+  const asA: Direction = { own: 'a', far: 'b', kinds: [entity, other] }
+  const asB: Direction = { own: 'b', far: 'a', kinds: [other, entity] }
+  return entity === other ? [asA, asB] : entity < other ? [asA] : [asB]
+}
+
+/** Uncorrelated, so that PostgreSQL can begin at either side. */
+const linkedIn = (
+  organizationId: string,
+  { own, far, kinds }: Direction,
+  found: string,
+  bindings: unknown[],
+): Fragment => ({
+  sql: `id in (select ${own} from ${ENDS} where link_org = ? and a_kind = ? and b_kind = ? and ${far} in (${found}))`,
+  bindings: [organizationId, ...kinds, ...bindings],
+})
+
+const anyOf = (fragments: Fragment[]): Fragment => ({
+  sql: `(${fragments.map(({ sql }) => sql).join(' or ')})`,
+  bindings: fragments.flatMap(({ bindings }) => bindings),
+})
 
 /** SQL: the time of the last completed activity of the listed record. */
 export const LAST_ACTIVITY_SQL = `(select max(done.at) from (
