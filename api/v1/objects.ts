@@ -19,7 +19,7 @@ import { expandOf } from './expand-parameter.ts'
 import { expandScopes, filterScopes } from './filter-scopes.ts'
 import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
-import { expanded, recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
+import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
 
 /** Examples of filters on fields of the kind. */
 function listNote(kind: KindName): string {
@@ -45,20 +45,6 @@ function primaryNote(kind: KindName): string {
   if (name === undefined) return ''
   return `Setting \`${name}\` associates the two records, clearing it removes the association. If it changes, the previous association remains if it has a label or properties.`
 }
-
-const warnings = z
-  .array(
-    z
-      .object({
-        code: z.string(),
-        field: z.string(),
-        message: z.string(),
-        record_ids: z.array(z.uuid()).describe('The oldest records with the value, at most five.'),
-      })
-      .meta({ id: 'ExistingValue' }),
-  )
-  .optional()
-  .describe('Its email, domain or phone that other records of the kind have. Absent if there are none.')
 
 /** Create, read, update, delete and list for each kind. */
 export const objectRoutes: Route[] = kindNames.flatMap(routesOf)
@@ -106,7 +92,7 @@ function routesOf(kind: KindName): Route[] {
       description:
         `${linkScopesNote(kind)} Each of the \`associations\` needs the write scope of its kind.`.trim(),
       body: createSchema(kind),
-      response: { status: 201, schema: record.and(z.object({ warnings })) },
+      response: { status: 201, schema: record },
       example,
       etag: true,
       handler: async ({ body, requireScopes, tenant, setHeader }) => {
@@ -131,7 +117,7 @@ function routesOf(kind: KindName): Route[] {
       id: `get${title(object)}`,
       summary: `Retrieve ${withArticle(object)}`,
       query: z.strictObject({ expand: expandOf(kinds[kind]) }),
-      response: { status: 200, schema: record.and(z.object({ expanded })) },
+      response: { status: 200, schema: record },
       etag: true,
       handler: async ({ params, query: { expand }, requireScopes, tenant, oneStatement, setHeader }) => {
         if (expand) {

@@ -10,7 +10,7 @@ import {
 } from '../../db/model/records/filters.ts'
 import type { Kind, KindName } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
-import { recordSchema } from '../../db/model/records/schemas.ts'
+import { fieldsSchema } from '../../db/model/records/schemas.ts'
 import { hasDirections } from '../../db/model/records/sorts.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { tryReadByType } from '../../db/records/custom-fields/query.ts'
@@ -56,7 +56,7 @@ export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters
 /** The parameters other than filters. Without `kind`: those of any kind. */
 function controlsOf(kind?: KindName, alsoShown: string[] = []) {
   const definition = kind && kinds[kind]
-  const shown = kind && [...Object.keys(recordSchema(kind).shape), ...alsoShown]
+  const shown = kind && [...Object.keys(fieldsSchema(kind).shape), ...alsoShown]
   return {
     ...pageControls,
     ...sortControls(definition),

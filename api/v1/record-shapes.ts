@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { recordExample } from '../../db/model/records/examples.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
-import { type AgxRecord, listedSchema } from '../../db/model/records/schemas.ts'
+import { type AgxRecord, expanded, listedSchema } from '../../db/model/records/schemas.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import type { RouteRequest } from '../http/route.ts'
 import { associationContent } from './association-shape.ts'
@@ -15,14 +15,6 @@ export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describ
 
 /** The name of a kind in tags and operation ids. */
 export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
-
-/** What `expand` names beside a record. */
-export const expanded = z
-  .record(z.string(), z.unknown())
-  .optional()
-  .describe(
-    'Only with `expand`, by its names: a record, a user or null; of an associated kind `{data, has_more}`.',
-  )
 
 /** A record in a list, such as `ContactListItem`. All fields are optional, because `fields` selects them. */
 export const listItem = (kind: KindName) => listItems[kind]
