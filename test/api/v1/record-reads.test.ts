@@ -57,6 +57,23 @@ describe('reads of records', () => {
     assert.equal(other.status, 400)
   })
 
+  it('give a cursor that they take, whatever the sorted texts are', async () => {
+    const long = '\u{1f600}'.repeat(120) + '\u0001'.repeat(100)
+    for (const n of [1, 2])
+      await create('contacts', {
+        first_name: long,
+        last_name: long,
+        job_title: long,
+        lead_source: `${n}`,
+        tags: ['long'],
+      })
+    const path = 'contacts?tags[has]=long&sort=first_name,-last_name,job_title&limit=1'
+    const first = await get(path)
+    const second = await get(`${path}&cursor=${first.body.next_cursor}`)
+    assert.equal(second.status, 200, JSON.stringify(second.body))
+    assert.notEqual(second.body.data[0].id, first.body.data[0].id)
+  })
+
   it('refuse sorts that contradict themselves, or of too many fields', async () => {
     const one = async (query: string) => {
       const [issue, ...more] = await issues(`deals?${query}`)
