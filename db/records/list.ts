@@ -5,6 +5,7 @@ import { type Filter, knownHop } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { ofCaller } from '../model/records/of-caller.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { searchPatterns } from '../model/records/search-text.ts'
 import { type Order, sortsOf } from '../model/records/sorts.ts'
@@ -12,7 +13,6 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
 import { condition, type SortKey, sortKey } from './filter-sql.ts'
 import { withToday, zoneOfFilters } from './local-times.ts'
-import { ofCaller } from './of-caller.ts'
 import { type ListPosition, type Row, selectPage, sortValues } from './pages.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
@@ -52,7 +52,7 @@ export async function listRecords(
   const definition = kinds[kind]
   const { limit, offset, cursor, sort, order } = query
   const { filters: typed, sortTypes } = await readByType(tx, kind, query)
-  const filters = ofCaller(tx, definition, typed)
+  const filters = ofCaller(tx.actor, definition, typed)
   const keys = sortsOf(query).map((one, place) => sortKey(definition, one, sortTypes[place]))
   // Includes the types of custom fields: a changed definition invalidates its cursors.
   const sorted = sortTypes.some((type) => type) ? [sort, sortTypes] : sort

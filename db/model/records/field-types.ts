@@ -250,7 +250,7 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   reference,
   user: {
     ...reference,
-    // The signed-in user; resolved by db/records/of-caller.ts.
+    // The signed-in user; resolved by of-caller.ts.
     filterValue: (value) => (value === 'me' ? value : reference.filterValue(value)),
     expects: 'an id, or me',
   },

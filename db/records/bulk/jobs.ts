@@ -7,12 +7,12 @@ import type { Page } from '../../model/lists/page.ts'
 import type { BulkAction } from '../../model/records/bulk-statuses.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kindNames, kinds } from '../../model/records/kinds/index.ts'
+import { ofCaller } from '../../model/records/of-caller.ts'
 import type { AgxRecord } from '../../model/records/schemas.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { lockFieldRules } from '../custom-fields/rules.ts'
 import { listRecords } from '../list.ts'
 import { organizationTimezone } from '../local-times.ts'
-import { ofCaller } from '../of-caller.ts'
 import { referenceIssues } from '../references.ts'
 import { checkSelection, type FieldTypes, lockFieldTypes, type Selection } from '../selection.ts'
 
@@ -110,7 +110,7 @@ export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string
   await checkSelection(tx, entity, selection)
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
   const time_zone = selection.time_zone ?? (await organizationTimezone(tx))
-  const filters = ofCaller(tx, kinds[entity], selection.filters)
+  const filters = ofCaller(tx.actor, kinds[entity], selection.filters)
   const kept: KeptSelection = { ...selection, filters, time_zone, types }
   return insertJob(tx, {
     entity,

@@ -1,14 +1,13 @@
-import { type Issue, invalid } from '../model/errors.ts'
-import { atItsKind, type Filter, ME, typeOf } from '../model/records/filters.ts'
-import type { Kind } from '../model/records/kind.ts'
-import type { Tenant } from '../postgres/tenancy.ts'
+import type { Actor } from '../actor.ts'
+import { type Issue, invalid } from '../errors.ts'
+import { atItsKind, type Filter, ME, typeOf } from './filters.ts'
+import type { Kind } from './kind.ts'
 
 /**
  * The filters with the id of the caller instead of `me`. Throws `validation_error` unless the caller is a person: an API
  * key or a run owns no records.
  */
-export function ofCaller(tx: Pick<Tenant, 'actor'>, kind: Kind, filters: Filter[]): Filter[] {
-  const { type, id } = tx.actor
+export function ofCaller({ type, id }: Actor, kind: Kind, filters: Filter[]): Filter[] {
   const issues: Issue[] = []
   const read = filters.map((filter) => {
     if (!filter.values.includes(ME) || !isOfUser(kind, filter)) return filter
