@@ -35,7 +35,7 @@ export function associationCondition(
   return { sql, bindings: [...oneEnd, ...oneEnd] }
 }
 
-/** Of operators that include records without a value, the one that finds the others. */
+/** The operator that finds the others, for each one that includes records without a value. */
 const OPPOSITES: Partial<Record<Operator, Operator>> = {
   ne: 'eq',
   nin: 'in',
