@@ -4,6 +4,7 @@ import { DATE_ORDERS, DECIMALS, type FoundFormat } from '../../db/model/csv/colu
 import { ENCODINGS } from '../../db/model/csv/encoding.ts'
 import { SHARED_SIGNS, type SharedSign } from '../../db/model/csv/money-cell.ts'
 import { IMPORT_STATUSES } from '../../db/model/files/statuses.ts'
+import { SOURCES } from '../../db/model/imports/presets.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { isCurrency } from '../../db/model/records/values.ts'
@@ -17,7 +18,7 @@ const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
-    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
+    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), `emails` and `phones` (several in a cell or in several columns: others become `custom_fields.other_emails`, `other_phones`), for contacts and deals `company_name` (finds or creates the company), `company_external_id`, `company_domain`, `contact_email` and so on (find the record). `owner_id` and other users may be emails or names. null skips the column. Columns without an entry get the proposed field.',
   )
 
 const formats = z
@@ -31,6 +32,13 @@ const formats = z
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
     'How the values of a column are written, where `file.columns[].format` leaves it open or is wrong. Other columns are read as all of their values show.',
+  )
+
+const values = z
+  .record(z.string().max(1_000), z.record(z.string().max(1_000), z.string().max(1_000).nullable()))
+  .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
+  .describe(
+    'What values of a column mean, where `file.columns[].values` has no proposal or a wrong one: `{"Stage": {"Hot": "proposal"}, "Owner": {"J. Doe": "<user id or email>", "Left": null}}`; null leaves the field empty.',
   )
 
 const currencies = z
@@ -66,6 +74,7 @@ export const newImport = z
     mapping: mapping.default({}),
     formats: formats.default({}),
     currencies: currencies.default({}),
+    values: values.default({}),
     time_zone: timeZone.optional(),
     dry_run: z.boolean().default(false).describe('Checks and counts the rows without writing.'),
     delimiter: z.enum(DELIMITERS).optional().describe('Default: detected.'),
@@ -78,6 +87,7 @@ export const startBody = z
     mapping: mapping.optional(),
     formats: formats.optional(),
     currencies: currencies.optional(),
+    values: values.optional(),
     time_zone: timeZone.optional(),
     dry_run: z
       .boolean()
@@ -111,12 +121,30 @@ export const importSchema = z
         rows: z.int().describe('Rows without the header.'),
         encoding: z.enum(ENCODINGS),
         delimiter: z.string(),
+        source: z.enum(SOURCES).nullable().describe('The system whose export it is, by its header.'),
         columns: z.array(
           z
             .object({
               name: z.string(),
               proposed: z.string().nullable().describe('The field that the column gets without a mapping.'),
+              dropped: z
+                .string()
+                .nullable()
+                .describe('Why it has no field, so that its values are not imported.'),
               samples: z.array(z.string()),
+              values: z
+                .array(
+                  z.object({
+                    value: z.string(),
+                    rows: z.int(),
+                    proposed: z
+                      .string()
+                      .nullable()
+                      .describe('null: rows with it are refused, unless `values` says it.'),
+                  }),
+                )
+                .nullable()
+                .describe('Of a column of choices or users with at most 100 different values.'),
               format: z
                 .object({
                   decimal: z.enum(DECIMALS).nullable(),
@@ -160,6 +188,13 @@ function presentFormat({ decimal, date, open = [] }: FoundFormat) {
   return { ...format, open: open.filter((what) => format[what] === null) }
 }
 
+/** A column without a field: by the proposal, or because the mapping says so. */
+function droppedOf({ targets, mapping, file }: ImportRow, column: string): string | null {
+  const chosen = targets ?? mapping
+  if (!Object.hasOwn(chosen, column)) return file?.dropped?.[column] ?? null
+  return chosen[column] === null ? (file?.dropped?.[column] ?? 'the mapping skips it') : null
+}
+
 export function presentImport(row: ImportRow): z.input<typeof importSchema> {
   const { file } = row
   return {
@@ -177,9 +212,12 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
       rows: file.rows,
       encoding: file.encoding,
       delimiter: file.delimiter,
+      source: file.source ?? null,
       columns: file.header.map((name, i) => ({
         name,
         proposed: file.proposed[name] ?? null,
+        dropped: droppedOf(row, name),
+        values: file.meant?.[i] ?? null,
         samples: file.samples[i] ?? [],
         format: presentFormat({ ...file.formats?.[i], ...row.formats[name] }),
       })),

@@ -1,3 +1,4 @@
+import { namedUsers } from '../access/members.ts'
 import { beginImport as markBegun, recordImportProgress } from '../files/moves/imports.ts'
 import type { CsvRow } from '../model/csv/rows.ts'
 import type { AppError } from '../model/errors.ts'
@@ -6,7 +7,7 @@ import { sensitiveColumns } from '../model/imports/targets.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
 import { organizationTimezone } from '../records/local-times.ts'
-import { type ImportRow, lockImport } from './imports.ts'
+import { type ImportRow, lockImport, type Values } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
 import { type Written, writeRows } from './write-rows.ts'
@@ -55,9 +56,12 @@ export async function advanceImport(
   const { header, delimiter } = row.file!
   // What was requested wins over what the values show.
   const formats = row.file!.formats?.map((found, i) => ({ ...found, ...row.formats[header[i]!] }))
+  const columns = columnsOf(header, row.targets!, targets, formats)
   const job = {
     ...row,
-    columns: columnsOf(header, row.targets!, targets, formats),
+    columns,
+    values: valuesByColumn(row.meanings),
+    users: columns.some(({ target }) => target.type === 'user') ? await namedUsers(tx) : [],
     width: header.length,
     delimiter,
     currency: await organizationCurrency(tx),
@@ -83,6 +87,14 @@ export async function advanceImport(
   if (end === 'end') return recordImportProgress(tx, row.id, progress, { status: 'completed' })
   return recordImportProgress(tx, row.id, progress, failedWith(end.failure))
 }
+
+const valuesByColumn = (values: Values) =>
+  new Map(
+    Object.entries(values).map(([column, meanings]) => [
+      column,
+      new Map(Object.entries(meanings).map(([value, meant]) => [value.trim().toLowerCase(), meant])),
+    ]),
+  )
 
 /** Ends an import that cannot write any further rows, for example because its upsert key is no longer unique. */
 export async function failImport(tx: Tenant, of: StartOf, failure: AppError): Promise<ImportRow | undefined> {

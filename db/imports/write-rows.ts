@@ -13,6 +13,7 @@ import {
   rowIssues,
 } from '../model/imports/read-row.ts'
 import { preparedCustomFields, readCustomFields } from '../model/records/custom-fields/values.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, upsertSchema } from '../model/records/schemas.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
@@ -85,6 +86,7 @@ interface WrittenLine {
  */
 async function writeLines(tx: Tenant, job: Job, finder: Finder, lines: Line[]): Promise<WrittenLine[]> {
   const writeOnce = async (tx: Tenant): Promise<WrittenLine[]> => {
+    await linkByKeys(tx, job, lines)
     const created = await linkCompanies(tx, job, lines)
     const valid = lines.filter(isValid)
     const outcomes = await upsertKeyed(tx, finder, valid, { adding: { addressParts: true } })
@@ -182,6 +184,38 @@ function readKeys({ columns, upsert_by }: Job, finder: Finder, lines: Line[]): v
     line.key = finder.keyOf(line.patch instanceof AppError ? line.read.fields : line.patch)
     const msg = 'is empty or not a valid upsert key'
     if (line.key === undefined) line.issues = rowIssues(columns, [{ loc: upsert_by!.split('.'), msg }])
+  }
+}
+
+/** Sets the reference fields of rows that name their records by another key. */
+async function linkByKeys(tx: Tenant, job: Job, lines: Line[]): Promise<void> {
+  const named = lines
+    .filter(isValid)
+    .flatMap((line) => (line.read.links ?? []).map((link) => ({ line, ...link })))
+  for (const name of new Set(named.map(({ target }) => target.name))) {
+    const all = named.filter(({ target }) => target.name === name)
+    const { field, kind, by } = all[0]!.target.link!
+    const finder = await finderBy(tx, kind, by)
+    const keyOf = ({ key }: { key: string }) => finder.keyOf({ [by]: key })
+    const found = await finder.peek([...new Set(all.flatMap((one) => keyOf(one) ?? []))])
+    for (const { line, column, ...one } of all) {
+      const key = keyOf(one)
+      const ids = (key !== undefined && found.get(key)) || []
+      if (ids.length === 1) {
+        for (const fields of [line.patch, line.input])
+          if (!(fields instanceof AppError)) fields[field] ??= ids[0]!
+      } else
+        line.issues = [
+          ...line.issues,
+          {
+            column,
+            message:
+              ids.length === 0
+                ? `there is no ${kinds[kind].object} with the ${by} ${one.key.slice(0, 100)}: import these first`
+                : `${ids.length} ${kind} have the ${by} ${one.key.slice(0, 100)}: merge them first`,
+          },
+        ]
+    }
   }
 }
 

@@ -8,7 +8,9 @@ import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
 import { inZone } from '../records/values.ts'
 import { closeTimes, fieldsOfCloseTime, type GivenCloseTime } from './close-time.ts'
-import { type Consent, type Mapping, type Target, type Targets, targetOf } from './targets.ts'
+import { readEmails, readPhones } from './several.ts'
+import { type Consent, type Mapping, type Several, type Target, type Targets, targetOf } from './targets.ts'
+import { type NamedUser, userNamed } from './values.ts'
 
 /** An issue of a row, or of one of its cells. */
 export interface RowIssue {
@@ -33,6 +35,10 @@ export interface RowFields {
   /** A column says that the person must not be contacted. */
   optedOut?: true
   closeTimes?: GivenCloseTime[]
+  /** The keys of the records that reference fields name. */
+  links?: { column: string; target: Target; key: string }[]
+  /** All addresses and numbers. */
+  several?: Partial<Record<Several, string[]>>
   issues: RowIssue[]
 }
 
@@ -61,6 +67,10 @@ export interface Reading {
   currency: string
   /** The time zone of times without an offset. */
   timezone: string
+  /** What values of a column mean, by column; a value in lower case. */
+  values: ReadonlyMap<string, ReadonlyMap<string, string | null>>
+  /** Who may be named. */
+  users: readonly NamedUser[]
 }
 
 export function readRow(reading: Reading, cells: string[]): RowFields {
@@ -78,18 +88,35 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
     try {
       if (cell.includes(WRONG_BYTE))
         throw new CellProblem('has bytes that are not UTF-8: correct it, or import the file in its encoding')
-      put(row, column, cell, reading)
+      const meant = reading.values.get(name)?.get(cell.trim().toLowerCase())
+      if (meant !== null) put(row, column, meant ?? cell, reading)
     } catch (error) {
       if (!(error instanceof CellProblem)) throw error
       row.issues.push({ column: name, message: error.message })
     }
   }
+  keepSeveral(row)
   agree(row, columns)
   closeTimes(row)
   withZone(row, columns, reading.timezone)
   // Also where `do_not_contact` says no: an opt-out that is ignored cannot be taken back.
   if (row.optedOut) row.fields.do_not_contact = true
   return row
+}
+
+/** The first address and number of all are those of the record, unless another column has them. */
+function keepSeveral({ fields, several = {} }: RowFields): void {
+  for (const [field, all, others] of [
+    ['email', several.emails, 'other_emails'],
+    ['phone', several.phones, 'other_phones'],
+  ] as const) {
+    if (!all) continue
+    fields[field] ??= all[0]
+    const isOwn = (one: string) =>
+      one.toLowerCase() === String(fields[field]).toLowerCase() || one === fields.mobile_phone
+    const rest = [...new Set(all)].filter((one) => !isOwn(one))
+    if (rest.length > 0) fields.custom_fields = { ...(fields.custom_fields as object), [others]: rest }
+  }
 }
 
 /** The currency that an amount names is that of the record. A currency of another column must be the same. */
@@ -130,6 +157,11 @@ function put(row: RowFields, { name: column, target, format }: Column, cell: str
   const { fields } = row
   const { name, type, choices } = target
   if (type === 'tags') fields.tags = readList(cell)
+  else if (type === 'user') fields[name] = idOfUser(cell, reading.users)
+  else if (type === 'link')
+    row.links = [...(row.links ?? []), { column, target, key: readList(cell)[0] ?? '' }]
+  else if (type === 'emails' || name === 'email') putEmails(row, target, cell)
+  else if (type === 'phones' || name === 'phone' || name === 'mobile_phone') putPhones(row, target, cell)
   else if (type === 'company_name') row.companyName = unescapeFormula(cell).trim()
   else if (type === 'opted_out' || type === 'opted_in') {
     if (saysOptOut(unescapeFormula(cell), type)) row.optedOut = true
@@ -155,6 +187,32 @@ function put(row: RowFields, { name: column, target, format }: Column, cell: str
       members[inner] = value
     }
   }
+}
+
+function idOfUser(cell: string, users: readonly NamedUser[]): string {
+  const id = userNamed(users, unescapeFormula(cell))
+  if (id !== undefined) return id
+  throw new CellProblem(
+    'must be the email or the name of one user: say in `values` who it is, or null for nobody',
+  )
+}
+
+/** The address goes to the column's field, or to the list; others go to the list. */
+function putEmails(row: RowFields, target: Target, cell: string): void {
+  const { name, emails } = readEmails(unescapeFormula(cell))
+  if (name && target.type !== 'emails') row.fields = { ...splitName(name), ...row.fields }
+  putSeveral(row, 'emails', target, emails)
+}
+
+const putPhones = (row: RowFields, target: Target, cell: string): void =>
+  putSeveral(row, 'phones', target, readPhones(unescapeFormula(cell)))
+
+function putSeveral(row: RowFields, list: Several, target: Target, all: string[]): void {
+  if (target.type === 'emails' || target.type === 'phones' || all.length > 1) {
+    row.several ??= {}
+    row.several[list] = [...(row.several[list] ?? []), ...all]
+  }
+  if (target.type !== 'emails' && target.type !== 'phones') row.fields[target.name] = all[0]
 }
 
 /** Whether a cell says that the person must not be contacted. Throws CellProblem for one that says neither. */

@@ -3,15 +3,19 @@ import { commonFields } from '../records/common-fields.ts'
 import type { CustomFieldType, Definition, Rules } from '../records/custom-fields/types.ts'
 import { ADDRESS_PARTS } from '../records/field-types.ts'
 import { customName } from '../records/filters.ts'
-import type { Field, FieldType, KindName } from '../records/kind.ts'
+import { type Field, type FieldType, type KindName, referencesOf } from '../records/kind.ts'
 import { kinds } from '../records/kinds/index.ts'
 import { namesOf, type Pipeline, stageNames } from '../records/pipelines/pipeline.ts'
+import { upsertKeys } from '../records/upsert-keys.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
 export type Mapping = Record<string, string | null>
 
 /** What a yes of a column says. */
 export type Consent = 'opted_out' | 'opted_in'
+
+/** Addresses or numbers of a contact, several in a cell or in several columns. */
+export type Several = 'emails' | 'phones'
 
 /** A time at which a deal is, or will be, won or lost: see close-time.ts. */
 export type CloseTime = 'close_date' | 'won_at' | 'lost_at'
@@ -22,9 +26,12 @@ export interface Target {
   /**
    * `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link; `opted_out` and
    * `opted_in`: set `do_not_contact`, and never clear it; `close_date`, `won_at`, `lost_at`: set `closed_at`, if the
-   * stage is such.
+   * stage is such; `emails` and `phones`: the first of all is the contact's, others become custom fields; `user`: the
+   * email or name of a user; `link`: finds the record that a reference field names, by another key.
    */
-  type: CellType | 'tags' | 'full_name' | 'company_name' | Consent | CloseTime
+  type: CellType | 'tags' | 'full_name' | 'company_name' | Several | 'user' | 'link' | Consent | CloseTime
+  /** Of a `link`: the reference field, and the kind and key by which its record is found. */
+  link?: { field: string; kind: KindName; by: string }
   /** Several columns may have it. */
   isShared?: true
   choices?: readonly string[]
@@ -40,13 +47,14 @@ export interface Target {
 export const sensitiveColumns = (header: string[], mapping: Mapping, { byName }: Targets): boolean[] =>
   header.map((column) => byName.get(mapping[column] ?? '')?.sensitive === true)
 
-const CELL_TYPES: Partial<Record<FieldType, CellType>> = {
+const CELL_TYPES: Partial<Record<FieldType, Target['type']>> = {
   integer: 'integer',
   money: 'money',
   boolean: 'boolean',
   date: 'date',
   datetime: 'datetime',
   enum: 'choice',
+  user: 'user',
 }
 
 /** All possible targets of columns. */
@@ -65,10 +73,11 @@ export function targetsOf(kind: KindName, { definitions, strict, pipelines = [] 
   const all: Target[] = [
     ...native.flatMap(([name, field]) => nativeTargets(name, field, pipelines)),
     { name: 'external_id', type: 'text' },
-    { name: 'owner_id', type: 'text' },
+    { name: 'owner_id', type: 'user' },
     { name: 'tags', type: 'tags' },
-    ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN] : []),
+    ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN, EMAILS, PHONES] : []),
     ...('company_id' in fields ? [COMPANY_NAME] : []),
+    ...linkTargets(kind),
     ...('closed_at' in fields ? CLOSE_TIMES.map((target) => ({ ...target, pipelines })) : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
@@ -78,11 +87,23 @@ export function targetsOf(kind: KindName, { definitions, strict, pipelines = [] 
 const FULL_NAME: Target = { name: 'full_name', type: 'full_name' }
 const OPTED_OUT: Target = { name: 'opted_out', type: 'opted_out', isShared: true }
 const OPTED_IN: Target = { name: 'opted_in', type: 'opted_in', isShared: true }
+const EMAILS: Target = { name: 'emails', type: 'emails', isShared: true }
+const PHONES: Target = { name: 'phones', type: 'phones', isShared: true }
 const CLOSE_TIMES: Target[] = (['close_date', 'won_at', 'lost_at'] as const).map((name) => ({
   name,
   type: name,
 }))
 const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
+
+/** `company_external_id`, `company_domain`, `contact_email`: the keys of the kinds to which reference fields point. */
+const linkTargets = (kind: KindName): Target[] =>
+  referencesOf(kinds[kind]).flatMap(([field, { to }]) =>
+    upsertKeys(to).map((by) => ({
+      name: `${field.replace(/_id$/, '')}_${by}`,
+      type: 'link',
+      link: { field, kind: to, by },
+    })),
+  )
 
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
   return byName.get(name) ?? (open && customName(name) !== undefined ? { name, type: 'any' } : undefined)

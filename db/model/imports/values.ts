@@ -1,0 +1,87 @@
+import { readChoice, splitList } from '../csv/read-cell.ts'
+import type { Target } from './targets.ts'
+
+/** Value of a cell → what it means: a choice, the id of a user, or null for no value. */
+export type ValueMapping = Record<string, string | null>
+
+export interface CountedValue {
+  value: string
+  rows: number
+}
+
+/** A value of a column, and what it means without a mapping; null: rows with it are refused. */
+export interface FoundValue extends CountedValue {
+  proposed: string | null
+}
+
+/** Somebody whom a cell may name. */
+export interface NamedUser {
+  id: string
+  name: string
+  email: string
+}
+
+/** Values that a column may have for its list to be kept, and the length of each. */
+const MOST_VALUES = 100
+const LONGEST = 100
+
+/** Counts the values of a column, while they are few. */
+export class ValueFinder {
+  private counts: Map<string, number> | undefined = new Map()
+
+  see(cell: string): void {
+    if (!this.counts) return
+    const text = cell.trim()
+    if (text === '') return
+    if (text.length > LONGEST) this.counts = undefined
+    else if (this.counts.size < MOST_VALUES || this.counts.has(text))
+      this.counts.set(text, (this.counts.get(text) ?? 0) + 1)
+    else this.counts = undefined
+  }
+
+  /** Most frequent first; undefined if there are too many. */
+  found(): CountedValue[] | undefined {
+    return (
+      this.counts &&
+      [...this.counts].map(([value, rows]) => ({ value, rows })).sort((a, b) => b.rows - a.rows)
+    )
+  }
+}
+
+/** What the values of a column mean, where the target has a list of values: choices and users. */
+export function proposeValues(
+  target: Target | undefined,
+  found: CountedValue[] | undefined,
+  users: readonly NamedUser[],
+): FoundValue[] | undefined {
+  if (!target || !found) return undefined
+  const choices = target.choices ?? []
+  if (target.type === 'user')
+    return found.map((one) => ({ ...one, proposed: userNamed(users, one.value) ?? null }))
+  if (target.type === 'choice') return found.map((one) => ({ ...one, proposed: chosen(one.value, choices) }))
+  if (target.type !== 'choices') return undefined
+  const items = new Map<string, number>()
+  for (const { value, rows } of found)
+    for (const item of splitList(value, choices)) items.set(item, (items.get(item) ?? 0) + rows)
+  return [...items].map(([value, rows]) => ({ value, rows, proposed: chosen(value, choices) }))
+}
+
+const chosen = (text: string, choices: readonly string[]): string | null => {
+  const choice = readChoice(text, choices)
+  return choices.includes(choice) ? choice : null
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The user with this id, email or name, also `Name <email>`; undefined if there is none, or several of the name. */
+export function userNamed(users: readonly NamedUser[], cell: string): string | undefined {
+  const text = cell.trim().toLowerCase()
+  if (ID.test(text)) return text
+  const email = /<([^<>]+)>$/.exec(text)?.[1] ?? text
+  const byEmail = users.find((user) => user.email.toLowerCase() === email)
+  if (byEmail) return byEmail.id
+  const plain = (name: string) => name.trim().toLowerCase().replaceAll(/\s+/g, ' ')
+  const reversed = plain(text).replace(/^([^,]+), ?(.+)$/, '$2 $1')
+  const named = users.filter(({ name }) => plain(name) === plain(text) || plain(name) === reversed)
+  return named.length === 1 ? named[0]!.id : undefined
+}
