@@ -1,15 +1,17 @@
 import { z } from 'zod'
-import type { ImportRow } from '../../db/imports/imports.ts'
+import { type ImportRow, PREVIEW_ROWS } from '../../db/imports/imports.ts'
 import { DATE_ORDERS, DECIMALS, type FoundFormat } from '../../db/model/csv/column-format.ts'
 import { ENCODINGS } from '../../db/model/csv/encoding.ts'
 import { SHARED_SIGNS, type SharedSign } from '../../db/model/csv/money-cell.ts'
 import { IMPORT_STATUSES } from '../../db/model/files/statuses.ts'
 import { SOURCES } from '../../db/model/imports/presets.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
+import { OUTCOMES } from '../../db/model/records/pipelines/pipeline.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { isCurrency } from '../../db/model/records/values.ts'
 import { DELIMITERS } from '../../workflows/shared/csv/delimiter.ts'
 import { CSV } from '../../workflows/shared/limits.ts'
+import { isPhoneCountry } from '../../workflows/shared/phone.ts'
 import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 
 /** The shapes of imports, and their presenter. */
@@ -60,6 +62,19 @@ const timeZone = z
   .refine(isTimezone, NO_TIMEZONE)
   .describe('The time zone of times without an offset. Default: that of the organization.')
 
+const country = z
+  .string()
+  .trim()
+  .toUpperCase()
+  .refine(isPhoneCountry, 'must be an ISO 3166 code of two letters, such as DE')
+  .describe('The country of phone numbers without a country code. Default: that of the organization.')
+
+const createStages = z
+  .boolean()
+  .describe(
+    'For deals: creates the stages and pipelines that rows name and the organization does not have, as `file.columns[].values[].creates` shows.',
+  )
+
 export const newImport = z
   .strictObject({
     entity: z.enum(kindNames).describe('The kind of the records.'),
@@ -76,6 +91,8 @@ export const newImport = z
     currencies: currencies.default({}),
     values: values.default({}),
     time_zone: timeZone.optional(),
+    country: country.optional(),
+    create_stages: createStages.default(false),
     dry_run: z.boolean().default(false).describe('Checks and counts the rows without writing.'),
     delimiter: z.enum(DELIMITERS).optional().describe('Default: detected.'),
     encoding: z.enum(ENCODINGS).optional().describe('Default: detected.'),
@@ -89,6 +106,8 @@ export const startBody = z
     currencies: currencies.optional(),
     values: values.optional(),
     time_zone: timeZone.optional(),
+    country: country.optional(),
+    create_stages: createStages.optional(),
     dry_run: z
       .boolean()
       .optional()
@@ -115,6 +134,8 @@ export const importSchema = z
       .record(z.string(), z.string().nullable())
       .describe('The requested mapping; after the start, the field of each column.'),
     time_zone: timeZone.nullable(),
+    country: country.nullable(),
+    create_stages: z.boolean(),
     file: z
       .object({
         bytes: z.int(),
@@ -141,6 +162,15 @@ export const importSchema = z
                       .string()
                       .nullable()
                       .describe('null: rows with it are refused, unless `values` says it.'),
+                    creates: z
+                      .object({
+                        name: z.string(),
+                        label: z.string(),
+                        outcome: z.enum(OUTCOMES),
+                        probability: z.int(),
+                      })
+                      .optional()
+                      .describe('The stage that `create_stages` creates.'),
                   }),
                 )
                 .nullable()
@@ -175,6 +205,20 @@ export const importSchema = z
         line: z.int().describe('The line of the next row.'),
       })
       .meta({ id: 'ImportProgress' }),
+    preview: z
+      .array(
+        z.object({
+          row: z.int(),
+          line: z.int(),
+          action: z.enum(['created', 'updated', 'skipped']),
+          record_id: z.uuid().nullable(),
+          changes: z
+            .record(z.string(), z.unknown())
+            .describe('`from` and `to` of each field that would change; of a new record its values.'),
+        }),
+      )
+      .nullable()
+      .describe(`What the first ${PREVIEW_ROWS} valid rows of a dry run would change.`),
     error: jobError.nullable(),
     created_by: actor,
     created_at: z.date(),
@@ -207,6 +251,8 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
     status: row.status,
     mapping: row.targets ?? row.mapping,
     time_zone: row.time_zone,
+    country: row.country,
+    create_stages: row.create_stages,
     file: file && {
       bytes: file.bytes,
       rows: file.rows,
@@ -231,6 +277,7 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
       failed: row.rows_failed,
       line: row.next_line,
     },
+    preview: row.preview,
     error: row.error,
     created_by: row.created_by,
     created_at: row.created_at,

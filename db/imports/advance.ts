@@ -6,8 +6,10 @@ import { columnsOf } from '../model/imports/read-row.ts'
 import { sensitiveColumns } from '../model/imports/targets.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
+import { organizationCountry } from '../records/local-phones.ts'
 import { organizationTimezone } from '../records/local-times.ts'
-import { type ImportRow, lockImport, type Values } from './imports.ts'
+import { createStages, missingStages } from './create-stages.ts'
+import { type ImportRow, lockImport, type PreviewRow, type Values } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
 import { type Written, writeRows } from './write-rows.ts'
@@ -52,7 +54,10 @@ export async function advanceImport(
 ): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   if (!row || row.next_byte !== from) return undefined
-  const targets = await targetsFor(tx, row.entity)
+  const values = valuesByColumn(row.meanings)
+  const missing = await missingStages(tx, row, values, rows)
+  if (!row.dry_run) await createStages(tx, missing)
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
   const { header, delimiter } = row.file!
   // What was requested wins over what the values show.
   const formats = row.file!.formats?.map((found, i) => ({ ...found, ...row.formats[header[i]!] }))
@@ -60,15 +65,19 @@ export async function advanceImport(
   const job = {
     ...row,
     columns,
-    values: valuesByColumn(row.meanings),
+    values,
     users: columns.some(({ target }) => target.type === 'user') ? await namedUsers(tx) : [],
     width: header.length,
     delimiter,
     currency: await organizationCurrency(tx),
     timezone: row.time_zone ?? (await organizationTimezone(tx)),
+    country: row.country ?? (await organizationCountry(tx)),
   }
-  const written = await (row.dry_run
-    ? tryRows(tx, job, rows, write)
+  const written: Written & { preview?: PreviewRow[] } = await (row.dry_run
+    ? tryRows(tx, job, rows, async (inner) => {
+        await createStages(inner, missing)
+        return write(inner, job, rows)
+      })
     : write({ ...tx, job: row.id }, job, rows))
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
   const isSensitive = sensitiveColumns(header, row.targets!, targets)
@@ -82,6 +91,7 @@ export async function advanceImport(
     rows_updated: row.rows_updated + written.updated,
     rows_skipped: row.rows_skipped + written.skipped,
     rows_failed: row.rows_failed + written.failures.length,
+    ...(written.preview && { preview: JSON.stringify(written.preview) }),
   }
   if (end === 'more') return recordImportProgress(tx, row.id, progress)
   if (end === 'end') return recordImportProgress(tx, row.id, progress, { status: 'completed' })

@@ -58,6 +58,12 @@ export interface ImportRow {
   currencies: Currencies
   meanings: Values
   time_zone: string | null
+  /** That of phone numbers without a country code; null: the organization's. */
+  country: string | null
+  /** Whether stages and pipelines that rows name are created. */
+  create_stages: boolean
+  /** What the first rows of a dry run would change. */
+  preview: PreviewRow[] | null
   file: ImportFile | null
   upload_id: string | null
   status: ImportStatus
@@ -78,6 +84,20 @@ export interface ImportRow {
   ended_at: Date | null
 }
 
+/** Rows of a dry run whose changes are shown. */
+export const PREVIEW_ROWS = 20
+
+/** What a row of a dry run would do. */
+export interface PreviewRow {
+  row: number
+  line: number
+  action: 'created' | 'updated' | 'skipped'
+  /** Of the record that it would update. */
+  record_id: string | null
+  /** Field → its value before and after; of a new record its values. */
+  changes: Record<string, unknown>
+}
+
 /** The reason why a whole import failed. */
 export interface ImportError {
   message: string
@@ -96,6 +116,8 @@ export interface NewImport {
   currencies?: Currencies
   values?: Values
   time_zone?: string | undefined
+  country?: string | undefined
+  create_stages?: boolean
 }
 
 export const IMPORT_COLUMNS = [
@@ -111,6 +133,9 @@ export const IMPORT_COLUMNS = [
   'currencies',
   'meanings',
   'time_zone',
+  'country',
+  'create_stages',
+  'preview',
   'file',
   'upload_id',
   'status',

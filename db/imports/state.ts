@@ -24,6 +24,7 @@ export const progressAtStart = ({ start }: Pick<ImportFile, 'start'>) => ({
   rows_skipped: 0,
   rows_failed: 0,
   error: null,
+  preview: null,
   started_at: null,
   ended_at: null,
 })
@@ -34,6 +35,8 @@ export interface StartOptions {
   currencies?: Currencies | undefined
   values?: Values | undefined
   time_zone?: string | undefined
+  country?: string | undefined
+  create_stages?: boolean | undefined
   dry_run?: boolean | undefined
 }
 
@@ -44,7 +47,16 @@ export interface StartOptions {
 export async function startImport(
   tx: Tenant,
   id: string,
-  { mapping = {}, formats = {}, currencies = {}, values = {}, time_zone, dry_run }: StartOptions,
+  {
+    mapping = {},
+    formats = {},
+    currencies = {},
+    values = {},
+    time_zone,
+    country,
+    create_stages,
+    dry_run,
+  }: StartOptions,
   check: (targets: Mapping) => void,
 ): Promise<ImportRow> {
   const row = await lockImport(tx, id)
@@ -57,7 +69,7 @@ export async function startImport(
           hint: 'resume it',
         })
   if (!row.upload_id) throw expired()
-  const targets = await targetsFor(tx, row.entity)
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
   const resolved = resolveMapping(row, row.file, mapping, targets)
   requireColumns(row.file, {
     formats: { ...row.formats, ...formats },
@@ -80,6 +92,8 @@ export async function startImport(
     currencies: JSON.stringify({ ...row.currencies, ...currencies }),
     meanings: JSON.stringify({ ...row.meanings, ...values }),
     time_zone: time_zone ?? row.time_zone,
+    country: country ?? row.country,
+    create_stages: create_stages ?? row.create_stages,
     dry_run: dry_run ?? row.dry_run,
     actor: JSON.stringify(tx.actor),
   })

@@ -46,7 +46,7 @@ export async function receiveFile(
     return await tenant(async (tx) => {
       const before = await lockImport(tx, row.id)
       requireReplaceable(before)
-      const targets = await targetsFor(tx, row.entity)
+      const targets = await targetsFor(tx, row.entity, row.upsert_by)
       const { mapping: proposed, dropped, source } = proposeMapping(row.entity, file.header, targets)
       const meant = await meantValues(tx, file, { ...proposed, ...before.mapping }, targets)
       const found: ImportFile = withoutSensitive(

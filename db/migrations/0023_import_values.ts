@@ -1,9 +1,13 @@
 import type { Knex } from 'knex'
 
-/** What values of the columns of an import mean. */
+/** What values of the columns of an import mean, its country and stages, and what a dry run would change. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     -- column to value to what it means, or to null, as requested
     alter table imports add column meanings jsonb not null default '{}';
+    alter table imports add column country text;
+    alter table imports add column create_stages boolean not null default false;
+    -- the first rows of a dry run with their changes
+    alter table imports add column preview jsonb;
   `)
 }

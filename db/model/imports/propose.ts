@@ -39,8 +39,19 @@ export function proposeMapping(kind: KindName, header: string[], targets: Target
         ? `${best.get(target!)} is the ${target}`
         : (reason ?? 'no field can be named after it')
   }
+  // The company of an id is certain, that of a name is not.
+  const [byName, byKey] = [columnOf(mapping, ['company_name']), columnOf(mapping, COMPANY_KEYS)]
+  if (byName && byKey) {
+    mapping[byName] = null
+    dropped[byName] = `${byKey} links the company`
+  }
   return { mapping, dropped, source }
 }
+
+const COMPANY_KEYS = ['company_id', 'company_external_id', 'company_domain']
+
+const columnOf = (mapping: Mapping, targets: string[]): string | undefined =>
+  Object.keys(mapping).find((column) => targets.includes(mapping[column] ?? ''))
 
 interface Guess {
   target: string | null

@@ -4,7 +4,7 @@ import type { CustomFieldType, Definition, Rules } from '../records/custom-field
 import { ADDRESS_PARTS } from '../records/field-types.ts'
 import { customName } from '../records/filters.ts'
 import { type Field, type FieldType, type KindName, referencesOf } from '../records/kind.ts'
-import { kinds } from '../records/kinds/index.ts'
+import { kindNames, kinds } from '../records/kinds/index.ts'
 import { namesOf, type Pipeline, stageNames } from '../records/pipelines/pipeline.ts'
 import { upsertKeys } from '../records/upsert-keys.ts'
 
@@ -27,15 +27,25 @@ export interface Target {
    * `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link; `opted_out` and
    * `opted_in`: set `do_not_contact`, and never clear it; `close_date`, `won_at`, `lost_at`: set `closed_at`, if the
    * stage is such; `emails` and `phones`: the first of all is the contact's, others become custom fields; `user`: the
-   * email or name of a user; `link`: finds the record that a reference field names, by another key.
+   * email or name of a user; `link`: records to link, by a key; `id`: that of the record which an upsert updates.
    */
-  type: CellType | 'tags' | 'full_name' | 'company_name' | Several | 'user' | 'link' | Consent | CloseTime
-  /** Of a `link`: the reference field, and the kind and key by which its record is found. */
-  link?: { field: string; kind: KindName; by: string }
+  type:
+    | CellType
+    | 'tags'
+    | 'full_name'
+    | 'company_name'
+    | Several
+    | 'user'
+    | 'link'
+    | 'id'
+    | Consent
+    | CloseTime
+  /** Of a `link`: the kind of the records, a key by which `finderBy` finds them, and the reference field that the first of them fills. */
+  link?: { kind: KindName; by: string; field?: string }
   /** Several columns may have it. */
   isShared?: true
   choices?: readonly string[]
-  /** For a close time: they tell whether the stage of the deal is won or lost. */
+  /** For a close time: they tell whether the stage of the deal is won or lost. For a stage or pipeline: its names. */
   pipelines?: readonly Pipeline[]
   /** The label of a custom field. */
   label?: string
@@ -64,20 +74,25 @@ export interface Targets {
   open: boolean
 }
 
-/** The targets of a kind whose custom fields have these rules. */
-export function targetsOf(kind: KindName, { definitions, strict, pipelines = [] }: Rules): Targets {
+/** The targets of a kind whose custom fields have these rules. `by`: the upsert key. */
+export function targetsOf(
+  kind: KindName,
+  { definitions, strict, pipelines = [] }: Rules,
+  by?: string | null,
+): Targets {
   const { fields } = kinds[kind]
   const native = Object.entries({ ...fields, created_at: commonFields.created_at as Field }).filter(
     ([, field]) => !field.readOnly || field.backdated,
   )
   const all: Target[] = [
     ...native.flatMap(([name, field]) => nativeTargets(name, field, pipelines)),
+    ...(by === 'id' ? [{ name: 'id', type: 'id' } as const] : []),
     { name: 'external_id', type: 'text' },
     { name: 'owner_id', type: 'user' },
     { name: 'tags', type: 'tags' },
     ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN, EMAILS, PHONES] : []),
-    ...('company_id' in fields ? [COMPANY_NAME] : []),
     ...linkTargets(kind),
+    ...('company_id' in fields ? [COMPANY_NAME] : []),
     ...('closed_at' in fields ? CLOSE_TIMES.map((target) => ({ ...target, pipelines })) : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
@@ -95,15 +110,39 @@ const CLOSE_TIMES: Target[] = (['close_date', 'won_at', 'lost_at'] as const).map
 }))
 const COMPANY_NAME: Target = { name: 'company_name', type: 'company_name' }
 
-/** `company_external_id`, `company_domain`, `contact_email`: the keys of the kinds to which reference fields point. */
-const linkTargets = (kind: KindName): Target[] =>
-  referencesOf(kinds[kind]).flatMap(([field, { to }]) =>
-    upsertKeys(to).map((by) => ({
-      name: `${field.replace(/_id$/, '')}_${by}`,
-      type: 'link',
-      link: { field, kind: to, by },
-    })),
-  )
+/**
+ * `company_external_id`, `contact_email`, `deal_id`: the keys of the kinds to which reference fields point, and of all
+ * others, which are associated.
+ */
+export function linkTargets(kind: KindName): Target[] {
+  const references = referencesOf(kinds[kind])
+  const targets = (prefix: string, to: KindName, keys: string[], field?: string) =>
+    keys.map(
+      (by): Target => ({
+        name: `${prefix}_${by}`,
+        type: 'link',
+        link: { kind: to, by, ...(field && { field }) },
+      }),
+    )
+  return [
+    ...references.flatMap(([field, { to }]) =>
+      targets(field.replace(/_id$/, ''), to, [...NAMED[to], ...upsertKeys(to)], field),
+    ),
+    ...kindNames
+      .filter((to) => to !== kind && !references.some(([field]) => field === `${kinds[to].object}_id`))
+      .flatMap((to) => targets(kinds[to].object, to, ['id', ...NAMED[to], ...upsertKeys(to)])),
+  ]
+}
+
+/** The kinds whose records can be found by name. */
+const NAMED: Record<KindName, ['name'] | []> = {
+  companies: ['name'],
+  contacts: ['name'],
+  deals: [],
+  tasks: [],
+  notes: [],
+  activities: [],
+}
 
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
   return byName.get(name) ?? (open && customName(name) !== undefined ? { name, type: 'any' } : undefined)
@@ -115,7 +154,8 @@ function nativeTargets(name: string, field: Field, pipelines: readonly Pipeline[
   const own = name === 'pipeline' ? namesOf(pipelines) : stageNames(pipelines)
   const values = field.ofOrganization ? own : field.values
   const choices = values ? { choices: values } : {}
-  return [{ name, type: field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text'), ...choices }]
+  const type = field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text')
+  return [{ name, type, ...choices, ...(field.ofOrganization && { pipelines }) }]
 }
 
 const CUSTOM_TYPES: Record<CustomFieldType, CellType> = {

@@ -1,4 +1,6 @@
-import { readChoice, splitList } from '../csv/read-cell.ts'
+import { readChoice, readList, splitList } from '../csv/read-cell.ts'
+import { named, type Stage } from '../records/pipelines/pipeline.ts'
+import { type StageToCreate, stageToCreate } from './stages.ts'
 import type { Target } from './targets.ts'
 
 /** Value of a cell → what it means: a choice, the id of a user, or null for no value. */
@@ -12,6 +14,8 @@ export interface CountedValue {
 /** A value of a column, and what it means without a mapping; null: rows with it are refused. */
 export interface FoundValue extends CountedValue {
   proposed: string | null
+  /** Of a stage that no pipeline has: what `create_stages` creates. */
+  creates?: StageToCreate
 }
 
 /** Somebody whom a cell may name. */
@@ -55,21 +59,54 @@ export function proposeValues(
   users: readonly NamedUser[],
 ): FoundValue[] | undefined {
   if (!target || !found) return undefined
-  const choices = target.choices ?? []
   if (target.type === 'user')
     return found.map((one) => ({ ...one, proposed: userNamed(users, one.value) ?? null }))
-  if (target.type === 'choice') return found.map((one) => ({ ...one, proposed: chosen(one.value, choices) }))
-  if (target.type !== 'choices') return undefined
+  if (target.type === 'choice')
+    return found.map((one) => {
+      const creates = stageMissing(target, one.value)
+      return { ...one, proposed: choiceMeant(target, one.value) ?? null, ...(creates && { creates }) }
+    })
+  if (target.type !== 'choices' && target.type !== 'tags') return undefined
   const items = new Map<string, number>()
   for (const { value, rows } of found)
-    for (const item of splitList(value, choices)) items.set(item, (items.get(item) ?? 0) + rows)
-  return [...items].map(([value, rows]) => ({ value, rows, proposed: chosen(value, choices) }))
+    for (const item of itemsOf(target, value)) items.set(item, (items.get(item) ?? 0) + rows)
+  return [...items].map(([value, rows]) => ({
+    value,
+    rows,
+    proposed: target.type === 'tags' ? value : (choiceMeant(target, value) ?? null),
+  }))
 }
 
-const chosen = (text: string, choices: readonly string[]): string | null => {
-  const choice = readChoice(text, choices)
-  return choices.includes(choice) ? choice : null
+/** The items of a cell with a list. */
+export const itemsOf = ({ type, choices = [] }: Target, text: string): string[] =>
+  type === 'tags' ? readList(text) : splitList(text, choices)
+
+/** The choice that a text means; undefined if it is none. A stage or pipeline also has a label. */
+function choiceMeant(target: Target, text: string): string | undefined {
+  const { choices = [] } = target
+  const choice = labelled(target, text)?.name ?? readChoice(text, choices)
+  return choices.includes(choice) ? choice : undefined
 }
+
+/** The stage that an import creates for a text. */
+export const stageMissing = ({ name, pipelines = [] }: Target, text: string): StageToCreate | undefined =>
+  name === 'stage'
+    ? stageToCreate(
+        pipelines.flatMap(({ stages }) => stages),
+        text,
+      )
+    : undefined
+
+/** Whether a text is the name or label of a stage or pipeline. */
+export const isLabel = (target: Target, text: string): boolean => labelled(target, text) !== undefined
+
+function labelled({ name, type, pipelines }: Target, text: string): Labelled | undefined {
+  if (type !== 'choice' || !pipelines) return undefined
+  const all: readonly Labelled[] = name === 'pipeline' ? pipelines : pipelines.flatMap(({ stages }) => stages)
+  return named(all, text)
+}
+
+type Labelled = Pick<Stage, 'name' | 'label'>
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
