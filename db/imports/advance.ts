@@ -2,7 +2,7 @@ import { namedUsers } from '../access/members.ts'
 import { beginImport as markBegun, recordImportProgress } from '../files/moves/imports.ts'
 import type { CsvRow } from '../model/csv/rows.ts'
 import type { AppError } from '../model/errors.ts'
-import { columnsOf } from '../model/imports/read-row.ts'
+import { columnsOf, type Reading } from '../model/imports/read-row.ts'
 import { sensitiveColumns } from '../model/imports/targets.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
@@ -12,7 +12,7 @@ import { createStages, missingStages } from './create-stages.ts'
 import { type ImportRow, lockImport, type PreviewRow, type Values } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
-import { type Written, writeRows } from './write-rows.ts'
+import { type Job, type Written, writeRows } from './write-rows.ts'
 
 /** Identifies the calling workflow: each start of an import is a new one. */
 export interface StartOf {
@@ -56,31 +56,17 @@ export async function advanceImport(
   if (!row || row.next_byte !== from) return undefined
   const values = valuesByColumn(row.meanings)
   const missing = await missingStages(tx, row, values, rows)
-  if (!row.dry_run) await createStages(tx, missing)
-  const targets = await targetsFor(tx, row.entity, row.upsert_by)
-  const { header, delimiter } = row.file!
-  // What was requested wins over what the values show.
-  const formats = row.file!.formats?.map((found, i) => ({ ...found, ...row.formats[header[i]!] }))
-  const columns = columnsOf(header, row.targets!, targets, formats)
-  const job = {
-    ...row,
-    columns,
-    values,
-    users: columns.some(({ target }) => target.type === 'user') ? await namedUsers(tx) : [],
-    width: header.length,
-    delimiter,
-    currency: await organizationCurrency(tx),
-    timezone: row.time_zone ?? (await organizationTimezone(tx)),
-    country: row.country ?? (await organizationCountry(tx)),
+  const process = async (tx: Tenant) => {
+    await createStages(tx, missing)
+    const job = await jobOf(tx, row, values)
+    return { job, written: await write({ ...tx, job: row.id }, job, rows) }
   }
-  const written: Written & { preview?: PreviewRow[] } = await (row.dry_run
-    ? tryRows(tx, job, rows, async (inner) => {
-        await createStages(inner, missing)
-        return write(inner, job, rows)
-      })
-    : write({ ...tx, job: row.id }, job, rows))
+  const written: Written & { preview?: PreviewRow[] } = row.dry_run
+    ? await tryRows(tx, row, rows, process)
+    : (await process(tx)).written
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
-  const isSensitive = sensitiveColumns(header, row.targets!, targets)
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
+  const isSensitive = sensitiveColumns(row.file!.header, row.targets!, targets)
   await recordFailures(tx, row, rows, written, isSensitive)
   const last = rows.at(-1)?.end
   const progress = {
@@ -96,6 +82,26 @@ export async function advanceImport(
   if (end === 'more') return recordImportProgress(tx, row.id, progress)
   if (end === 'end') return recordImportProgress(tx, row.id, progress, { status: 'completed' })
   return recordImportProgress(tx, row.id, progress, failedWith(end.failure))
+}
+
+/** How the rows are read: by the fields and settings that the organization has now. */
+async function jobOf(tx: Tenant, row: ImportRow, values: Reading['values']): Promise<Job> {
+  const { header, delimiter, formats: found } = row.file!
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
+  // What was requested wins over what the values show.
+  const formats = found?.map((format, i) => ({ ...format, ...row.formats[header[i]!] }))
+  const columns = columnsOf(header, row.targets!, targets, formats)
+  return {
+    ...row,
+    columns,
+    values,
+    users: columns.some(({ target }) => target.type === 'user') ? await namedUsers(tx) : [],
+    width: header.length,
+    delimiter,
+    currency: await organizationCurrency(tx),
+    timezone: row.time_zone ?? (await organizationTimezone(tx)),
+    country: row.country ?? (await organizationCountry(tx)),
+  }
 }
 
 const valuesByColumn = (values: Values) =>

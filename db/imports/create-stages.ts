@@ -86,13 +86,17 @@ export async function createStages(tx: Tenant, missing: Missing[]): Promise<void
       await createPipeline(tx, {
         label: label.slice(0, 100),
         stages: withStages(
-          stages.some(({ outcome }) => outcome === 'open') ? [] : [OPEN],
-          stages.slice(0, MAX_STAGES - 1),
+          ENDS.filter(({ outcome }) => !stages.some((stage) => stage.outcome === outcome)),
+          stages.slice(0, MAX_STAGES - ENDS.length),
         ),
       })
 }
 
 const complete = (stage: StageToCreate) => ({ ...stage, required_fields: [] })
 
-/** New deals begin in it: each pipeline needs an open stage. */
-const OPEN: StageToCreate = { name: 'open', label: 'Open', outcome: 'open', probability: 50 }
+/** What a new pipeline has of each outcome that the rows do not name: new deals begin in an open stage. */
+const ENDS: StageToCreate[] = [
+  { name: 'open', label: 'Open', outcome: 'open', probability: 50 },
+  { name: 'won', label: 'Won', outcome: 'won', probability: 100 },
+  { name: 'lost', label: 'Lost', outcome: 'lost', probability: 0 },
+]

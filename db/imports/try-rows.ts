@@ -15,40 +15,43 @@ import type { Job, Written } from './write-rows.ts'
  */
 export async function tryRows(
   tx: Tenant,
-  job: Job & Pick<ImportRow, 'id' | 'rows_read' | 'preview'>,
+  row: Pick<ImportRow, 'id' | 'rows_read' | 'preview'>,
   rows: CsvRow[],
-  write: (tx: Tenant) => Promise<Written>,
+  process: (tx: Tenant) => Promise<{ job: Job; written: Written }>,
 ): Promise<Written & { preview: PreviewRow[] }> {
-  const { written, changes } = await rolledBack(tx, async (inner) => {
-    const written = await write({ ...inner, job: job.id })
-    return { written, changes: await changesOf(inner, job, written) }
+  const { job, written, changes } = await rolledBack(tx, async (inner) => {
+    const processed = await process(inner)
+    return { ...processed, changes: await changesOf(inner, row, processed.written) }
   })
   const keysOf = await keysFor(tx, job)
   const made = written.made.map(({ row, record }) => ({ row, id: record.id, keys: keysOf(record) }))
   const seen = await ownersOf(
     tx,
-    job.id,
+    row.id,
     made.flatMap(({ keys }) => keys.map(({ hash }) => hash)),
   )
   const fresh: { key: string; record_id: string }[] = []
-  for (const { row, id, keys } of made) {
+  for (const { row: of, id, keys } of made) {
     const found = keys.find(({ name }) => name === job.upsert_by)
     const owner = found && seen.get(found.hash)
     const taken = keys.find(({ hash }) => seen.has(hash) && seen.get(hash) !== owner)
     if (owner || taken) written.created--
     if (taken) {
       const msg = `an earlier row has this ${taken.name}`
-      written.failures.push({ row, issues: rowIssues(job.columns, [{ loc: taken.name.split('.'), msg }]) })
+      written.failures.push({
+        row: of,
+        issues: rowIssues(job.columns, [{ loc: taken.name.split('.'), msg }]),
+      })
       continue
     }
     if (owner) {
       written.updated++
-      written.found.push({ row, id: owner, changed: true })
+      written.found.push({ row: of, id: owner, changed: true })
     }
     fresh.push(...keys.map(({ hash }) => ({ key: hash, record_id: owner ?? id })))
   }
-  await remember(tx, job.id, fresh)
-  return { ...written, preview: [...(job.preview ?? []), ...previewOf(job, rows, written, changes)] }
+  await remember(tx, row.id, fresh)
+  return { ...written, preview: [...(row.preview ?? []), ...previewOf(row, rows, written, changes)] }
 }
 
 /** The changes of the first records, by record. */

@@ -144,7 +144,7 @@ function bounded(lists: (CountedValue[] | null)[]): (CountedValue[] | null)[] {
     left -= (list ?? []).reduce((sum, { value }) => sum + value.length + 20, 0)
     return left < 0
       ? null
-      : list && list.map(({ value, rows }) => ({ value: toStorable(shown(value)), rows }))
+      : (list?.map(({ value, rows }) => ({ value: toStorable(shown(value)), rows })) ?? null)
   })
 }
 

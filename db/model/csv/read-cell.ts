@@ -164,7 +164,8 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
 /** RFC 3339, without an offset where the text has no zone. */
 function toDateTime(text: string, order?: ColumnFormat['date']): string {
-  if (ISO.test(text) && /(Z|[+-]\d\d:?\d\d)$/i.test(text)) return text
+  // Salesforce writes +0000.
+  if (ISO.test(text) && /(Z|[+-]\d\d:?\d\d)$/i.test(text)) return text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2')
   const first = YEAR_FIRST.exec(text)
   if (first) return joined(first.slice(1, 4), first.slice(4))
   const last = YEAR_LAST.exec(text)

@@ -5,11 +5,11 @@ import { normalise } from '../records/synonyms.ts'
  * The exports of other systems, recognized by their headers. Only what their columns need beyond the synonyms: a target,
  * or the reason why a column is dropped.
  */
-export type Source = 'hubspot' | 'pipedrive' | 'salesforce' | 'google'
-export const SOURCES = ['hubspot', 'pipedrive', 'salesforce', 'google'] as const
+export const SOURCES = ['google', 'pipedrive', 'salesforce', 'hubspot'] as const
+export type Source = (typeof SOURCES)[number]
 
 interface Preset {
-  /** Columns, normalised, that no other system has. */
+  /** Columns that no other system has. */
   has: RegExp
   columns: [RegExp, Meaning][]
 }
@@ -23,7 +23,7 @@ const KEPT = 'only the other system uses it'
 /** Names of the columns without those of their kind (`Person - `), normalised. */
 const PRESETS: Record<Source, Preset> = {
   google: {
-    has: /^email1value$/,
+    has: /^E-mail 1 - Value$/i,
     columns: [
       [/^email\d+value$/, { to: 'emails' }],
       [/^phone\d+value$/, { to: 'phones' }],
@@ -50,7 +50,7 @@ const PRESETS: Record<Source, Preset> = {
     ],
   },
   salesforce: {
-    has: /^(systemmodstamp|isdeleted|createdbyid|lastmodifiedbyid)$/,
+    has: /^(SystemModstamp|IsDeleted|CreatedById|LastModifiedById)$/i,
     columns: [
       [/^id$/, { to: 'external_id' }],
       [/^ownerid$/, { to: 'owner_id' }],
@@ -63,6 +63,7 @@ const PRESETS: Record<Source, Preset> = {
       [/^(mailing|billing)postalcode$/, { to: 'address.postal_code' }],
       [/^(mailing|billing)country$/, { to: 'address.country' }],
       [/^stagename$/, { to: 'stage' }],
+      [/^type$/, { to: { deals: 'deal_type' } }],
       [/^currencyisocode$/, { to: { deals: 'currency', companies: 'currency' } }],
       [/^annualrevenue$/, { to: { companies: 'annual_revenue' } }],
       [
@@ -72,39 +73,37 @@ const PRESETS: Record<Source, Preset> = {
     ],
   },
   pipedrive: {
-    has: /^(person|deal|organization)(owner|name|title|id|organization)$/,
+    has: /^(Person|Deal|Organization|Lead|Activity|Note) - /,
     columns: [
       [/^id$/, { to: 'external_id' }],
       [/^owner$/, { to: 'owner_id' }],
+      [/^(addtime|(person|organization|deal|lead)created)$/, { to: 'created_at' }],
       [/^email(work|home|other)?$/, { to: { contacts: 'emails' } }],
       [/^phone(work|home|mobile|other)?$/, { to: { contacts: 'phones' } }],
       [/^organization$/, { to: 'company_name' }],
       [/^organizationid$/, { to: 'company_external_id' }],
-      [
-        /^(contactperson|personname)$/,
-        {
-          dropped:
-            'the contact is linked by its id or email: map a column to contact_external_id or contact_email',
-        },
-      ],
+      [/^(contactperson|personname)$/, { to: { deals: 'contact_name', activities: 'contact_name' } }],
+      [/^dealid$/, { to: 'deal_external_id' }],
+      [/^currencyofvalue$/, { to: { deals: 'currency' } }],
+      [/^marketingstatus$/, { to: { contacts: 'opted_in' } }],
       [/^(contactpersonid|personid)$/, { to: { deals: 'contact_external_id' } }],
       [/^label(s)?$/, { to: 'tags' }],
       [/^name$/, { to: { contacts: 'full_name', companies: 'name', deals: 'name' } }],
       [/^title$/, { to: { deals: 'name', contacts: 'job_title' } }],
       [/^value$/, { to: { deals: 'amount' } }],
-      [/^status$/, { dropped: 'the stage says whether a deal is won or lost: map it to stage to use it' }],
+      [/^status$/, { to: { deals: 'outcome' } }],
       [
-        /^(opendeals|closeddeals|wondeals|lostdeals|activities|donetodo|activitiestodo|doneactivities|people|emailmessagescount|totalactivities|participants|products.*|weightedvalue)$/,
+        /^(opendeals|closeddeals|wondeals|lostdeals|activities|donetodo|activitiestodo|doneactivities|people|emailmessagescount|totalactivities|participants|products.*|productquantity|productamount|peoplecount|weightedvalue|currencyofweightedvalue)$/,
         { dropped: COUNTED },
       ],
       [
-        /^(nextactivitydate|lastactivitydate|updatetime|lastemail.*|visibleto|profilepicture|followers|creator|archivestatus|laststagechange|addressfull.*)$/,
+        /^(nextactivitydate|lastactivitydate|updatetime|lastemail.*|visibleto|dealupdatetime|profilepicture|followers|creator|archivestatus|laststagechange|addressfull.*)$/,
         { dropped: KEPT },
       ],
     ],
   },
   hubspot: {
-    has: /^(recordid|hsobjectid)$/,
+    has: /^(Record ID|hs_object_id)$/i,
     columns: [
       [/^(recordid|hsobjectid)$/, { to: 'external_id' }],
       [/^(contact|company|deal|ticket)?owner$|^hubspotownerid$/, { to: 'owner_id' }],
@@ -117,7 +116,7 @@ const PRESETS: Record<Source, Preset> = {
         { dropped: 'the ids of the associated records have it' },
       ],
       [
-        /^(numberof(associated|times|sales).*|numassociated.*|recentdealamount|totalrevenue|daystoclose)$/,
+        /^(numberof(associated|times|sales).*|numassociated.*|recentdealamount|totalrevenue|daystoclose|dealprobability)$/,
         { dropped: COUNTED },
       ],
       [
@@ -129,14 +128,8 @@ const PRESETS: Record<Source, Preset> = {
 }
 
 /** The system whose export has this header. */
-export function sourceOf(header: string[]): Source | undefined {
-  const names = header.map(normalise)
-  return (
-    SOURCES.toReversed().find(
-      (source) => source !== 'hubspot' && names.some((name) => PRESETS[source].has.test(name)),
-    ) ?? (names.some((name) => PRESETS.hubspot.has.test(name)) ? 'hubspot' : undefined)
-  )
-}
+export const sourceOf = (header: string[]): Source | undefined =>
+  SOURCES.find((source) => header.some((name) => PRESETS[source].has.test(name)))
 
 /** What a column of the system's export means; undefined: its name decides, as everywhere. */
 export function presetMeaning(

@@ -39,19 +39,17 @@ export function proposeMapping(kind: KindName, header: string[], targets: Target
         ? `${best.get(target!)} is the ${target}`
         : (reason ?? 'no field can be named after it')
   }
-  // The company of an id is certain, that of a name is not.
-  const [byName, byKey] = [columnOf(mapping, ['company_name']), columnOf(mapping, COMPANY_KEYS)]
-  if (byName && byKey) {
+  // The record of a key is certain, that of a name is not.
+  for (const what of ['company', 'contact']) {
+    const columnOf = (...keys: string[]) =>
+      header.find((column) => keys.some((key) => mapping[column] === `${what}_${key}`))
+    const [byName, byKey] = [columnOf('name'), columnOf('id', 'external_id', 'domain', 'email')]
+    if (byName === undefined || byKey === undefined) continue
     mapping[byName] = null
-    dropped[byName] = `${byKey} links the company`
+    dropped[byName] = `${byKey} links the ${what}`
   }
   return { mapping, dropped, source }
 }
-
-const COMPANY_KEYS = ['company_id', 'company_external_id', 'company_domain']
-
-const columnOf = (mapping: Mapping, targets: string[]): string | undefined =>
-  Object.keys(mapping).find((column) => targets.includes(mapping[column] ?? ''))
 
 interface Guess {
   target: string | null

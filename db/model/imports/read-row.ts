@@ -15,6 +15,7 @@ import type { RecordInput } from '../records/schemas.ts'
 import { splitName } from '../records/split-name.ts'
 import { inZone, toE164 } from '../records/values.ts'
 import { closeTimes, fieldsOfCloseTime, type GivenCloseTime } from './close-time.ts'
+import { type GivenOutcome, readOutcome, settleOutcome } from './outcome.ts'
 import { readEmails, readPhones } from './several.ts'
 import { type Consent, type Mapping, type Several, type Target, type Targets, targetOf } from './targets.ts'
 import { isLabel, itemsOf, type NamedUser, stageMissing, userNamed } from './values.ts'
@@ -42,6 +43,7 @@ export interface RowFields {
   /** A column says that the person must not be contacted. */
   optedOut?: true
   closeTimes?: GivenCloseTime[]
+  outcome?: GivenOutcome
   /** The keys of the records to link. */
   links?: { column: string; target: Target; keys: string[] }[]
   /** That of the record to update. */
@@ -110,6 +112,7 @@ export function readRow(reading: Reading, cells: string[]): RowFields {
   }
   keepSeveral(row)
   agree(row, columns)
+  settleOutcome(row)
   closeTimes(row)
   withZone(row, columns, reading.timezone)
   // Also where `do_not_contact` says no: an opt-out that is ignored cannot be taken back.
@@ -186,6 +189,7 @@ function put(row: RowFields, of: Column, cell: string, reading: Reading): void {
       items().map((item) => readChoice(item, choices)),
     )
   else if (type === 'user') fields[name] = idOfUser(cell, reading.users)
+  else if (type === 'outcome') row.outcome = readOutcome(target, unescapeFormula(cell))
   else if (type === 'id') row.id = unescapeFormula(cell).trim()
   else if (type === 'link') row.links = [...(row.links ?? []), { column, target, keys: keysIn(target, cell) }]
   else if (type === 'emails' || name === 'email') putEmails(row, target, cell)
@@ -270,11 +274,20 @@ function saysOptOut(text: string, type: Consent): boolean {
   return out
 }
 
+/** The fields that a target sets besides the one of its name. */
+function fieldsOf(target: Target): string[] {
+  if (target.type === 'emails') return ['email']
+  if (target.type === 'phones') return ['phone']
+  if (target.type === 'full_name') return ['first_name', 'last_name']
+  if (target.type === 'outcome') return ['stage']
+  return target.link?.field ? [target.link.field] : fieldsOfCloseTime(target)
+}
+
 /** Converts issues of a record to issues of the row: the column replaces the field. */
 export function rowIssues(columns: Column[], issues: Pick<Issue, 'loc' | 'msg'>[]): RowIssue[] {
   const byTarget = new Map<string, Column>()
   for (const column of columns)
-    for (const name of [column.target.name, ...fieldsOfCloseTime(column.target)])
+    for (const name of [column.target.name, ...fieldsOf(column.target)])
       if (!byTarget.has(name)) byTarget.set(name, column)
   return firstOfEachLoc(issues).map(({ loc, msg }) => {
     const path = (loc[0] === 'body' ? loc.slice(1) : loc).map(String)

@@ -1,7 +1,6 @@
 /** Cells with several addresses or numbers, as other systems write them. */
 
 const BETWEEN = /\s*(?:;|\||:::|\r?\n| \/ )\s*/
-const BETWEEN_PHONES = /\s*(?:;|\||:::|\r?\n|,|\/)\s*/
 
 /** The addresses of a cell, with the name that it gives the first: `Ada <ada@x.de>; ada@y.de`. */
 export function readEmails(cell: string): { name?: string; emails: string[] } {
@@ -20,11 +19,11 @@ export function readEmails(cell: string): { name?: string; emails: string[] } {
 const ADDRESS = /^(.*?)\s*<\s*(?:mailto:)?([^<>\s]+@[^<>\s]+)\s*>$/
 
 /** The numbers of a cell. It has several only if each part is a whole number: `030/5551234; ext=5` is one. */
-export function readPhones(cell: string): string[] {
-  const parts = cell
-    .split(BETWEEN_PHONES)
-    .map((part) => part.trim())
-    .filter(Boolean)
-  const areWhole = parts.every((part) => part.replaceAll(/\D/g, '').length >= 7)
-  return areWhole ? [...new Set(parts)] : [cell.trim()]
+export const readPhones = (cell: string): string[] => [
+  ...new Set(wholeNumbers(cell.trim(), BETWEEN).flatMap((part) => wholeNumbers(part, /\s*[,/]\s*/))),
+]
+
+function wholeNumbers(text: string, separator: RegExp): string[] {
+  const parts = text.split(separator).filter(Boolean)
+  return parts.every((part) => part.replaceAll(/\D/g, '').length >= 7) ? parts : [text]
 }

@@ -27,7 +27,8 @@ export interface Target {
    * `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link; `opted_out` and
    * `opted_in`: set `do_not_contact`, and never clear it; `close_date`, `won_at`, `lost_at`: set `closed_at`, if the
    * stage is such; `emails` and `phones`: the first of all is the contact's, others become custom fields; `user`: the
-   * email or name of a user; `link`: records to link, by a key; `id`: that of the record which an upsert updates.
+   * email or name of a user; `link`: records to link, by a key; `id`: that of the record which an upsert updates;
+   * `outcome`: of a deal whose stage does not say that it is won or lost.
    */
   type:
     | CellType
@@ -38,6 +39,7 @@ export interface Target {
     | 'user'
     | 'link'
     | 'id'
+    | 'outcome'
     | Consent
     | CloseTime
   /** Of a `link`: the kind of the records, a key by which `finderBy` finds them, and the reference field that the first of them fills. */
@@ -93,6 +95,7 @@ export function targetsOf(
     ...(kind === 'contacts' ? [FULL_NAME, OPTED_OUT, OPTED_IN, EMAILS, PHONES] : []),
     ...linkTargets(kind),
     ...('company_id' in fields ? [COMPANY_NAME] : []),
+    ...('outcome' in fields ? [{ name: 'outcome', type: 'outcome', pipelines } as const] : []),
     ...('closed_at' in fields ? CLOSE_TIMES.map((target) => ({ ...target, pipelines })) : []),
     ...Object.entries(definitions).map(([name, definition]) => customTarget(name, definition)),
   ]
