@@ -1,7 +1,9 @@
+import { namedUsers } from '../access/members.ts'
 import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
 import type { Currencies } from '../model/csv/money-cell.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
 import { type Mapping, type Targets, targetOf } from '../model/imports/targets.ts'
+import { wrongMeaning } from '../model/imports/values.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type Formats, type ImportFile, type ImportRow, lockImport, type Values } from './imports.ts'
@@ -75,6 +77,8 @@ export async function startImport(
     formats: { ...row.formats, ...formats },
     values: { ...row.meanings, ...values },
   })
+  const meanings = { ...row.meanings, ...values }
+  await requireMeanings(tx, meanings, resolved, targets)
   check(resolved)
   await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: id }).delete()
   await forgetKeys(tx, id)
@@ -90,7 +94,7 @@ export async function startImport(
     ),
     formats: JSON.stringify({ ...row.formats, ...formats }),
     currencies: JSON.stringify({ ...row.currencies, ...currencies }),
-    meanings: JSON.stringify({ ...row.meanings, ...values }),
+    meanings: JSON.stringify(meanings),
     time_zone: time_zone ?? row.time_zone,
     country: country ?? row.country,
     create_stages: create_stages ?? row.create_stages,
@@ -132,6 +136,28 @@ function requireColumns({ header }: ImportFile, given: { formats: Formats; value
         hint: `its columns are ${header.join(', ')}`.slice(0, 500),
       })),
   )
+  if (issues.length > 0) throw invalid(issues)
+}
+
+/** Throws `validation_error` for values that the field of their column does not have. */
+async function requireMeanings(
+  tx: Tenant,
+  meanings: Values,
+  mapping: Mapping,
+  targets: Targets,
+): Promise<void> {
+  const issues: Issue[] = []
+  const users = Object.keys(meanings).length > 0 ? await namedUsers(tx) : []
+  for (const [column, values] of Object.entries(meanings)) {
+    const target = targetOf(targets, mapping[column] ?? '')
+    for (const [value, meant] of Object.entries(values)) {
+      const hint = target && meant !== null ? wrongMeaning(target, meant, users) : undefined
+      if (hint !== undefined) {
+        const msg = `${meant} is not a value of ${target!.name}`
+        issues.push({ loc: ['body', 'values', column, value], msg, type: 'invalid_value', hint })
+      }
+    }
+  }
   if (issues.length > 0) throw invalid(issues)
 }
 

@@ -13,6 +13,7 @@ import { withApiAndWorker } from '../support/with-api.ts'
 type Json = any
 
 const SEED = Number(process.env.EXPORTS_SEED ?? 29)
+const prepared404 = '01890a5d-ac96-774b-bcce-b302099a8061'
 const USERS = { 'Jane Doe': 'jane@owners.example', 'John Roe': 'john@owners.example' }
 
 /**
@@ -58,7 +59,9 @@ describe('a migration from other systems', function () {
     const { body: prepared } = await imports.prepare({ entity, mode: 'upsert', by }, toCsv(rows))
     for (const { name, proposed, dropped } of prepared.file.columns)
       assert.ok(proposed !== null || dropped !== null, `${name} is lost without a word`)
-    const started = await imports.start(prepared.id, decisions)
+    const refused = expected.filter((one) => 'refused' in one).length
+    if (entity === 'deals') await tried(prepared.id, decisions, refused)
+    const started = await imports.start(prepared.id, { ...decisions, dry_run: false })
     assert.equal(started.status, 200, JSON.stringify(started.body))
     const done = await imports.ended(prepared.id, 120)
     const errors = await imports.errors(prepared.id)
@@ -94,13 +97,88 @@ describe('a migration from other systems', function () {
       }
     }
     assert.deepEqual(problems.slice(0, 10), [], `${problems.length} problems`)
-    const refused = expected.filter((one) => 'refused' in one).length
+    const imported = await on.api.request('GET', `/v1/objects/${entity}?import_id=${prepared.id}&limit=1`)
+    assert.equal(imported.body.total, ROWS - refused)
     assert.deepEqual([done.progress.rows, done.progress.failed], [ROWS, refused])
+  }
+
+  /** A dry run says the same, and leaves no stages behind. */
+  async function tried(id: string, decisions: object, refused: number): Promise<void> {
+    const pipelines = await on.api.request('GET', '/v1/pipelines')
+    const started = await imports.start(id, { ...decisions, dry_run: true })
+    assert.equal(started.status, 200, JSON.stringify(started.body))
+    const { progress, preview } = await imports.ended(id, 120)
+    assert.deepEqual([progress.created, progress.failed], [ROWS - refused, refused])
+    assert.equal(preview.length, 20)
+    const [{ row, line, action, record_id, changes }] = preview
+    assert.deepEqual([row, line, action, record_id], [1, 2, 'created', null])
+    assert.match(JSON.stringify(changes), /Engine 0|Opportunity 0|Pipe deal 0/)
+    assert.deepEqual((await on.api.request('GET', '/v1/pipelines')).body, pipelines.body)
   }
 
   const random = randomOf(SEED)
   for (const file of [...hubspot(random), ...salesforce(random), ...pipedrive(random), ...google(random)])
     it(`has every row of ${file.name} right`, () => move(file))
+
+  it('shows what an update would change, and takes an import back', async () => {
+    const file = 'id,Email,Tags\r\n'
+    const { body } = await on.api.request('GET', '/v1/objects/contacts?email=g000@mail.example')
+    const [{ id, tags }] = body.data
+    const { body: prepared } = await imports.prepare(
+      { entity: 'contacts', mode: 'upsert', by: 'id', dry_run: true },
+      `${file}${id},g000@mail.example,New;Friends\r\n${prepared404},x@mail.example,\r\n`,
+    )
+    await imports.start(prepared.id)
+    const { preview, progress } = await imports.ended(prepared.id)
+    assert.deepEqual(preview, [
+      {
+        row: 1,
+        line: 2,
+        action: 'updated',
+        record_id: id,
+        changes: { tags: { from: tags, to: ['New', 'Friends'] } },
+      },
+    ])
+    assert.equal(progress.failed, 1)
+    assert.match(await imports.errors(prepared.id), /id: there is no contact with this id/)
+    await imports.start(prepared.id, { dry_run: false })
+    await imports.ended(prepared.id)
+    const undo = await on.api.request('POST', `/v1/imports/${prepared.id}/undo`, { body: { confirm: true } })
+    assert.equal(undo.status, 201, JSON.stringify(undo.body))
+    await until(async () => {
+      const job = await on.api.request('GET', `/v1/bulk-jobs/${undo.body.id}`)
+      return job.body.status === 'completed' || undefined
+    }, 'the end of the undo')
+    const after = await on.api.request('GET', `/v1/objects/contacts/${id}`)
+    assert.deepEqual(after.body.tags, tags)
+  })
+
+  it('links notes, and refuses values that mean nothing', async () => {
+    const notes = [
+      'Body,External ID,Company External ID,Contact Email,Deal External ID',
+      'Met them,n-1,90000;90001,g000@mail.example,77000',
+      'Alone,n-2,,nobody@mail.example,',
+    ].join('\n')
+    const ended = await imports.run({ entity: 'notes', mode: 'upsert', by: 'external_id' }, notes)
+    assert.deepEqual([ended.progress.created, ended.progress.failed], [1, 1])
+    assert.match(await imports.errors(ended.id), /there is no contact with the email nobody@mail\.example/)
+    const [note] = (await on.api.request('GET', '/v1/objects/notes?external_id=n-1')).body.data
+    const linked = async (kind: string) =>
+      (await on.api.request('GET', `/v1/objects/notes/${note.id}/${kind}`)).body.data.length
+    assert.deepEqual([await linked('companies'), await linked('contacts'), await linked('deals')], [2, 1, 1])
+
+    const { body } = await imports.prepare({ entity: 'deals' }, 'name,stage,owner_id\nA,Hot,Nobody\n')
+    const values = { stage: { Hot: 'nonsense' }, owner_id: { Nobody: 'no one' } }
+    const refused = await imports.start(body.id, { values })
+    assert.equal(refused.status, 422)
+    assert.deepEqual(
+      refused.body.error.details.map(({ loc }: Json) => loc),
+      [
+        ['body', 'values', 'stage', 'Hot'],
+        ['body', 'values', 'owner_id', 'Nobody'],
+      ],
+    )
+  })
 
   it('changes nothing where an export is imported again', async () => {
     for (const entity of ['companies', 'contacts', 'deals']) {

@@ -81,6 +81,17 @@ export function proposeValues(
 export const itemsOf = ({ type, choices = [] }: Target, text: string): string[] =>
   type === 'tags' ? readList(text) : splitList(text, choices)
 
+/** What a value of the field is, if `meant` is none; undefined if it is one. */
+export function wrongMeaning(target: Target, meant: string, users: readonly NamedUser[]): string | undefined {
+  const { type, choices = [] } = target
+  if (type === 'user')
+    return userNamed(users, meant) === undefined ? 'the id, the email or the name of a user' : undefined
+  if (type !== 'choice' && type !== 'choices') return undefined
+  return choiceMeant(target, meant) === undefined
+    ? `one of ${choices.join(', ')}, or null`.slice(0, 500)
+    : undefined
+}
+
 /** The choice that a text means; undefined if it is none. A stage or pipeline also has a label. */
 function choiceMeant(target: Target, text: string): string | undefined {
   const { choices = [] } = target

@@ -3,6 +3,7 @@ import { operandsOf } from '../../../workflows/shared/operators.ts'
 import {
   ASSOCIATION_FIELDS,
   associatedKind,
+  IMPORT_ID,
   kindReadBy,
   LAST_ACTIVITY,
   WITH_ACTIVITIES,
@@ -54,7 +55,7 @@ const ASSOCIATION_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
 const ACTIVITY_OPERATORS: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'is_null', 'not_since']
 
 /** Whether the field is read from other records, so that it can only be filtered by. */
-const isRelated = (field: string): boolean => kindReadBy(field) !== undefined
+const isRelated = (field: string): boolean => kindReadBy(field) !== undefined || field === IMPORT_ID
 
 /** The filterable fields, for hints. */
 export const filterNames = (kind: Kind): string[] => [
@@ -64,6 +65,7 @@ export const filterNames = (kind: Kind): string[] => [
   'custom_fields.<name>',
   ...ASSOCIATION_FIELDS,
   ...(WITH_ACTIVITIES.includes(kind.entity) ? [LAST_ACTIVITY] : []),
+  IMPORT_ID,
 ]
 
 /** The type and operators of a filterable field; undefined for other fields. */
@@ -73,6 +75,7 @@ export function typeOf(
 ): { type: FieldType | 'tags'; operators: Operator[] } | undefined {
   if (field === 'tags') return { type: 'tags', operators: TAG_OPERATORS }
   if (associatedKind(field)) return { type: 'reference', operators: ASSOCIATION_OPERATORS }
+  if (field === IMPORT_ID) return { type: 'reference', operators: fieldTypes.reference.operators }
   if (field === LAST_ACTIVITY && WITH_ACTIVITIES.includes(kind.entity))
     return { type: 'datetime', operators: ACTIVITY_OPERATORS }
   if (customName(field))
