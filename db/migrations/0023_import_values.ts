@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 
-/** What values of the columns of an import mean, its country and stages, and what a dry run would change. */
+/** What values of the columns of an import mean, its country and stages, and what a dry run would change; how an export is written. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     -- column to value to what it means, or to null, as requested
@@ -9,5 +9,7 @@ export async function up(knex: Knex): Promise<void> {
     alter table imports add column create_stages boolean not null default false;
     -- the first rows of a dry run with their changes
     alter table imports add column preview jsonb;
+    -- how the file is written: see db/model/files/export-format.ts
+    alter table exports add column options jsonb not null default '{}';
   `)
 }

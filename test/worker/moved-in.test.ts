@@ -172,7 +172,7 @@ describe('a migration from other systems', function () {
     const refused = await imports.start(body.id, { values })
     assert.equal(refused.status, 422)
     assert.deepEqual(
-      refused.body.error.details.map(({ loc }: Json) => loc),
+      refused.body.detail.map(({ loc }: Json) => loc),
       [
         ['body', 'values', 'stage', 'Hot'],
         ['body', 'values', 'owner_id', 'Nobody'],

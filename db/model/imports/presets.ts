@@ -120,7 +120,7 @@ const PRESETS: Record<Source, Preset> = {
         { dropped: COUNTED },
       ],
       [
-        /^(last(activity|modified|contacted).*|hs(analytics|lastmodified|email).*|marketingcontactstatus.*|original(source|traffic).*drilldown.*|mergedrecordids.*|hubspotteam|recordsource.*|createdbyuserid|forecast.*|nextactivitydate|isclosed.*|weightedamount.*)$/,
+        /^(last(activity|modified).*|hs(analytics|lastmodified|email).*|marketingcontactstatus.*|original(source|traffic).*drilldown.*|mergedrecordids.*|hubspotteam|recordsource.*|createdbyuserid|forecast.*|nextactivitydate|isclosed.*|weightedamount.*)$/,
         { dropped: KEPT },
       ],
     ],

@@ -30,7 +30,9 @@ export function proposeMapping(kind: KindName, header: string[], targets: Target
   const dropped: Record<string, string> = {}
   for (const { column, target, reason } of guesses) {
     const taken = target !== null && best.has(target) && best.get(target) !== column
-    const own = taken ? asCustomField(column, targets) : target
+    // The name beside the id of a user is no field of its own.
+    const isUser = taken && targets.byName.get(target)?.type === 'user'
+    const own = isUser ? null : taken ? asCustomField(column, targets) : target
     const free = own !== null && (!taken || !best.has(own))
     if (taken && free) best.set(own, column)
     mapping[column] = free ? own : null
@@ -40,7 +42,7 @@ export function proposeMapping(kind: KindName, header: string[], targets: Target
         : (reason ?? 'no field can be named after it')
   }
   // The record of a key is certain, that of a name is not.
-  for (const what of ['company', 'contact']) {
+  for (const what of ['company', 'contact', 'parent_company']) {
     const columnOf = (...keys: string[]) =>
       header.find((column) => keys.some((key) => mapping[column] === `${what}_${key}`))
     const [byName, byKey] = [columnOf('name'), columnOf('id', 'external_id', 'domain', 'email')]
@@ -101,7 +103,8 @@ const USERS = new Map(
   Object.entries({
     owner_id:
       'owner recordowner accountowner opportunityowner leadowner contactowner companyowner dealowner ownername owneremail accountmanager besitzer inhaber',
-    assignee_id: 'assignedto assignee assignedtouser zugewiesenan',
+    author_id: 'author authorname createdby',
+    assignee_id: 'assigneename assignedto assignee assignedtouser zugewiesenan',
   }).flatMap(([target, names]) => names.split(' ').map((name): [string, string] => [name, target])),
 )
 
