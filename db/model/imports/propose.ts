@@ -103,7 +103,7 @@ const USERS = new Map(
   Object.entries({
     owner_id:
       'owner recordowner accountowner opportunityowner leadowner contactowner companyowner dealowner ownername owneremail accountmanager besitzer inhaber',
-    author_id: 'author authorname createdby',
+    author_id: 'author authorname',
     assignee_id: 'assigneename assignedto assignee assignedtouser zugewiesenan',
   }).flatMap(([target, names]) => names.split(' ').map((name): [string, string] => [name, target])),
 )
