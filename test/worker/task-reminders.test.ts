@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createSchema } from '../../db/model/records/schemas.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { createRecord } from '../../db/records/create.ts'
 import { listDueReminders, raiseReminders } from '../../db/records/reminders.ts'
@@ -11,7 +12,8 @@ describe('the reminder of a task', () => {
   const suite = withWorker()
   const tenant = <T>(work: (tx: Tenant) => Promise<T>) =>
     suite.db.tenant(suite.organizationId, testActor, work)
-  const create = (values: object) => tenant((tx) => createRecord(tx, 'tasks', { title: 'Call', ...values }))
+  const create = (values: object) =>
+    tenant((tx) => createRecord(tx, 'tasks', createSchema('tasks').parse({ title: 'Call', ...values })))
   const reminders = (id: string) => suite.db.system('events').where({ subject_id: id, name: 'task.reminder' })
   const soon = (ms = 300) => new Date(Date.now() + ms).toISOString()
 
