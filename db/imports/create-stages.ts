@@ -56,7 +56,8 @@ async function missingAmong(tx: Tenant, texts: (string | undefined)[][]): Promis
     const missing = found.get(key) ?? { pipeline, label, stages: [] }
     const created = stage === undefined ? undefined : stageToCreate(pipeline?.stages ?? [], stage)
     if (created && !named(missing.stages, created.name)) missing.stages.push(created)
-    if (key !== '' && (created || !pipeline)) found.set(key, missing)
+    const isFree = key !== '' && (pipeline || !pipelines.some(({ name }) => name === key))
+    if (isFree && (created || !pipeline)) found.set(key, missing)
   }
   return [...found.values()]
 }

@@ -41,14 +41,16 @@ export function proposeMapping(kind: KindName, header: string[], targets: Target
         ? `${best.get(target!)} is the ${target}`
         : (reason ?? 'no field can be named after it')
   }
-  // The record of a key is certain, that of a name is not.
   for (const what of ['company', 'contact', 'parent_company']) {
-    const columnOf = (...keys: string[]) =>
-      header.find((column) => keys.some((key) => mapping[column] === `${what}_${key}`))
-    const [byName, byKey] = [columnOf('name'), columnOf('id', 'external_id', 'domain', 'email')]
-    if (byName === undefined || byKey === undefined) continue
-    mapping[byName] = null
-    dropped[byName] = `${byKey} links the ${what}`
+    // The record of a key is certain, that of a name is not. But a name creates its company, and a domain does not.
+    const columnOf = (key: string) => header.find((column) => mapping[column] === `${what}_${key}`)
+    const [best, ...others] = ['id', 'external_id', 'email', 'name', 'domain'].flatMap(
+      (key) => columnOf(key) ?? [],
+    )
+    for (const column of others) {
+      mapping[column] = null
+      dropped[column] = `${best} links the ${what}`
+    }
   }
   return { mapping, dropped, source }
 }

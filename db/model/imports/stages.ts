@@ -23,7 +23,8 @@ export function stageToCreate(stages: readonly Stage[], text: string): StageToCr
   if (meant && meant.outcome !== 'open') return undefined
   const label = text.trim().slice(0, 100)
   const name = nameFrom(label).slice(0, 63)
-  if (name === '') return undefined
+  // A name that another label has as well: `Ångström` beside `Angstrom`.
+  if (name === '' || stages.some((stage) => stage.name === name)) return undefined
   const shipped = Object.values(PRESETS)
     .flatMap(({ stages }) => stages)
     .find((stage) => stage.name === name)

@@ -123,13 +123,23 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** The user with this id, email or name, also `Name <email>`; undefined if there is none, or several of the name. */
 export function userNamed(users: readonly NamedUser[], cell: string): string | undefined {
-  const text = cell.trim().toLowerCase()
+  const text = plain(cell)
   if (ID.test(text)) return text
-  const email = /<([^<>]+)>$/.exec(text)?.[1] ?? text
-  const byEmail = users.find((user) => user.email.toLowerCase() === email)
-  if (byEmail) return byEmail.id
-  const plain = (name: string) => name.trim().toLowerCase().replaceAll(/\s+/g, ' ')
-  const reversed = plain(text).replace(/^([^,]+), ?(.+)$/, '$2 $1')
-  const named = users.filter(({ name }) => plain(name) === plain(text) || plain(name) === reversed)
-  return named.length === 1 ? named[0]!.id : undefined
+  const index = indexes.get(users) ?? indexOf(users)
+  indexes.set(users, index)
+  const ids =
+    index.get(/<([^<>]+)>$/.exec(text)?.[1] ?? text) ?? index.get(text.replace(/^([^,]+), ?(.+)$/, '$2 $1'))
+  return ids?.size === 1 ? [...ids][0] : undefined
+}
+
+const plain = (text: string) => text.trim().toLowerCase().replaceAll(/\s+/g, ' ')
+
+/** The ids of the users with an email or a name, of each list once. */
+const indexes = new WeakMap<readonly NamedUser[], ReadonlyMap<string, Set<string>>>()
+
+function indexOf(users: readonly NamedUser[]): ReadonlyMap<string, Set<string>> {
+  const index = new Map<string, Set<string>>()
+  for (const { id, name, email } of users)
+    for (const key of [plain(name), plain(email)]) index.set(key, (index.get(key) ?? new Set()).add(id))
+  return index
 }
