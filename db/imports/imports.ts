@@ -92,7 +92,7 @@ export interface PreviewRow {
   row: number
   line: number
   action: 'created' | 'updated' | 'skipped'
-  /** Of the record that it would update. */
+  /** The record that it would update. */
   record_id: string | null
   /** Field → its value before and after; of a new record its values. */
   changes: Record<string, unknown>

@@ -89,7 +89,7 @@ function previewOf(
       const id = created.get(row)
       const own = changes.get(id ?? one?.id ?? '') ?? {}
       if (failed.has(row)) return []
-      // Of a row that changes the record of an earlier row, which is not written: without an id that means nothing.
+      // A row may change the record of an earlier row, which is not written: it has no id that means anything.
       if (one) {
         const action = one.changed ? 'updated' : 'skipped'
         return [{ ...at, action, record_id: id ? null : one.id, changes: one.changed ? own : {} }]

@@ -1,6 +1,9 @@
 import type { Knex } from 'knex'
 
-/** What values of the columns of an import mean, its country and stages, and what a dry run would change; how an export is written. */
+/**
+ * What values of the columns of an import mean, its country and stages, and what a dry run would change; how an export is
+ * written; which reminders of tasks were raised.
+ */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     -- column to value to what it means, or to null, as requested
@@ -11,5 +14,7 @@ export async function up(knex: Knex): Promise<void> {
     alter table imports add column preview jsonb;
     -- how the file is written: see db/model/files/export-format.ts
     alter table exports add column options jsonb not null default '{}';
+    -- reminders up to this time were raised, or had passed when the task was made
+    alter table tasks add column reminded_until timestamptz(3) not null default now();
   `)
 }

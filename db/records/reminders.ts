@@ -4,12 +4,12 @@ import { readRecords } from './read.ts'
 
 /**
  * Reminders of tasks: `task.reminder` at `reminder_at`, once for each time that is set, while the task is open. The relay
- * finds them by one query, so that one which was due while no worker lived is raised after.
+ * finds them by one query, so that one which was due while no worker lived is raised after. One that had passed when the
+ * task was made, as in an import, is not.
  */
 
 /** SQL: whether a reminder is to come. The condition of a partial index. */
-const TO_COME = `reminder_at is not null and reminder_at is distinct from reminded_for and deleted_at is null
-  and status not in ('done', 'cancelled')`
+const TO_COME = `reminder_at > reminded_until and deleted_at is null and status not in ('done', 'cancelled')`
 const DUE = `reminder_at <= now() and ${TO_COME}`
 
 /** Up to `limit` tasks with a due reminder, by organization; organizations take turns, each with its oldest first. */
@@ -42,7 +42,7 @@ export async function raiseReminders(tx: Tenant, ids: string[]): Promise<void> {
     `with due as (
        select id from tasks where organization_id = :organizationId and id = any(cast(:ids as uuid[]))
          and ${DUE} order by id for no key update skip locked)
-     update tasks t set reminded_for = t.reminder_at from due
+     update tasks t set reminded_until = t.reminder_at from due
      where t.organization_id = :organizationId and t.id = due.id returning t.id`,
     { organizationId: tx.organizationId, ids },
   )

@@ -1,9 +1,9 @@
 /** How the file of an export is written. */
 export interface ExportFormat {
   format: (typeof EXPORT_FORMATS)[number]
-  /** Of CSV. */
+  /** Separates the cells of CSV. */
   delimiter: ',' | ';'
-  /** Of CSV: the decimal separator. */
+  /** The decimal separator of CSV. */
   decimal: '.' | ','
   /** Whether ids of users and records are followed by a column with their names. */
   names: boolean

@@ -42,7 +42,7 @@ export interface Target {
     | 'outcome'
     | Consent
     | CloseTime
-  /** Of a `link`: the kind of the records, a key by which `finderBy` finds them, and the reference field that the first of them fills. */
+  /** For a `link`: the kind of the records, a key by which `finderBy` finds them, and the reference field that the first of them fills. */
   link?: { kind: KindName; by: string; field?: string }
   /** Several columns may have it. */
   isShared?: true

@@ -14,7 +14,7 @@ export interface CountedValue {
 /** A value of a column, and what it means without a mapping; null: rows with it are refused. */
 export interface FoundValue extends CountedValue {
   proposed: string | null
-  /** Of a stage that no pipeline has: what `create_stages` creates. */
+  /** What `create_stages` creates for a stage that no pipeline has. */
   creates?: StageToCreate
 }
 

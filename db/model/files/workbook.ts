@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { ZipFile } from 'yazl'
-import type { CellType } from '../model/csv/read-cell.ts'
-import { unescapeFormula } from '../model/csv/read-cell.ts'
-import { readRows } from '../model/csv/rows.ts'
+import { type CellType, unescapeFormula } from '../csv/read-cell.ts'
+import { readRows } from '../csv/rows.ts'
 
 /**
  * A workbook (Office Open XML) from the rows of an export, as a stream: whatever its size, the memory holds a piece of
@@ -10,7 +9,7 @@ import { readRows } from '../model/csv/rows.ts'
  */
 export function workbook(csv: AsyncIterable<Buffer>, types: ReadonlyMap<string, CellType>): Readable {
   const zip = new ZipFile()
-  // Of a fixed time: the same records give the same bytes.
+  // A fixed time: the same records give the same bytes.
   const options = { mtime: new Date('2000-01-01T00:00:00Z') }
   for (const [path, xml] of Object.entries(PARTS)) zip.addBuffer(Buffer.from(`${HEAD}${xml}`), path, options)
   const sheet = Readable.from(sheetOf(csv, types), { objectMode: false })
