@@ -5,6 +5,7 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities, createPoolActivities } from '../activities/index.ts'
+import { createMailboxes } from '../activities/mail/mailbox.ts'
 import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
@@ -73,6 +74,7 @@ export async function createContext(config: WorkerConfig) {
   const publicUrl = config.PUBLIC_URL
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
   const http = createHttp(egress)
+  const openMailbox = createMailboxes(egress)
   const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const onTask = (task: string) => metrics.threadTasks.inc({ task })
   const code = new CodeRunner(CODE, onTask)
@@ -125,6 +127,7 @@ export async function createContext(config: WorkerConfig) {
     secretsKey: key,
     mailer,
     http,
+    openMailbox,
     storage,
     capacity,
     attributes,

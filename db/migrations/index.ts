@@ -22,8 +22,9 @@ import * as sensitiveValues from './0020_sensitive_values.ts'
 import * as pipelines from './0021_pipelines.ts'
 import * as erasures from './0022_erasures.ts'
 import * as sealedValues from './0023_sealed_values.ts'
-import * as importValues from './0024_import_values.ts'
-import * as taskReminders from './0025_task_reminders.ts'
+import * as pollFailures from './0024_poll_failures.ts'
+import * as importValues from './0025_import_values.ts'
+import * as taskReminders from './0026_task_reminders.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -74,6 +75,7 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0021_pipelines', pipelines],
   ['0022_erasures', erasures],
   ['0023_sealed_values', sealedValues],
-  ['0024_import_values', importValues],
-  ['0025_task_reminders', taskReminders],
+  ['0024_poll_failures', pollFailures],
+  ['0025_import_values', importValues],
+  ['0026_task_reminders', taskReminders],
 ]

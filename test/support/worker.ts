@@ -7,6 +7,7 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities, createPoolActivities } from '../../activities/index.ts'
+import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
@@ -174,6 +175,7 @@ export async function startWorker(
       secretsKey,
       storage,
       http: receivers,
+      openMailbox: createMailboxes({ allow: ['127.0.0.0/8'] }),
     }),
   })
   await relay.start()
