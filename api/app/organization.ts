@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { getOrganization, type Organization, updateOrganization } from '../../db/access/organization.ts'
 import { changePlan, requirePlanChanges } from '../../db/access/plan-changes.ts'
 import { PLANS } from '../../db/access/plans.ts'
-import { isCurrency } from '../../db/model/records/values.ts'
+import { isCurrency, isLocale } from '../../db/model/records/values.ts'
 import { ENV } from '../../workflows/shared/limits.ts'
+import { isPhoneCountry } from '../../workflows/shared/phone.ts'
 import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
 import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
@@ -20,6 +21,20 @@ const values = {
     .string()
     .refine(isTimezone, NO_TIMEZONE)
     .describe('The time zone; `org.timezone` in workflows.'),
+  country: z
+    .string()
+    .trim()
+    .toUpperCase()
+    .refine(isPhoneCountry, 'must be an ISO 3166 code of two letters, such as DE')
+    .nullable()
+    .describe('The country of phone numbers without a country code. Default: none; they stay as they are.'),
+  locale: z
+    .string()
+    .trim()
+    .max(35)
+    .refine(isLocale, 'must be a BCP 47 tag, such as de-DE')
+    .nullable()
+    .describe('How exports write numbers: `de-DE` has `;` and a decimal comma. Default: commas and points.'),
   log_retention_days: z
     .int()
     .min(1)

@@ -6,7 +6,7 @@ import { type AppRoute, appRoute } from '../http/route.ts'
 
 const counted = z.object({
   used: z.int().nullable().meta({
-    description: 'null: not counted, because the plan sets no limit or the limit is per webhook or file.',
+    description: 'null: not counted, because the plan sets no limit or the limit is per file.',
   }),
   limit: z.int().nullable().meta({ description: 'null: the plan sets no limit.' }),
 })
@@ -27,7 +27,7 @@ const usage = z
       )
       .meta({
         description:
-          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, the requests per minute of one incoming webhook, the bytes of all files (each counts with at least 4,096), and the bytes of one file.',
+          'By name: verified requests to incoming webhooks, deliveries to outgoing webhooks (retries do not count), webhooks, active runs, the requests of this minute to the busiest incoming webhook, the requests of this minute to `/v1` (with what processes hold in reserve), the bytes of all files (each counts with at least 4,096), and the bytes of one file.',
       }),
     storage: z
       .object({

@@ -253,9 +253,9 @@ const enumerationsOf = ({ params }: Route | AppRoute): Accepted | undefined => {
   return enumerations.length > 0 ? Object.fromEntries(enumerations) : undefined
 }
 
-function answerFile(ctx: Koa.Context, type: string, { name, content, is }: FileAnswer): void {
+function answerFile(ctx: Koa.Context, documented: string, { name, content, is, type }: FileAnswer): void {
   ctx.status = 200
-  ctx.res.setHeader('Content-Type', is?.type ?? `${type}; charset=utf-8`)
+  ctx.res.setHeader('Content-Type', is?.type ?? type ?? `${documented}; charset=utf-8`)
   if (is) {
     ctx.res.setHeader('Content-Length', is.length)
     // A tenant's HTML or SVG must never run with the rights of this origin.

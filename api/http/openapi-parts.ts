@@ -28,7 +28,7 @@ Writing operations accept an \`Idempotency-Key\` (at most 255 characters, kept f
 
 ## Rate limits
 
-Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left. Above the limit the response is 429 with \`Retry-After\`. So is one to an address that sends too many wrong keys.
+Requests count against a window of 60 seconds for the key and one for the organization. \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` describe the window with fewer requests left, as \`RateLimit-Policy\` and \`RateLimit\` do in the form of the IETF (\`"key";r=599;t=42\`). Above the limit the response is 429 with \`Retry-After\`. So is one to an address that sends too many wrong keys.
 
 ## Versioning
 

@@ -113,6 +113,8 @@ export interface FileAnswer {
   content: AsyncIterable<Buffer | string>
   /** The media type and the length in bytes, where the route does not know the type. */
   is?: { type: string; length: number }
+  /** The Content-Type, where the route has several. */
+  type?: string
 }
 
 /** Server-sent events: each item is a whole event or comment. It ends when the client disconnects, or by itself. */

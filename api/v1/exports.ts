@@ -1,14 +1,26 @@
 import { z } from 'zod'
-import { exportable } from '../../db/exports/columns.ts'
-import { createExport, type ExportRow, exportFile, getExport, listExports } from '../../db/exports/exports.ts'
+import { columnTypes, exportable, namedBy } from '../../db/exports/columns.ts'
+import {
+  createExport,
+  type ExportRow,
+  exportFile,
+  formatOf,
+  getExport,
+  listExports,
+} from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
-import { AppError, conflict } from '../../db/model/errors.ts'
+import { AppError, conflict, firstOfEachLoc, invalid } from '../../db/model/errors.ts'
+import { EXPORT_FORMATS, type ExportFormat } from '../../db/model/files/export-format.ts'
 import { EXPORT_STATUSES } from '../../db/model/files/statuses.ts'
+import { workbook } from '../../db/model/files/workbook.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
+import { check } from '../../db/model/validate.ts'
+import { getView, type View } from '../../db/records/views.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
+import { ANY } from '../http/upload.ts'
 import { filterScopes } from './filter-scopes.ts'
 import { jobError } from './import-shapes.ts'
 import { asTexts, checkFields, parseSelection, storedQuery } from './stored-query.ts'
@@ -17,10 +29,19 @@ const params = z.object({ export_id: z.uuid().toLowerCase() })
 type Request = RouteRequest<z.output<typeof params>>
 
 const EXPORTS = 'exports'
+const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
 
 const newExport = z
   .object({
-    entity: z.enum(kindNames).describe('The kind of the records.'),
+    entity: z
+      .enum(kindNames)
+      .optional()
+      .describe('The kind of the records. Required, unless `view_id` says it.'),
+    view_id: z
+      .uuid()
+      .toLowerCase()
+      .optional()
+      .describe('A view: its filters, sort and columns, where the request has no others.'),
     query: storedQuery(EXPORTS)
       .default({})
       .describe(
@@ -31,18 +52,65 @@ const newExport = z
       .min(1)
       .max(500)
       .optional()
-      .describe('The columns after the id; default: all. `custom_fields` stands for all custom fields.'),
+      .describe(
+        'The columns after the id, in this order; default: all. `custom_fields` stands for all custom fields.',
+      ),
+    format: z.enum(EXPORT_FORMATS).optional().describe('`xlsx` is a workbook. Default: csv.'),
+    delimiter: z
+      .enum([',', ';'])
+      .optional()
+      .describe('Of CSV. Default: as the `locale` of the organization writes numbers.'),
+    decimal: z.enum(['.', ',']).optional().describe('The decimal separator of CSV. Default: the same.'),
+    names: z
+      .boolean()
+      .optional()
+      .describe('Adds a column with the names after each column of ids: `owner_name`, `company_name`.'),
     bom: z.boolean().default(false).describe('Begin the file with a byte order mark, for Excel.'),
   })
   .strict()
   .meta({ id: 'ExportCreate' })
-  .transform(({ entity, query: given, fields = null, bom }, ctx) => {
-    const query = asTexts(given)
-    checkFields(fields, exportable(entity), ctx)
-    const list_query = parseSelection(entity, query, EXPORTS, ctx)
-    if (!list_query) return z.NEVER
-    return { entity, query, list_query, fields, bom }
-  })
+
+type ExportRequest = z.output<typeof newExport>
+
+/** The export that is requested, with what its view says. */
+const completeExport = (view: View | undefined) =>
+  newExport.transform(
+    ({ entity: kind = view?.entity, query: given, fields = view?.fields ?? null, bom, ...others }, ctx) => {
+      const { view_id: _, ...options } = others
+      if (!kind || (view && view.entity !== kind)) {
+        const message = kind ? `the view is of ${view!.entity}` : 'entity or view_id is required'
+        ctx.addIssue({ code: 'custom', path: ['entity'], message, params: { type: 'missing' } })
+        return z.NEVER
+      }
+      const query = { ...view?.query, ...asTexts(given) }
+      checkFields(fields, exportable(kind), ctx)
+      const list_query = parseSelection(kind, query, EXPORTS, ctx)
+      if (!list_query) return z.NEVER
+      return { entity: kind, query, list_query, fields, bom, options: withoutUndefined(options) }
+    },
+  )
+
+const withoutUndefined = (options: Partial<Record<keyof ExportFormat, unknown>>) =>
+  Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as Partial<ExportFormat>
+
+/** Throws `validation_error`. */
+function checkedExport(body: ExportRequest, view: View | undefined) {
+  const schema = completeExport(view)
+  const checked = check(schema, body, 'body')
+  if ('issues' in checked) throw invalid(firstOfEachLoc(checked.issues))
+  return checked.value as z.output<typeof schema>
+}
+
+/** Names of records need the scope to read them. */
+const scopesOfNames = ({ entity, fields, options }: ReturnType<typeof checkedExport>): Scope[] =>
+  options.names
+    ? (fields ?? exportable(entity)).flatMap((field) => {
+        const by = namedBy(entity, field)
+        return by === undefined || by === 'users' ? [] : (`${by}:read` as const)
+      })
+    : []
 
 const exportSchema = z
   .object({
@@ -52,6 +120,10 @@ const exportSchema = z
     query: z.record(z.string(), z.unknown()),
     fields: z.array(z.string()).nullable(),
     bom: z.boolean(),
+    format: z.enum(EXPORT_FORMATS),
+    delimiter: z.string(),
+    decimal: z.string(),
+    names: z.boolean(),
     status: z.enum(EXPORT_STATUSES),
     columns: z.array(z.string()).nullable().describe('The columns of the file; null before the start.'),
     rows: z.int(),
@@ -106,8 +178,11 @@ export const exportRoutes: Route[] = [
       fields: ['email', 'first_name'],
     },
     handler: async ({ body, requireScopes, tenant }) => {
-      requireScopes([`${body.entity}:read`, ...filterScopes(body.list_query)])
-      return present(await tenant((tx) => createExport(tx, body)))
+      const { view_id } = body
+      const view = view_id && (await tenant((tx) => getView(tx, view_id)))
+      const wanted = checkedExport(body, view || undefined)
+      requireScopes([`${wanted.entity}:read`, ...filterScopes(wanted.list_query), ...scopesOfNames(wanted)])
+      return present(await tenant((tx) => createExport(tx, wanted)))
     },
   }),
   route({
@@ -129,9 +204,9 @@ export const exportRoutes: Route[] = [
     tag,
     summary: 'Download the file of an export',
     description:
-      'Returns CSV in UTF-8 (RFC 4180). 409 before the export is completed, 404 after it has expired.',
+      'Returns CSV in UTF-8 (RFC 4180), or a workbook. 409 before the export is completed, 404 after it has expired.',
     params,
-    response: { status: 200, file: 'text/csv', description: 'The file.' },
+    response: { status: 200, file: ANY, description: 'The file.' },
     handler: async (request) => {
       const row = await find(request)
       if (row.status === 'expired')
@@ -139,7 +214,12 @@ export const exportRoutes: Route[] = [
       if (row.status === 'failed') throw conflict(`the export has failed: ${row.error?.message}`)
       if (row.status !== 'completed')
         throw conflict(`the export is ${row.status}`, { hint: 'poll it until it is completed' })
-      return { name: `${row.entity}-${row.id}.csv`, content: exportFile(request.tenant, row) }
+      const name = `${row.entity}-${row.id}`
+      const csv = exportFile(request.tenant, row)
+      if (formatOf(row).format === 'csv')
+        return { name: `${name}.csv`, content: csv, type: 'text/csv; charset=utf-8' }
+      const types = await request.tenant((tx) => columnTypes(tx, row.entity, row.columns!))
+      return { name: `${name}.xlsx`, content: workbook(csv, types), type: XLSX }
     },
   }),
 ]
@@ -162,6 +242,7 @@ function present(row: ExportRow): z.input<typeof exportSchema> {
     query,
     fields,
     bom,
+    ...formatOf(row),
     status,
     columns,
     rows,

@@ -1,14 +1,17 @@
 import { z } from 'zod'
-import type { ImportRow } from '../../db/imports/imports.ts'
+import { type ImportRow, PREVIEW_ROWS } from '../../db/imports/imports.ts'
 import { DATE_ORDERS, DECIMALS, type FoundFormat } from '../../db/model/csv/column-format.ts'
 import { ENCODINGS } from '../../db/model/csv/encoding.ts'
 import { SHARED_SIGNS, type SharedSign } from '../../db/model/csv/money-cell.ts'
 import { IMPORT_STATUSES } from '../../db/model/files/statuses.ts'
+import { SOURCES } from '../../db/model/imports/presets.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
+import { OUTCOMES } from '../../db/model/records/pipelines/pipeline.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { isCurrency } from '../../db/model/records/values.ts'
 import { DELIMITERS } from '../../workflows/shared/csv/delimiter.ts'
 import { CSV } from '../../workflows/shared/limits.ts'
+import { isPhoneCountry } from '../../workflows/shared/phone.ts'
 import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 
 /** The shapes of imports, and their presenter. */
@@ -17,7 +20,7 @@ const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
-    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), for contacts and deals `company_name` (finds or creates the company). null skips the column. Columns without an entry get the proposed field.',
+    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), `emails` and `phones` (several in a cell or in several columns: others become `custom_fields.other_emails`, `other_phones`), for contacts and deals `company_name` (finds or creates the company), `company_external_id`, `company_domain`, `contact_email` and so on (find the record). `owner_id` and other users may be emails or names. null skips the column. Columns without an entry get the proposed field.',
   )
 
 const formats = z
@@ -31,6 +34,13 @@ const formats = z
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
     'How the values of a column are written, where `file.columns[].format` leaves it open or is wrong. Other columns are read as all of their values show.',
+  )
+
+const values = z
+  .record(z.string().max(1_000), z.record(z.string().max(1_000), z.string().max(1_000).nullable()))
+  .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
+  .describe(
+    'What values of a column mean, where `file.columns[].values` has no proposal or a wrong one: `{"Stage": {"Hot": "proposal"}, "Owner": {"J. Doe": "<user id or email>", "Left": null}}`; null leaves the field empty.',
   )
 
 const currencies = z
@@ -52,6 +62,19 @@ const timeZone = z
   .refine(isTimezone, NO_TIMEZONE)
   .describe('The time zone of times without an offset. Default: that of the organization.')
 
+const country = z
+  .string()
+  .trim()
+  .toUpperCase()
+  .refine(isPhoneCountry, 'must be an ISO 3166 code of two letters, such as DE')
+  .describe('The country of phone numbers without a country code. Default: that of the organization.')
+
+const createStages = z
+  .boolean()
+  .describe(
+    'For deals: creates the stages and pipelines that rows name and the organization does not have, as `file.columns[].values[].creates` shows.',
+  )
+
 export const newImport = z
   .strictObject({
     entity: z.enum(kindNames).describe('The kind of the records.'),
@@ -66,7 +89,10 @@ export const newImport = z
     mapping: mapping.default({}),
     formats: formats.default({}),
     currencies: currencies.default({}),
+    values: values.default({}),
     time_zone: timeZone.optional(),
+    country: country.optional(),
+    create_stages: createStages.default(false),
     dry_run: z.boolean().default(false).describe('Checks and counts the rows without writing.'),
     delimiter: z.enum(DELIMITERS).optional().describe('Default: detected.'),
     encoding: z.enum(ENCODINGS).optional().describe('Default: detected.'),
@@ -78,7 +104,10 @@ export const startBody = z
     mapping: mapping.optional(),
     formats: formats.optional(),
     currencies: currencies.optional(),
+    values: values.optional(),
     time_zone: timeZone.optional(),
+    country: country.optional(),
+    create_stages: createStages.optional(),
     dry_run: z
       .boolean()
       .optional()
@@ -105,18 +134,47 @@ export const importSchema = z
       .record(z.string(), z.string().nullable())
       .describe('The requested mapping; after the start, the field of each column.'),
     time_zone: timeZone.nullable(),
+    country: country.nullable(),
+    create_stages: z.boolean(),
     file: z
       .object({
         bytes: z.int(),
         rows: z.int().describe('Rows without the header.'),
         encoding: z.enum(ENCODINGS),
         delimiter: z.string(),
+        source: z.enum(SOURCES).nullable().describe('The system whose export it is, by its header.'),
         columns: z.array(
           z
             .object({
               name: z.string(),
               proposed: z.string().nullable().describe('The field that the column gets without a mapping.'),
+              dropped: z
+                .string()
+                .nullable()
+                .describe('Why it has no field, so that its values are not imported.'),
               samples: z.array(z.string()),
+              values: z
+                .array(
+                  z.object({
+                    value: z.string(),
+                    rows: z.int(),
+                    proposed: z
+                      .string()
+                      .nullable()
+                      .describe('null: rows with it are refused, unless `values` says it.'),
+                    creates: z
+                      .object({
+                        name: z.string(),
+                        label: z.string(),
+                        outcome: z.enum(OUTCOMES),
+                        probability: z.int(),
+                      })
+                      .optional()
+                      .describe('The stage that `create_stages` creates.'),
+                  }),
+                )
+                .nullable()
+                .describe('Of a column of choices or users with at most 100 different values.'),
               format: z
                 .object({
                   decimal: z.enum(DECIMALS).nullable(),
@@ -147,6 +205,20 @@ export const importSchema = z
         line: z.int().describe('The line of the next row.'),
       })
       .meta({ id: 'ImportProgress' }),
+    preview: z
+      .array(
+        z.object({
+          row: z.int(),
+          line: z.int(),
+          action: z.enum(['created', 'updated', 'skipped']),
+          record_id: z.uuid().nullable(),
+          changes: z
+            .record(z.string(), z.unknown())
+            .describe('`from` and `to` of each field that would change; of a new record its values.'),
+        }),
+      )
+      .nullable()
+      .describe(`What the first ${PREVIEW_ROWS} valid rows of a dry run would change.`),
     error: jobError.nullable(),
     created_by: actor,
     created_at: z.date(),
@@ -158,6 +230,13 @@ export const importSchema = z
 function presentFormat({ decimal, date, open = [] }: FoundFormat) {
   const format = { decimal: decimal ?? null, date: date ?? null }
   return { ...format, open: open.filter((what) => format[what] === null) }
+}
+
+/** A column without a field: by the proposal, or because the mapping says so. */
+function droppedOf({ targets, mapping, file }: ImportRow, column: string): string | null {
+  const chosen = targets ?? mapping
+  if (!Object.hasOwn(chosen, column)) return file?.dropped?.[column] ?? null
+  return chosen[column] === null ? (file?.dropped?.[column] ?? 'the mapping skips it') : null
 }
 
 export function presentImport(row: ImportRow): z.input<typeof importSchema> {
@@ -172,14 +251,19 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
     status: row.status,
     mapping: row.targets ?? row.mapping,
     time_zone: row.time_zone,
+    country: row.country,
+    create_stages: row.create_stages,
     file: file && {
       bytes: file.bytes,
       rows: file.rows,
       encoding: file.encoding,
       delimiter: file.delimiter,
+      source: file.source ?? null,
       columns: file.header.map((name, i) => ({
         name,
         proposed: file.proposed[name] ?? null,
+        dropped: droppedOf(row, name),
+        values: file.meant?.[i] ?? null,
         samples: file.samples[i] ?? [],
         format: presentFormat({ ...file.formats?.[i], ...row.formats[name] }),
       })),
@@ -193,6 +277,7 @@ export function presentImport(row: ImportRow): z.input<typeof importSchema> {
       failed: row.rows_failed,
       line: row.next_line,
     },
+    preview: row.preview,
     error: row.error,
     created_by: row.created_by,
     created_at: row.created_at,

@@ -4,7 +4,7 @@ import { createImport, getImport, type ImportRow, listImports } from '../../db/i
 import { resumeImport, startImport, stopImport, wasStarted } from '../../db/imports/state.ts'
 import { receiveFile } from '../../db/imports/upload.ts'
 import { conflict, invalid } from '../../db/model/errors.ts'
-import type { Mapping } from '../../db/model/imports/targets.ts'
+import { linkTargets, type Mapping } from '../../db/model/imports/targets.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { isUpsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
@@ -208,22 +208,23 @@ async function find(
   return row
 }
 
-/**
- * The scopes that an import needs besides write on the kind: for references, and for companies that `company_name`
- * creates.
- */
+/** The scopes that an import needs besides write on the kind: for records that it links, and companies that it creates. */
 function scopesOf(kind: KindName, targets: Mapping): Scope[] {
   const fields = Object.fromEntries(Object.values(targets).map((name) => [name, name]))
-  return [...linkScopes(kind, fields), ...(fields.company_name ? (['companies:write'] as const) : [])]
+  const associations = linkTargets(kind).flatMap(({ name, link }) =>
+    fields[name] ? { object: link!.kind } : [],
+  )
+  return linkScopes(kind, { ...fields, associations })
 }
 
 /** Throws validation_error for an upsert without a valid key. */
 async function checkKey(tx: Tenant, { entity, mode, by }: z.output<typeof newImport>): Promise<void> {
   const issue = { loc: ['body', 'by'], type: 'invalid_value', ...(by === undefined ? {} : { input: by }) }
-  const hint = `upsert keys of ${entity}: ${upsertKeys(entity).join(', ')}, unique custom_fields.<name>`
+  const hint = `upsert keys of ${entity}: id, ${upsertKeys(entity).join(', ')}, unique custom_fields.<name>`
   if (mode === 'create' && by !== undefined) throw invalid([{ ...issue, msg: 'is only for upserts' }])
   if (mode === 'create') return
   if (by === undefined) throw invalid([{ ...issue, msg: 'is required for an upsert', hint }])
-  if (!isUpsertKey(entity, by)) throw invalid([{ ...issue, msg: `is not an upsert key of ${entity}`, hint }])
+  if (by !== 'id' && !isUpsertKey(entity, by))
+    throw invalid([{ ...issue, msg: `is not an upsert key of ${entity}`, hint }])
   await finderBy(tx, entity, by)
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { PLANS } from '../../db/access/plans.ts'
+import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { SCOPES } from '../http/scopes.ts'
 
@@ -21,20 +22,13 @@ const me = z
   })
   .meta({ id: 'CurrentKey' })
 
-const scopes = z
+const scope = z
   .object({
-    object: z.literal('list'),
-    data: z.array(
-      z
-        .object({
-          object: z.literal('scope'),
-          scope: z.enum(SCOPES),
-          implies: z.array(z.enum(SCOPES)),
-        })
-        .meta({ id: 'Scope' }),
-    ),
+    object: z.literal('scope'),
+    scope: z.enum(SCOPES),
+    implies: z.array(z.enum(SCOPES)),
   })
-  .meta({ id: 'ScopeList' })
+  .meta({ id: 'Scope' })
 
 export const meRoutes: Route[] = [
   route({
@@ -63,11 +57,9 @@ export const meRoutes: Route[] = [
     tag: 'Account',
     summary: 'List scopes',
     description: 'Lists the scopes that a key can have, with the scopes that each implies.',
-    response: { status: 200, schema: scopes },
-    handler: async () => ({
-      object: 'list',
-      data: SCOPES.map((scope) => ({ object: 'scope', scope, implies: implied(scope) })),
-    }),
+    response: { status: 200, schema: listEnvelope(scope) },
+    handler: async () =>
+      wholeList(SCOPES.map((scope) => ({ object: 'scope' as const, scope, implies: implied(scope) }))),
   }),
 ]
 

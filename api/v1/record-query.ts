@@ -19,6 +19,7 @@ import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 import { count, pageControls } from '../http/list-query.ts'
 import type { RawQuery } from '../http/route.ts'
 import { expandOf, refuseWidePage } from './expand-parameter.ts'
+import { operatorsIn } from './filter-objects.ts'
 import { anyFilters, filterShapes } from './filter-shapes.ts'
 import { refuseOrder, sortControls } from './sort-parameters.ts'
 
@@ -163,12 +164,16 @@ function parseFilters(kind: Kind, query: object, isFilter: (name: string) => boo
   return (
     Object.entries(query as Record<string, string | string[] | undefined>)
       .filter(([name]) => isFilter(name))
-      .flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one] as const))
+      .flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => parametersIn(name, one)))
       // One above the limit is enough to refuse the query.
       .slice(0, MAX_FILTERS + 1)
       .map(([name, one]) => parseFilter(kind, name, one))
   )
 }
+
+/** One parameter, or one for each operator of a dictionary. */
+const parametersIn = (name: string, value: string): [name: string, value: string][] =>
+  operatorsIn(value)?.map(([operator, one]) => [`${name}[${operator}]`, one]) ?? [[name, value]]
 
 const validFilters = (parsed: (Filter | Issue)[]) => parsed.filter((one): one is Filter => !('loc' in one))
 

@@ -11,6 +11,7 @@ import { SAMPLE } from '../../workflows/shared/limits.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import { deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
+import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { scopeNamed } from '../http/scopes.ts'
 import { nodeTestResult, rootsOf, testNode } from './node-tests.ts'
@@ -46,16 +47,13 @@ export const sampleRoutes: Route[] = [
     description:
       'Lists the sample outputs of the nodes of a workflow, which the tests of its other nodes read.',
     params: ofWorkflow,
-    response: {
-      status: 200,
-      schema: z.object({ object: z.literal('list'), data: z.array(sample) }).meta({ id: 'Samples' }),
-    },
+    response: { status: 200, schema: listEnvelope(sample) },
     handler: async ({ params, tenant }) => {
       const rows = await tenant(async (tx) => {
         const { id } = await getWorkflow(tx, params.workflow_id)
         return listSamples(tx, id)
       })
-      return { object: 'list', data: rows.map((row) => ({ object: 'sample', ...row })) }
+      return wholeList(rows.map((row) => ({ object: 'sample', ...row })))
     },
   }),
   route({

@@ -58,6 +58,10 @@ const members = (tx: Tenant) =>
     .where('m.organization_id', tx.organizationId)
     .select<FullMember[]>('u.id', 'u.name', 'u.email', 'm.role', 'm.created_at')
 
+/** All members, for texts that name one. */
+export const namedUsers = (tx: Tenant): Promise<Pick<FullMember, 'id' | 'name' | 'email'>[]> =>
+  members(tx).clearSelect().select('u.id', 'u.name', 'u.email')
+
 /** The users among `userIds` that are members of the organization. */
 export async function membersAmong(tx: Tenant, userIds: string[]): Promise<Set<string>> {
   if (userIds.length === 0) return new Set()

@@ -10,6 +10,10 @@ export interface OrganizationSettings {
   currency: string
   /** IANA name; workflows read it as `org.timezone`. */
   timezone: string
+  /** Two letters (ISO 3166): that of phone numbers without a country code. */
+  country: string | null
+  /** BCP 47: how files for people write numbers. */
+  locale: string | null
   /** Days for which logs of webhooks, events and deliveries are kept. */
   log_retention_days: number
   /** Days for which ended runs are kept. */
@@ -32,6 +36,8 @@ export interface Organization extends OrganizationSettings {
 export const ORGANIZATION_DEFAULTS: OrganizationSettings = {
   currency: 'USD',
   timezone: 'UTC',
+  country: null,
+  locale: null,
   log_retention_days: 30,
   run_retention_days: 90,
   strict_custom_fields: false,

@@ -1,4 +1,5 @@
 import { incomingMonth } from '../incoming/quota.ts'
+import { MINUTE_SUBJECT } from '../incoming/receiving.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ACTIVE_RUNS } from '../runs/admission.ts'
 import { getStorage, type StorageUsage } from '../storage/usage.ts'
@@ -14,6 +15,7 @@ export const COUNTED_LIMITS = [
   'outgoing_webhooks',
   'max_running',
   'incoming_per_minute',
+  'requests_per_minute',
   'file_bytes',
   'largest_file',
 ] as const satisfies (keyof PlanLimits)[]
@@ -58,7 +60,12 @@ export async function getUsage(tx: Tenant): Promise<Usage> {
     ...counts,
     incoming_per_month: await usedOfWindow(tx.trx, incomingMonth(organizationId), now),
     outgoing_per_month: await outgoing(),
-    incoming_per_minute: null,
+    incoming_per_minute: await busiestMinute(tx, now),
+    requests_per_minute: await usedOfWindow(
+      tx.trx,
+      { organizationId, subject: 'organization', period: 60 },
+      now,
+    ),
     file_bytes: await fileBytes(tx),
     largest_file: null,
   }
@@ -74,4 +81,16 @@ export async function getUsage(tx: Tenant): Promise<Usage> {
     held_for_quota: counts.held,
     storage: await getStorage(tx),
   }
+}
+
+/** The requests of this minute to the incoming webhook that has most. */
+async function busiestMinute(tx: Tenant, now: number): Promise<number> {
+  const { start } = windowAt(60, now)
+  const { rows } = await tx.trx.raw<{ rows: { used: number }[] }>(
+    `select coalesce(max(m.used), 0) as used from incoming_webhooks w
+     join limit_windows m on m.organization_id = w.organization_id and m.subject = ? || w.id and m.window_start = ?
+     where w.organization_id = ?`,
+    [MINUTE_SUBJECT, new Date(start), tx.organizationId],
+  )
+  return rows[0]!.used
 }

@@ -1,10 +1,11 @@
 import { recordExportProgress } from '../files/moves/exports.ts'
 import { BYTE_ORDER_MARK, csvLines } from '../model/csv/write-cell.ts'
 import { AppError } from '../model/errors.ts'
+import { PLAIN } from '../model/files/export-format.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { listRecords } from '../records/list.ts'
 import { cellsOf, exportColumns } from './columns.ts'
-import { type ExportRow, lockExport } from './exports.ts'
+import { type ExportRow, formatOf, lockExport } from './exports.ts'
 
 /** Maximum number of records in the first piece, and in later ones. */
 const FIRST_ROWS = 50
@@ -43,7 +44,10 @@ const failedWith = ({ message, details: { hint } }: AppError) => ({
 
 async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
   const { id, entity, list_query, fields, bom, pieces } = row
-  const columns = row.columns ?? (await exportColumns(tx, entity, fields))
+  const format = formatOf(row)
+  // Numbers of a workbook are no texts: they are read from CSV in its plain form.
+  const { delimiter, decimal } = format.format === 'csv' ? format : PLAIN
+  const columns = row.columns ?? (await exportColumns(tx, entity, fields, format.names))
   const page = await listRecords(tx, entity, {
     ...list_query,
     limit: rowsOfNextPiece(row),
@@ -51,9 +55,10 @@ async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
     count: 'none',
     cursor: row.cursor ?? undefined,
   })
-  const cells = await cellsOf(tx, entity, columns)
-  const head = pieces === 0 ? (bom ? BYTE_ORDER_MARK : '') + csvLines([columns]) : ''
-  const bytes = Buffer.from(head + csvLines(page.data.map(cells)))
+  const cells = await cellsOf(tx, entity, columns, page.data, decimal)
+  const mark = bom && format.format === 'csv' ? BYTE_ORDER_MARK : ''
+  const head = pieces === 0 ? mark + csvLines([columns], delimiter) : ''
+  const bytes = Buffer.from(head + csvLines(page.data.map(cells), delimiter))
   await tx.trx('export_pieces').insert({
     organization_id: tx.organizationId,
     export_id: id,

@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
+import { getOrganization } from '../access/organization.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Actor } from '../model/actor.ts'
 import { notFound } from '../model/errors.ts'
+import { type ExportFormat, PLAIN, separatorsOf } from '../model/files/export-format.ts'
 import type { ExportStatus } from '../model/files/statuses.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
@@ -19,6 +21,7 @@ export interface ExportRow {
   list_query: Selection
   fields: string[] | null
   bom: boolean
+  options: Partial<ExportFormat>
   status: ExportStatus
   columns: string[] | null
   starts: number
@@ -33,7 +36,7 @@ export interface ExportRow {
   ended_at: Date | null
 }
 
-export type NewExport = Pick<ExportRow, 'entity' | 'query' | 'list_query' | 'fields' | 'bom'>
+export type NewExport = Pick<ExportRow, 'entity' | 'query' | 'list_query' | 'fields' | 'bom' | 'options'>
 
 export const EXPORT_COLUMNS = [
   'id',
@@ -42,6 +45,7 @@ export const EXPORT_COLUMNS = [
   'list_query',
   'fields',
   'bom',
+  'options',
   'status',
   'columns',
   'starts',
@@ -61,6 +65,8 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
   await checkSelection(tx, values.entity, values.list_query)
   const filters = ofCaller(tx.actor, kinds[values.entity], values.list_query.filters)
   // Kept: if the organization's changes, the cursors of the export are still valid.
+  const { locale } = await getOrganization(tx)
+  const options = { ...PLAIN, ...separatorsOf(locale), ...values.options }
   const time_zone = values.list_query.time_zone ?? (await organizationTimezone(tx))
   const [row] = await tx
     .trx('exports')
@@ -68,6 +74,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
       organization_id: tx.organizationId,
       id: uuidv7(),
       ...values,
+      options: JSON.stringify(options),
       query: JSON.stringify(values.query),
       list_query: JSON.stringify({ ...values.list_query, filters, time_zone }),
       status: 'queued',
@@ -109,7 +116,10 @@ export function listExports(tx: Tenant, kinds: KindName[], page: IdPage): Promis
   return pageById(tx, rows, page, { of: ['exports', kinds] })
 }
 
-/** The file, piece by piece, each read in a separate transaction. */
+/** The format of an export; one that was made before formats has none. */
+export const formatOf = ({ options }: Pick<ExportRow, 'options'>): ExportFormat => ({ ...PLAIN, ...options })
+
+/** The file, piece by piece, each read in a separate transaction; of a workbook the rows as CSV. */
 export async function* exportFile(
   tenant: <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>,
   { id, pieces }: Pick<ExportRow, 'id' | 'pieces'>,

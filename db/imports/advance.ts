@@ -1,15 +1,18 @@
+import { namedUsers } from '../access/members.ts'
 import { beginImport as markBegun, recordImportProgress } from '../files/moves/imports.ts'
 import type { CsvRow } from '../model/csv/rows.ts'
 import type { AppError } from '../model/errors.ts'
-import { columnsOf } from '../model/imports/read-row.ts'
+import { columnsOf, type Reading } from '../model/imports/read-row.ts'
 import { sensitiveColumns } from '../model/imports/targets.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
+import { organizationCountry } from '../records/local-phones.ts'
 import { organizationTimezone } from '../records/local-times.ts'
-import { type ImportRow, lockImport } from './imports.ts'
+import { createStages, missingStages } from './create-stages.ts'
+import { type ImportRow, lockImport, type PreviewRow, type Values } from './imports.ts'
 import { targetsFor } from './targets.ts'
 import { forgetKeys, tryRows } from './try-rows.ts'
-import { type Written, writeRows } from './write-rows.ts'
+import { type Job, type Written, writeRows } from './write-rows.ts'
 
 /** Identifies the calling workflow: each start of an import is a new one. */
 export interface StartOf {
@@ -51,23 +54,19 @@ export async function advanceImport(
 ): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   if (!row || row.next_byte !== from) return undefined
-  const targets = await targetsFor(tx, row.entity)
-  const { header, delimiter } = row.file!
-  // What was requested wins over what the values show.
-  const formats = row.file!.formats?.map((found, i) => ({ ...found, ...row.formats[header[i]!] }))
-  const job = {
-    ...row,
-    columns: columnsOf(header, row.targets!, targets, formats),
-    width: header.length,
-    delimiter,
-    currency: await organizationCurrency(tx),
-    timezone: row.time_zone ?? (await organizationTimezone(tx)),
+  const values = valuesByColumn(row.meanings)
+  const missing = await missingStages(tx, row, values, rows)
+  const process = async (tx: Tenant) => {
+    await createStages(tx, missing)
+    const job = await jobOf(tx, row, values)
+    return { job, written: await write({ ...tx, job: row.id }, job, rows) }
   }
-  const written = await (row.dry_run
-    ? tryRows(tx, job, rows, write)
-    : write({ ...tx, job: row.id }, job, rows))
+  const written: Written & { preview?: PreviewRow[] } = row.dry_run
+    ? await tryRows(tx, row, rows, process)
+    : (await process(tx)).written
   if (row.dry_run && end !== 'more') await forgetKeys(tx, row.id)
-  const isSensitive = sensitiveColumns(header, row.targets!, targets)
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
+  const isSensitive = sensitiveColumns(row.file!.header, row.targets!, targets)
   await recordFailures(tx, row, rows, written, isSensitive)
   const last = rows.at(-1)?.end
   const progress = {
@@ -78,11 +77,40 @@ export async function advanceImport(
     rows_updated: row.rows_updated + written.updated,
     rows_skipped: row.rows_skipped + written.skipped,
     rows_failed: row.rows_failed + written.failures.length,
+    ...(written.preview && { preview: JSON.stringify(written.preview) }),
   }
   if (end === 'more') return recordImportProgress(tx, row.id, progress)
   if (end === 'end') return recordImportProgress(tx, row.id, progress, { status: 'completed' })
   return recordImportProgress(tx, row.id, progress, failedWith(end.failure))
 }
+
+/** How the rows are read: by the fields and settings that the organization has now. */
+async function jobOf(tx: Tenant, row: ImportRow, values: Reading['values']): Promise<Job> {
+  const { header, delimiter, formats: found } = row.file!
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
+  // What was requested wins over what the values show.
+  const formats = found?.map((format, i) => ({ ...format, ...row.formats[header[i]!] }))
+  const columns = columnsOf(header, row.targets!, targets, formats)
+  return {
+    ...row,
+    columns,
+    values,
+    users: columns.some(({ target }) => target.type === 'user') ? await namedUsers(tx) : [],
+    width: header.length,
+    delimiter,
+    currency: await organizationCurrency(tx),
+    timezone: row.time_zone ?? (await organizationTimezone(tx)),
+    country: row.country ?? (await organizationCountry(tx)),
+  }
+}
+
+const valuesByColumn = (values: Values) =>
+  new Map(
+    Object.entries(values).map(([column, meanings]) => [
+      column,
+      new Map(Object.entries(meanings).map(([value, meant]) => [value.trim().toLowerCase(), meant])),
+    ]),
+  )
 
 /** Ends an import that cannot write any further rows, for example because its upsert key is no longer unique. */
 export async function failImport(tx: Tenant, of: StartOf, failure: AppError): Promise<ImportRow | undefined> {

@@ -7,13 +7,18 @@ import type { Currencies } from '../model/csv/money-cell.ts'
 import type { Place } from '../model/csv/rows.ts'
 import { notFound } from '../model/errors.ts'
 import type { ImportStatus } from '../model/files/statuses.ts'
+import type { Source } from '../model/imports/presets.ts'
 import type { Mapping } from '../model/imports/targets.ts'
+import type { CountedValue, FoundValue, ValueMapping } from '../model/imports/values.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** Column → its format as requested, which wins over what its values show. */
 export type Formats = Record<string, ColumnFormat>
+
+/** Column → what its values mean, as requested. */
+export type Values = Record<string, ValueMapping>
 
 /** The properties of an uploaded file. */
 export interface ImportFile {
@@ -27,7 +32,15 @@ export interface ImportFile {
   samples: string[][]
   /** The format of each column, as its values show it; absent in a file that was uploaded before formats were decided. */
   formats?: FoundFormat[]
+  /** The distinct values of each column, where they are few; absent in a file that was uploaded before. */
+  values?: (CountedValue[] | null)[]
+  /** What they mean, in columns whose field has a list of values. */
+  meant?: (FoundValue[] | null)[]
   proposed: Mapping
+  /** Why columns have no proposed field. */
+  dropped?: Record<string, string>
+  /** The system that exported it. */
+  source?: Source
   /** The end of the header. */
   start: Place
 }
@@ -43,7 +56,14 @@ export interface ImportRow {
   mapping: Mapping
   formats: Formats
   currencies: Currencies
+  meanings: Values
   time_zone: string | null
+  /** That of phone numbers without a country code; null: the organization's. */
+  country: string | null
+  /** Whether stages and pipelines that rows name are created. */
+  create_stages: boolean
+  /** What the first rows of a dry run would change. */
+  preview: PreviewRow[] | null
   file: ImportFile | null
   upload_id: string | null
   status: ImportStatus
@@ -64,6 +84,20 @@ export interface ImportRow {
   ended_at: Date | null
 }
 
+/** Rows of a dry run whose changes are shown. */
+export const PREVIEW_ROWS = 20
+
+/** What a row of a dry run would do. */
+export interface PreviewRow {
+  row: number
+  line: number
+  action: 'created' | 'updated' | 'skipped'
+  /** The record that it would update. */
+  record_id: string | null
+  /** Field → its value before and after; of a new record its values. */
+  changes: Record<string, unknown>
+}
+
 /** The reason why a whole import failed. */
 export interface ImportError {
   message: string
@@ -80,7 +114,10 @@ export interface NewImport {
   mapping: Mapping
   formats?: Formats
   currencies?: Currencies
+  values?: Values
   time_zone?: string | undefined
+  country?: string | undefined
+  create_stages?: boolean
 }
 
 export const IMPORT_COLUMNS = [
@@ -94,7 +131,11 @@ export const IMPORT_COLUMNS = [
   'mapping',
   'formats',
   'currencies',
+  'meanings',
   'time_zone',
+  'country',
+  'create_stages',
+  'preview',
   'file',
   'upload_id',
   'status',
@@ -117,18 +158,19 @@ export const IMPORT_COLUMNS = [
 
 export async function createImport(
   tx: Tenant,
-  { by, mapping, formats = {}, currencies = {}, ...values }: NewImport,
+  { by, mapping, formats = {}, currencies = {}, values = {}, ...others }: NewImport,
 ): Promise<ImportRow> {
   const [row] = await tx
     .trx('imports')
     .insert({
       organization_id: tx.organizationId,
       id: uuidv7(),
-      ...values,
+      ...others,
       upsert_by: by,
       mapping: JSON.stringify(mapping),
       formats: JSON.stringify(formats),
       currencies: JSON.stringify(currencies),
+      meanings: JSON.stringify(values),
       status: 'created',
       created_by: JSON.stringify(tx.actor),
     })

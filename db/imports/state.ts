@@ -1,10 +1,13 @@
+import { namedUsers } from '../access/members.ts'
 import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
 import type { Currencies } from '../model/csv/money-cell.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
 import { type Mapping, type Targets, targetOf } from '../model/imports/targets.ts'
+import { wrongMeaning } from '../model/imports/values.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { type Formats, type ImportFile, type ImportRow, lockImport } from './imports.ts'
+import { type Formats, type ImportFile, type ImportRow, lockImport, type Values } from './imports.ts'
+import { meantValues } from './meant.ts'
 import { targetsFor, withoutSensitive } from './targets.ts'
 import { forgetKeys } from './try-rows.ts'
 
@@ -23,6 +26,7 @@ export const progressAtStart = ({ start }: Pick<ImportFile, 'start'>) => ({
   rows_skipped: 0,
   rows_failed: 0,
   error: null,
+  preview: null,
   started_at: null,
   ended_at: null,
 })
@@ -31,7 +35,10 @@ export interface StartOptions {
   mapping?: Mapping | undefined
   formats?: Formats | undefined
   currencies?: Currencies | undefined
+  values?: Values | undefined
   time_zone?: string | undefined
+  country?: string | undefined
+  create_stages?: boolean | undefined
   dry_run?: boolean | undefined
 }
 
@@ -42,7 +49,16 @@ export interface StartOptions {
 export async function startImport(
   tx: Tenant,
   id: string,
-  { mapping = {}, formats = {}, currencies = {}, time_zone, dry_run }: StartOptions,
+  {
+    mapping = {},
+    formats = {},
+    currencies = {},
+    values = {},
+    time_zone,
+    country,
+    create_stages,
+    dry_run,
+  }: StartOptions,
   check: (targets: Mapping) => void,
 ): Promise<ImportRow> {
   const row = await lockImport(tx, id)
@@ -55,19 +71,33 @@ export async function startImport(
           hint: 'resume it',
         })
   if (!row.upload_id) throw expired()
-  const targets = await targetsFor(tx, row.entity)
+  const targets = await targetsFor(tx, row.entity, row.upsert_by)
   const resolved = resolveMapping(row, row.file, mapping, targets)
-  requireColumns(row.file, { ...row.formats, ...formats })
+  requireColumns(row.file, {
+    formats: { ...row.formats, ...formats },
+    values: { ...row.meanings, ...values },
+  })
+  const meanings = { ...row.meanings, ...values }
+  await requireMeanings(tx, meanings, resolved, targets)
   check(resolved)
   await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: id }).delete()
   await forgetKeys(tx, id)
   return queueImport(tx, row, {
     ...progressAtStart(row.file),
     targets: JSON.stringify(resolved),
-    file: JSON.stringify(withoutSensitive(row.file, resolved, targets)),
+    file: JSON.stringify(
+      withoutSensitive(
+        { ...row.file, meant: await meantValues(tx, row.file, resolved, targets) },
+        resolved,
+        targets,
+      ),
+    ),
     formats: JSON.stringify({ ...row.formats, ...formats }),
     currencies: JSON.stringify({ ...row.currencies, ...currencies }),
+    meanings: JSON.stringify(meanings),
     time_zone: time_zone ?? row.time_zone,
+    country: country ?? row.country,
+    create_stages: create_stages ?? row.create_stages,
     dry_run: dry_run ?? row.dry_run,
     actor: JSON.stringify(tx.actor),
   })
@@ -94,16 +124,40 @@ export async function resumeImport(tx: Tenant, id: string): Promise<ImportRow> {
 
 const expired = () => new AppError('conflict', 'the file has been deleted', { hint: 'create another import' })
 
-/** Throws `validation_error` for formats of columns that the file does not have. */
-function requireColumns({ header }: ImportFile, formats: Formats): void {
-  const issues = Object.keys(formats)
-    .filter((column) => !header.includes(column))
-    .map((column) => ({
-      loc: ['body', 'formats', column],
-      msg: 'the file has no such column',
-      type: 'invalid_format',
-      hint: `its columns are ${header.join(', ')}`.slice(0, 500),
-    }))
+/** Throws `validation_error` for formats and values of columns that the file does not have. */
+function requireColumns({ header }: ImportFile, given: { formats: Formats; values: Values }): void {
+  const issues = Object.entries(given).flatMap(([member, columns]) =>
+    Object.keys(columns)
+      .filter((column) => !header.includes(column))
+      .map((column) => ({
+        loc: ['body', member, column],
+        msg: 'the file has no such column',
+        type: 'invalid_format',
+        hint: `its columns are ${header.join(', ')}`.slice(0, 500),
+      })),
+  )
+  if (issues.length > 0) throw invalid(issues)
+}
+
+/** Throws `validation_error` for values that the field of their column does not have. */
+async function requireMeanings(
+  tx: Tenant,
+  meanings: Values,
+  mapping: Mapping,
+  targets: Targets,
+): Promise<void> {
+  const issues: Issue[] = []
+  const users = Object.keys(meanings).length > 0 ? await namedUsers(tx) : []
+  for (const [column, values] of Object.entries(meanings)) {
+    const target = targetOf(targets, mapping[column] ?? '')
+    for (const [value, meant] of Object.entries(values)) {
+      const hint = target && meant !== null ? wrongMeaning(target, meant, users) : undefined
+      if (hint !== undefined) {
+        const msg = `${meant} is not a value of ${target!.name}`
+        issues.push({ loc: ['body', 'values', column, value], msg, type: 'invalid_value', hint })
+      }
+    }
+  }
   if (issues.length > 0) throw invalid(issues)
 }
 
@@ -145,11 +199,15 @@ function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, target
 /** Messages for required fields to which no column is mapped. */
 function missing({ entity, mode, upsert_by }: ImportRow, columnOf: Map<string, string>): string[] {
   if (mode === 'upsert')
-    return columnOf.has(upsert_by!) ? [] : [`no column is mapped to ${upsert_by}, the upsert key`]
+    return columnOf.has(upsert_by!) || (upsert_by === 'email' && columnOf.has('emails'))
+      ? []
+      : [`no column is mapped to ${upsert_by}, the upsert key`]
   const { fields, atLeastOneOf } = kinds[entity]
   const absent = Object.entries(fields)
     .filter(([name, field]) => field.required && field.default === undefined && !columnOf.has(name))
     .map(([name]) => `no column is mapped to ${name}, which is required`)
-  const some = atLeastOneOf?.some((name) => columnOf.has(name) || columnOf.has('full_name')) ?? true
+  const some =
+    atLeastOneOf?.some((name) => [name, 'full_name', 'emails', 'phones'].some((one) => columnOf.has(one))) ??
+    true
   return some ? absent : [...absent, `no column is mapped to any of ${atLeastOneOf!.join(', ')}`]
 }

@@ -6,7 +6,8 @@ import { uniqueKey, uniqueKeys } from '../model/records/unique.ts'
 import { upsertKey } from '../model/records/upsert-keys.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from '../records/custom-fields/rules.ts'
-import type { Job, Written, writeRows } from './write-rows.ts'
+import { type ImportRow, PREVIEW_ROWS, type PreviewRow } from './imports.ts'
+import type { Job, Written } from './write-rows.ts'
 
 /**
  * A dry run: writes the rows and rolls back. Stores the keys of the records that would be created, so that a later row
@@ -14,34 +15,88 @@ import type { Job, Written, writeRows } from './write-rows.ts'
  */
 export async function tryRows(
   tx: Tenant,
-  job: Job & { id: string },
+  row: Pick<ImportRow, 'id' | 'rows_read' | 'preview'>,
   rows: CsvRow[],
-  write: typeof writeRows,
-): Promise<Written> {
-  const written = await rolledBack(tx, (inner) => write(inner, job, rows))
+  process: (tx: Tenant) => Promise<{ job: Job; written: Written }>,
+): Promise<Written & { preview: PreviewRow[] }> {
+  const { job, written, changes } = await rolledBack(tx, async (inner) => {
+    const processed = await process(inner)
+    return { ...processed, changes: await changesOf(inner, row, processed.written) }
+  })
   const keysOf = await keysFor(tx, job)
   const made = written.made.map(({ row, record }) => ({ row, id: record.id, keys: keysOf(record) }))
   const seen = await ownersOf(
     tx,
-    job.id,
+    row.id,
     made.flatMap(({ keys }) => keys.map(({ hash }) => hash)),
   )
   const fresh: { key: string; record_id: string }[] = []
-  for (const { row, id, keys } of made) {
+  for (const { row: of, id, keys } of made) {
     const found = keys.find(({ name }) => name === job.upsert_by)
     const owner = found && seen.get(found.hash)
     const taken = keys.find(({ hash }) => seen.has(hash) && seen.get(hash) !== owner)
     if (owner || taken) written.created--
     if (taken) {
       const msg = `an earlier row has this ${taken.name}`
-      written.failures.push({ row, issues: rowIssues(job.columns, [{ loc: taken.name.split('.'), msg }]) })
+      written.failures.push({
+        row: of,
+        issues: rowIssues(job.columns, [{ loc: taken.name.split('.'), msg }]),
+      })
       continue
     }
-    if (owner) written.updated++
+    if (owner) {
+      written.updated++
+      written.found.push({ row: of, id: owner, changed: true })
+    }
     fresh.push(...keys.map(({ hash }) => ({ key: hash, record_id: owner ?? id })))
   }
-  await remember(tx, job.id, fresh)
-  return written
+  await remember(tx, row.id, fresh)
+  return { ...written, preview: [...(row.preview ?? []), ...previewOf(row, rows, written, changes)] }
+}
+
+/** The changes of the first records, by record. */
+async function changesOf(
+  tx: Tenant,
+  { id, preview }: Pick<ImportRow, 'id' | 'preview'>,
+  { made, found }: Written,
+): Promise<Map<string, Record<string, unknown>>> {
+  if ((preview?.length ?? 0) >= PREVIEW_ROWS) return new Map()
+  const ids = [...made.map(({ record }) => record.id), ...found.map((one) => one.id)]
+  const { rows } = await tx.trx.raw<{ rows: { record_id: string; changes: Record<string, unknown> }[] }>(
+    `select record_id, changes from record_history
+     where organization_id = ? and record_id = any(?) and job_id = ? order by version desc`,
+    [tx.organizationId, ids, id],
+  )
+  return new Map(rows.map(({ record_id, changes }) => [record_id, changes]))
+}
+
+/** What the next rows do, until enough are shown. */
+function previewOf(
+  { preview, rows_read }: Pick<ImportRow, 'preview' | 'rows_read'>,
+  rows: CsvRow[],
+  { made, found, failures }: Written,
+  changes: Map<string, Record<string, unknown>>,
+): PreviewRow[] {
+  const left = PREVIEW_ROWS - (preview?.length ?? 0)
+  if (left <= 0) return []
+  const failed = new Set(failures.map(({ row }) => row))
+  const created = new Map(made.map(({ row, record }) => [row, record.id]))
+  const known = new Map(found.map((one) => [one.row, one]))
+  return rows
+    .flatMap((row, i): PreviewRow[] => {
+      const at = { row: rows_read + i + 1, line: row.line }
+      const one = known.get(row)
+      const id = created.get(row)
+      const own = changes.get(id ?? one?.id ?? '') ?? {}
+      if (failed.has(row)) return []
+      // A row may change the record of an earlier row, which is not written: it has no id that means anything.
+      if (one) {
+        const action = one.changed ? 'updated' : 'skipped'
+        return [{ ...at, action, record_id: id ? null : one.id, changes: one.changed ? own : {} }]
+      }
+      return id ? [{ ...at, action: 'created', record_id: null, changes: own }] : []
+    })
+    .slice(0, left)
 }
 
 /** Deletes the stored keys. Called after a dry run and before the next one. */

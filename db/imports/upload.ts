@@ -10,9 +10,11 @@ import { readRows } from '../model/csv/rows.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
 import { proposeMapping } from '../model/imports/propose.ts'
 import { isFilled } from '../model/imports/read-row.ts'
+import { type CountedValue, ValueFinder } from '../model/imports/values.ts'
 import { looksLikeEmail } from '../model/records/values.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type ImportFile, type ImportRow, lockImport } from './imports.ts'
+import { meantValues } from './meant.ts'
 import { addPieces, deletePieces, PIECE_BYTES } from './pieces.ts'
 import { progressAtStart, wasStarted } from './state.ts'
 import { targetsFor, withoutSensitive } from './targets.ts'
@@ -44,9 +46,14 @@ export async function receiveFile(
     return await tenant(async (tx) => {
       const before = await lockImport(tx, row.id)
       requireReplaceable(before)
-      const targets = await targetsFor(tx, row.entity)
-      const proposed = proposeMapping(row.entity, file.header, targets)
-      const found = withoutSensitive({ ...file, proposed }, proposed, targets)
+      const targets = await targetsFor(tx, row.entity, row.upsert_by)
+      const { mapping: proposed, dropped, source } = proposeMapping(row.entity, file.header, targets)
+      const meant = await meantValues(tx, file, { ...proposed, ...before.mapping }, targets)
+      const found: ImportFile = withoutSensitive(
+        { ...file, meant, proposed, dropped, ...(source && { source }) },
+        proposed,
+        targets,
+      )
       if (before.upload_id) await deletePieces(tx, before.upload_id)
       await tx.trx('import_errors').where({ organization_id: tx.organizationId, import_id: row.id }).delete()
       return markImportReady(tx, row.id, {
@@ -75,7 +82,7 @@ async function readFile(
   upload: AsyncIterable<Buffer>,
   declared: Encoding | undefined,
   maxRows: number,
-): Promise<Omit<ImportFile, 'proposed'>> {
+): Promise<Omit<ImportFile, 'proposed' | 'dropped'>> {
   const decoder = new ToUtf8({ chosen: row.encoding ?? undefined, declared })
   const counted = { bytes: 0 }
   const pieces = stored(tenant, uploadId, piecesOf(decoded(upload, decoder, counted)))
@@ -88,6 +95,7 @@ async function readFile(
   const beginning = { byte: skip, line: skip > 0 ? 2 : 1 }
   let header: string[] | undefined
   let finders: FormatFinder[] = []
+  let values: ValueFinder[] = []
   let start = beginning
   let rows = 0
   const samples: string[][] = []
@@ -99,12 +107,14 @@ async function readFile(
     if (!header) {
       header = headerOf(cells)
       finders = header.map(() => new FormatFinder())
+      values = header.map(() => new ValueFinder())
       start = end
       continue
     }
     rows++
     if (rows > maxRows) throw invalid([tooManyRows(maxRows)])
     for (const [index, finder] of finders.entries()) finder.see(cells[index] ?? '')
+    for (const [index, finder] of values.entries()) finder.see(cells[index] ?? '')
     if (samples.length < SAMPLES && cells.some(isFilled)) samples.push(cells)
   }
   if (!header) throw invalid([issue('the file is empty')])
@@ -119,8 +129,23 @@ async function readFile(
       samples.map((cells) => toStorable(shown(cells[index] ?? '').slice(0, 100))),
     ),
     formats: finders.map((finder) => finder.found()),
+    values: bounded(values.map((finder) => finder.found() ?? null)),
     start,
   }
+}
+
+/** Characters of all values that are kept. */
+const VALUES_KEPT = 200_000
+
+/** The lists of values, of the first columns until they are too long together. */
+function bounded(lists: (CountedValue[] | null)[]): (CountedValue[] | null)[] {
+  let left = VALUES_KEPT
+  return lists.map((list) => {
+    left -= (list ?? []).reduce((sum, { value }) => sum + value.length + 20, 0)
+    return left < 0
+      ? null
+      : (list?.map(({ value, rows }) => ({ value: toStorable(shown(value)), rows })) ?? null)
+  })
 }
 
 /** The names of the columns; an unnamed column, as at the end of a sheet, gets a name. Throws `validation_error`. */

@@ -13,6 +13,8 @@ import {
   rowIssues,
 } from '../model/imports/read-row.ts'
 import { preparedCustomFields, readCustomFields } from '../model/records/custom-fields/values.ts'
+import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, upsertSchema } from '../model/records/schemas.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
@@ -31,9 +33,11 @@ export interface Written {
   failures: { row: CsvRow; issues: RowIssue[] }[]
   /** The records that were created. */
   made: { row: CsvRow; record: AgxRecord }[]
+  /** The records that were found. */
+  found: { row: CsvRow; id: string; changed: boolean }[]
 }
 
-const nothing = (): Written => ({ created: 0, updated: 0, skipped: 0, failures: [], made: [] })
+const nothing = (): Written => ({ created: 0, updated: 0, skipped: 0, failures: [], made: [], found: [] })
 
 export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'>, Reading {}
 
@@ -61,12 +65,14 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   }
   // In mode `create` no row has a key, so each creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
-  if (job.mode === 'upsert') readKeys(job, finder, lines)
+  if (job.mode === 'upsert') await readKeys(job, finder, lines)
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }
   for (const { line, outcome } of await writeLines(tx, job, finder, lines))
     if (outcome.created) written.made.push({ row: line.row, record: outcome.record })
-    else if (outcome.changed) written.updated++
-    else written.skipped++
+    else {
+      written.found.push({ row: line.row, id: outcome.record.id, changed: outcome.changed })
+      written[outcome.changed ? 'updated' : 'skipped']++
+    }
   written.created = written.made.length
   await addAllIssues(tx, job, lines)
   written.failures = lines.filter((line) => !isValid(line)).map(({ row, issues }) => ({ row, issues }))
@@ -84,6 +90,7 @@ interface WrittenLine {
  * other rows, and its event sent.
  */
 async function writeLines(tx: Tenant, job: Job, finder: Finder, lines: Line[]): Promise<WrittenLine[]> {
+  await linkByKeys(tx, lines)
   const writeOnce = async (tx: Tenant): Promise<WrittenLine[]> => {
     const created = await linkCompanies(tx, job, lines)
     const valid = lines.filter(isValid)
@@ -123,6 +130,7 @@ export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promis
     for (const name of ['created', 'updated', 'skipped'] as const) sum[name] += one[name]
     sum.failures.push(...one.failures)
     sum.made.push(...one.made)
+    sum.found.push(...one.found)
   }
   return sum
 }
@@ -176,13 +184,61 @@ async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> 
 }
 
 /** Sets the upsert keys of lines, normalized for comparison. */
-function readKeys({ columns, upsert_by }: Job, finder: Finder, lines: Line[]): void {
+async function readKeys({ columns, upsert_by, entity }: Job, finder: Finder, lines: Line[]): Promise<void> {
+  const refuse = (line: Line, msg: string) => {
+    line.issues = rowIssues(columns, [{ loc: upsert_by!.split('.'), msg }])
+  }
   for (const line of lines.filter(isValid)) {
     // Other errors of the row are reported later.
-    line.key = finder.keyOf(line.patch instanceof AppError ? line.read.fields : line.patch)
-    const msg = 'is empty or not a valid upsert key'
-    if (line.key === undefined) line.issues = rowIssues(columns, [{ loc: upsert_by!.split('.'), msg }])
+    const { fields, id } = line.read
+    line.key = finder.keyOf(id !== undefined ? { id } : line.patch instanceof AppError ? fields : line.patch)
+    if (line.key === undefined) refuse(line, 'is empty or not a valid upsert key')
   }
+  if (upsert_by !== 'id') return
+  const keyed = lines.filter(isValid)
+  const found = await finder.peek(keyed.map(({ key }) => key!))
+  for (const line of keyed)
+    if (!found.has(line.key!)) refuse(line, `there is no ${kinds[entity].object} with this id`)
+}
+
+/** Links rows with the records that they name by a key: the first fills a reference field, others are associated. */
+async function linkByKeys(tx: Tenant, lines: Line[]): Promise<void> {
+  const named = lines
+    .filter(isValid)
+    .flatMap((line) => (line.read.links ?? []).map((link) => ({ line, ...link })))
+  for (const name of new Set(named.map(({ target }) => target.name))) {
+    const all = named.filter(({ target }) => target.name === name)
+    const { field, kind, by } = all[0]!.target.link!
+    const finder = await finderBy(tx, kind, by)
+    const keyOf = (text: string) => finder.keyOf({ [by]: text })
+    const found = await finder.peek([
+      ...new Set(all.flatMap(({ keys }) => keys.flatMap((one) => keyOf(one) ?? []))),
+    ])
+    for (const { line, column, keys } of all) {
+      const ids = keys.map((text) => found.get(keyOf(text) ?? '') ?? [])
+      line.issues = [
+        ...line.issues,
+        ...ids.flatMap((matches, i) =>
+          matches.length === 1 ? [] : { column, message: notOne(kind, by, keys[i]!, matches.length) },
+        ),
+      ]
+      const [first, ...others] = ids.flat()
+      for (const fields of [line.patch, line.input]) {
+        if (fields instanceof AppError || first === undefined) continue
+        const isFirst = field !== undefined && fields[field] == null
+        if (isFirst) fields[field] = first
+        const linked = (isFirst ? others : [first, ...others]).map((id) => ({ object: kind, id }))
+        if (linked.length > 0) fields.associations = [...((fields.associations ?? []) as object[]), ...linked]
+      }
+    }
+  }
+}
+
+function notOne(kind: KindName, by: string, text: string, count: number): string {
+  const key = `${by} ${text.slice(0, 100)}`
+  return count === 0
+    ? `there is no ${kinds[kind].object} with the ${key}: import these first, or correct it`
+    : `${count} ${kind} have the ${key}: merge them first, or name one by another key`
 }
 
 /** Links rows with the companies that they name. @returns the created companies of the lines that name them. */

@@ -33,7 +33,8 @@ export interface Caller {
 export const incomingMinute = (organizationId: string, webhookId: string) =>
   ({ organizationId, subject: `${MINUTE_SUBJECT}${webhookId}`, period: 60 }) as const
 
-const MINUTE_SUBJECT = 'incoming:'
+/** Before the id of the webhook. */
+export const MINUTE_SUBJECT = 'incoming:'
 
 /** Identifies a caller. */
 export const callerKey = ({ webhookId, source }: Caller): string => `${webhookId.toLowerCase()} ${source}`

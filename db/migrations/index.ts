@@ -25,6 +25,8 @@ import * as sealedValues from './0023_sealed_values.ts'
 import * as pollFailures from './0024_poll_failures.ts'
 import * as recordReads from './0025_record_reads.ts'
 import * as otherAddresses from './0026_other_addresses.ts'
+import * as importValues from './0027_import_values.ts'
+import * as taskReminders from './0028_task_reminders.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -78,4 +80,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0024_poll_failures', pollFailures],
   ['0025_record_reads', recordReads],
   ['0026_other_addresses', otherAddresses],
+  ['0027_import_values', importValues],
+  ['0028_task_reminders', taskReminders],
 ]

@@ -7,6 +7,7 @@ import { lockListed } from './alternate-keys.ts'
 import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
+import { localPhones } from './local-phones.ts'
 import { localTimes } from './local-times.ts'
 import { inSets, type Outcome, recordOf, settleEach } from './sets.ts'
 import { type Draft, writeSet } from './write-set.ts'
@@ -49,10 +50,11 @@ export async function createSet(
     lockWithLinked(tx, definition, [], allLinks),
   ])
   const withZone = localTimes(tx, definition)
+  const withCountry = localPhones(tx, definition)
   const drafts = await settleEach(separated, async ({ links }, place): Promise<Draft> => {
     checkLinks(links, locked)
     const filled = filledBy(links, definition, values[place]!)
-    const given = await withZone({ ...values[place], ...filled }, rules)
+    const given = await withCountry(await withZone({ ...values[place], ...filled }, rules))
     const write = creation(tx.actor, definition, given, rules)
     return { record: write.record, write, links }
   })

@@ -1,5 +1,5 @@
 import { isNegation } from '../../workflows/shared/operators.ts'
-import { associatedKind, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
+import { associatedKind, IMPORT_ID, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
 import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
 import { fieldTypes, type Operator } from '../model/records/field-types.ts'
 import {
@@ -17,7 +17,7 @@ import { escapeLike } from '../model/records/like.ts'
 import type { Order, Sort } from '../model/records/sorts.ts'
 import { inZone, isLocal } from '../model/records/values.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { associationCondition, hopCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
+import { associationCondition, hopCondition, importCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 
@@ -47,6 +47,7 @@ export function condition(
         }
   const associated = associatedKind(field)
   if (associated) return associationCondition(organizationId, kind, associated, filter)
+  if (field === IMPORT_ID) return importCondition(organizationId, filter)
   const custom = customName(field)
   if (operator === 'has' || operator === 'has_not')
     return { sql: negatedIf(operator, hasItem(`custom_fields -> '${custom}'`)), bindings: values }

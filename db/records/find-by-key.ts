@@ -2,6 +2,7 @@ import { invalid } from '../model/errors.ts'
 import { readValue } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
+import { splitName } from '../model/records/split-name.ts'
 import { uniqueKey } from '../model/records/unique.ts'
 import { customKey, lookupKey, upsertKey, upsertKeys } from '../model/records/upsert-keys.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
@@ -23,11 +24,14 @@ export interface Finder {
 }
 
 /**
- * `by`: an upsert key of the kind, or `name` of companies. Throws `validation_error` if a custom field is not unique.
+ * `by`: an upsert key of the kind, `id`, or `name` of companies and contacts. Throws `validation_error` if a custom field
+ * is not unique.
  */
 export async function finderBy(tx: Tenant, kind: KindName, by: string): Promise<Finder> {
   const custom = customKey(by)
   if (custom !== undefined) return finderByCustomField(tx, kind, custom)
+  if (by === 'id') return finderById(tx, kind)
+  if (by === 'name' && kind === 'contacts') return finderByFullName(tx)
   const isLowered = by === 'email' || by === 'name'
   return {
     entity: kind,
@@ -52,6 +56,57 @@ export async function finderBy(tx: Tenant, kind: KindName, by: string): Promise<
     }),
   }
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+function finderById(tx: Tenant, kind: KindName): Finder {
+  return {
+    entity: kind,
+    by: 'id',
+    keyOf({ id }) {
+      const text = String(id ?? '').toLowerCase()
+      return UUID.test(text) ? text : undefined
+    },
+    ...lookUps(tx, kind, 'id', {
+      sql: `select id, created_at from ${kind} where ${OF_ORGANIZATION} and id = key::uuid and deleted_at is null`,
+      bindings: [tx.organizationId],
+    }),
+  }
+}
+
+/** Contacts by first and last name. The index has last names, which may be any of the words at the end. */
+function finderByFullName(tx: Tenant): Finder {
+  const peek = async (keys: string[]) => {
+    const wanted = new Set(keys)
+    const lastNames = keys.flatMap((key) => {
+      const words = key.split(' ')
+      return words.slice(1, 1 + MAX_LAST_NAMES).map((_, i) => words.slice(i + 1).join(' '))
+    })
+    const found = new Map<string, string[]>()
+    if (lastNames.length === 0) return found
+    const { rows } = await tx.trx.raw<{ rows: { id: string; name: string }[] }>(
+      `select id, lower(first_name) || ' ' || last_name_lower as name from contacts
+       where ${OF_ORGANIZATION} and last_name_lower = any(?) and first_name is not null and deleted_at is null
+       order by created_at, id`,
+      [tx.organizationId, [...new Set(lastNames)]],
+    )
+    for (const { id, name } of rows)
+      if (wanted.has(name)) found.set(name, [...(found.get(name) ?? []), id].slice(0, MAX_FOUND))
+    return found
+  }
+  return {
+    entity: 'contacts',
+    by: 'name',
+    keyOf({ name }) {
+      const { first_name, last_name } = splitName(String(name ?? ''))
+      return first_name && last_name ? `${first_name} ${last_name}`.toLowerCase() : undefined
+    },
+    peek,
+    find: peek,
+  }
+}
+
+const MAX_LAST_NAMES = 5
 
 async function finderByCustomField(tx: Tenant, kind: KindName, name: string): Promise<Finder> {
   const by = `custom_fields.${name}`

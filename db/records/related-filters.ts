@@ -101,6 +101,24 @@ const anyOf = (fragments: Fragment[]): Fragment => ({
   bindings: fragments.flatMap(({ bindings }) => bindings),
 })
 
+/** The condition of `import_id`. Independent of the listed record, too. */
+export function importCondition(
+  organizationId: string,
+  { operator, values }: Pick<Filter, 'operator' | 'values'>,
+): Fragment {
+  const isEmpty = operator === 'is_null'
+  const of = isEmpty
+    ? 'job_id = any(array(select i.id from imports i where i.organization_id = ?))'
+    : `job_id in (${values.map(() => '?::uuid').join(', ')})`
+  const written = `id in (select record_id from record_history where organization_id = ? and ${of})`
+  return isEmpty
+    ? { sql: `(not ${written}) = ?::boolean`, bindings: [organizationId, organizationId, ...values] }
+    : {
+        sql: isNegation(operator) ? `not ${written}` : written,
+        bindings: [organizationId, ...values],
+      }
+}
+
 /** SQL: the time of the last completed activity of the listed record. */
 export const LAST_ACTIVITY_SQL = `(select max(done.at) from (
     select link_org, b as linked from ${ENDS} where link_org = organization_id and a = id and b_kind = 'activities'

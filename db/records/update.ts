@@ -10,6 +10,7 @@ import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
 import type { GivenLink } from './links.ts'
+import { localPhones } from './local-phones.ts'
 import { localTimes } from './local-times.ts'
 import { recordNotFound } from './merged.ts'
 import { closesCycle } from './references.ts'
@@ -84,6 +85,7 @@ export async function updateSet(
   ])
   const withCurrency = currencyFiller(tx, definition)
   const withZone = localTimes(tx, definition)
+  const withCountry = localPhones(tx, definition)
   const drafts = await settleEach(
     separated,
     async ({ id, fields: given, links, ifVersion, adding, keepsKeys }): Promise<Draft> => {
@@ -92,7 +94,7 @@ export async function updateSet(
       if (!before) throw await recordNotFound(tx, definition, id)
       checkLinks(links, locked, self)
       requireVersion(definition.object, before.version, ifVersion)
-      const zoned = await withZone(given, rules)
+      const zoned = await withCountry(await withZone(given, rules))
       const fields = keepsKeys ? withoutAlternateKeys(zoned, before) : zoned
       const patch = { ...fields, ...(await filledByLinks(tx, definition, before, fields, links)) }
       const next = await withCurrency(patched(definition, before, patch, rules, adding))

@@ -16,6 +16,7 @@ import { outgoingReplays } from '../../db/outgoing/replays.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { countLateRuns } from '../../db/queue/depth.ts'
+import { listDueReminders } from '../../db/records/reminders.ts'
 import { PURGES } from '../../db/retention/purges.ts'
 import { purgeBatch } from '../../db/retention/run.ts'
 import { approvalMails } from '../../db/runs/approval-mails.ts'
@@ -60,6 +61,7 @@ export function volumeWork(organizations: string[]): Record<string, Work> {
     'claim: surplus runs': ({ system }) => listSurplus(system),
     'claim: waiting fires': ({ system }) => waitingSchedules.claim(system, 100),
     'claim: late runs': ({ system }) => listLate(system, 100),
+    'claim: task reminders': ({ system }) => listDueReminders(system, 100),
     'claim: replays': ({ system }) => outgoingReplays.claim(system, 4),
     'claim: incoming replays': ({ system }) => incomingReplays.claim(system, 4),
     'claim: events': ({ system }) => matchEvents(system),

@@ -69,6 +69,72 @@ describe('exports', () => {
     assert.equal(done.bytes, Buffer.byteLength(file))
   })
 
+  it('have names beside ids, and the separators of the locale or of the request', async () => {
+    const request = await client()
+    const post = async (path: string, body: object) => (await request('POST', path, { body })).body
+    const company = await post('/v1/objects/companies', { name: 'Acme; Ltd' })
+    const deal = await post('/v1/objects/deals', {
+      name: 'One',
+      amount: '1234.50',
+      company_id: company.id,
+      custom_fields: { rate: -1.5 },
+    })
+    await request('POST', '/v1/custom-fields/deals', { body: { name: 'rate', type: 'number' } })
+    const fields = ['amount', 'company_id', 'owner_id', 'custom_fields.rate']
+    const wanted = { entity: 'deals', fields, names: true }
+    const head = 'id;amount;company_id;company_name;owner_id;owner_name;custom_fields.rate\r\n'
+    const line = `${deal.id};1234,50;${company.id};"Acme; Ltd";;;-1,5\r\n`
+    const { file } = await exported(request, { ...wanted, delimiter: ';', decimal: ',' })
+    assert.equal(file, head + line)
+
+    const me = (await request('GET', '/v1/me')).body
+    const settings = JSON.stringify({ locale: 'de-DE' })
+    await db.system('organizations').where({ id: me.organization.id }).update({ settings })
+    const { file: local, done } = await exported(request, wanted)
+    assert.deepEqual([local, done.delimiter, done.decimal], [head + line, ';', ','])
+    const plain = await exported(request, { ...wanted, delimiter: ',', decimal: '.', names: false })
+    assert.equal(plain.file.split('\r\n')[1], `${deal.id},1234.50,${company.id},,-1.5`)
+
+    // The names of the file are no fields of their own.
+    const imports = importsOf({ request })
+    const again = await imports.run({ entity: 'deals', mode: 'upsert', by: 'id' }, local)
+    assert.deepEqual([again.progress.skipped, again.progress.failed], [1, 0], JSON.stringify(again))
+
+    const organizationId = me.organization.id
+    const { key } = await createKey(db, organizationId, { scopes: ['deals:read'] })
+    const refused = await api.request('POST', '/v1/exports', { key, body: wanted })
+    assert.equal(refused.status, 403)
+    assert.match(refused.body.error.message, /companies:read/)
+  })
+
+  it('may be of a view, and a workbook', async () => {
+    const request = await client()
+    for (const body of [
+      { name: '=Bolt & <Co>', employee_count: 7 },
+      { name: 'Acme', employee_count: 8 },
+    ])
+      assert.equal((await request('POST', '/v1/objects/companies', { body })).status, 201)
+    const view = await request('POST', '/v1/views', {
+      body: {
+        entity: 'companies',
+        name: 'Large',
+        query: { 'employee_count[gte]': '7', sort: 'name', order: 'desc' },
+        fields: ['name', 'employee_count'],
+      },
+    })
+    const created = await request('POST', '/v1/exports', { body: { view_id: view.body.id, format: 'xlsx' } })
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    await until(async () => {
+      const { body } = await request('GET', `/v1/exports/${created.body.id}`)
+      return body.ended_at ?? undefined
+    }, 'the end of the export')
+    const file = await request('GET', `/v1/exports/${created.body.id}/file`)
+    assert.match(file.headers.get('content-type') ?? '', /spreadsheetml/)
+    const wrong = await request('POST', '/v1/exports', { body: { view_id: view.body.id, entity: 'deals' } })
+    assert.equal(wrong.status, 422)
+    assert.equal((await request('POST', '/v1/exports', { body: {} })).status, 422)
+  })
+
   it('of any records can be imported as the same records', async () => {
     const source = await client()
     await source('POST', '/v1/custom-fields/contacts', { body: { name: 'score', type: 'number' } })

@@ -28,6 +28,7 @@ import { runCommandsQueue } from './run-commands.ts'
 import { type QueueDeps, runsQueue } from './runs.ts'
 import { schedulesQueue } from './schedules.ts'
 import { surplusRunsQueue } from './surplus-runs.ts'
+import { taskRemindersQueue } from './task-reminders.ts'
 import { waitingFiresQueue } from './waiting-fires.ts'
 import { waitsQueue } from './waits.ts'
 
@@ -66,6 +67,7 @@ export function allQueues({
     heldRunsQueue({ db, log }),
     surplusRunsQueue({ db, log }),
     lateRunsQueue({ db, log }),
+    taskRemindersQueue({ db, log }),
     cancelsQueue(db),
     eventCancelsQueue(db),
     runCommandsQueue(db),

@@ -34,6 +34,7 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'deal.won', title: 'A deal was won', subject: 'deal' },
   { name: 'deal.lost', title: 'A deal was lost', subject: 'deal' },
   { name: 'task.assigned', title: 'A task was assigned', subject: 'task' },
+  { name: 'task.reminder', title: 'The time of the reminder of a task has come', subject: 'task' },
   { name: 'task.completed', title: 'A task was completed', subject: 'task' },
   { name: 'workflow.started', title: 'A run started', subject: 'run' },
   { name: 'workflow.completed', title: 'A run completed', subject: 'run' },

@@ -40,6 +40,9 @@ export const LAST_ACTIVITY = 'last_activity_at'
 /** The kinds whose records have activities. */
 export const WITH_ACTIVITIES: readonly KindName[] = ['contacts', 'companies', 'deals']
 
+/** The imports that created or changed a record, by its history. */
+export const IMPORT_ID = 'import_id'
+
 /** The kind that a filter field reads besides its own: callers need the scope to read it. */
 export const kindReadBy = (field: string): KindName | undefined =>
   field === LAST_ACTIVITY ? 'activities' : (associatedKind(field) ?? hopOf(field)?.kind)

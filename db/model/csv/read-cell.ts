@@ -54,11 +54,9 @@ export function readCell(
     case 'datetime':
       return toDateTime(text.trim(), format?.date)
     case 'choice':
-      return toChoice(text, choices)
+      return readChoice(text, choices)
     case 'choices':
-      return toList(text, choices.some((choice) => choice.includes(',')) ? /;/ : /[;,]/).map((item) =>
-        toChoice(item, choices),
-      )
+      return splitList(text, choices).map((item) => readChoice(item, choices))
     case 'json':
       return parsed(text, /./s) ?? text
     case 'any':
@@ -166,7 +164,8 @@ const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
 /** RFC 3339, without an offset where the text has no zone. */
 function toDateTime(text: string, order?: ColumnFormat['date']): string {
-  if (ISO.test(text) && /(Z|[+-]\d\d:?\d\d)$/i.test(text)) return text
+  // Salesforce writes +0000.
+  if (ISO.test(text) && /(Z|[+-]\d\d:?\d\d)$/i.test(text)) return text.replace(/([+-]\d\d)(\d\d)$/, '$1:$2')
   const first = YEAR_FIRST.exec(text)
   if (first) return joined(first.slice(1, 4), first.slice(4))
   const last = YEAR_LAST.exec(text)
@@ -208,7 +207,7 @@ function joined(date: (string | undefined)[], time: (string | undefined)[]): str
 const plain = (text: string) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]/gu, '')
 
 /** The matching choice, ignoring case and separators: `In progress` is in_progress. */
-function toChoice(text: string, choices: readonly string[]): string {
+export function readChoice(text: string, choices: readonly string[]): string {
   const trimmed = text.trim()
   if (choices.includes(trimmed)) return trimmed
   const wanted = plain(trimmed)
@@ -232,24 +231,50 @@ const ALIASES = new Map(
     existingbusiness: ['existing_business'],
     notstarted: ['todo'],
     completed: ['done', 'completed'],
+    appointmentscheduled: ['qualified'],
+    qualifiedtobuy: ['qualified'],
+    presentationscheduled: ['proposal'],
+    contractsent: ['negotiation'],
+    decisionmakerboughtin: ['negotiation'],
+    prospecting: ['lead'],
+    qualification: ['qualified'],
+    needsanalysis: ['qualified'],
+    valueproposition: ['proposal'],
+    proposalpricequote: ['proposal'],
+    negotiationreview: ['negotiation'],
+    proposalmade: ['proposal'],
+    negotiationsstarted: ['negotiation'],
+    opennotcontacted: ['new'],
+    workingcontacted: ['in_progress'],
+    inprogress: ['in_progress'],
+    badtiming: ['unqualified'],
+    closednotconverted: ['unqualified'],
   }),
 )
 
-/** The items of a list: JSON, or separated by `separator` (HubSpot writes semicolons). */
-function toList(text: string, separator: RegExp): string[] {
+/** The separators of lists, the most certain first: Google writes `:::`, HubSpot `;`. */
+const SEPARATORS = [':::', ';', '|', '\n', ',']
+
+/** The items of a list: JSON, or separated by the first of the separators that the text has. */
+function toList(text: string, separators: readonly string[] = SEPARATORS): string[] {
   const list = parsed(text)
   if (Array.isArray(list) && list.every((item) => typeof item !== 'object')) return list.map(String)
+  const separator = separators.find((one) => text.includes(one)) ?? ';'
   return text
     .split(separator)
     .map((item) => item.trim())
     .filter(Boolean)
 }
 
-/** A list such as tags; separated by commas if it has no semicolons. */
-export const readList = (cell: string): string[] => {
-  const text = unescapeFormula(cell)
-  return toList(text, text.includes(';') ? /;/ : /,/)
-}
+/** The items of a list whose values are choices: what a choice contains does not separate. */
+export const splitList = (text: string, choices: readonly string[]): string[] =>
+  toList(
+    text,
+    SEPARATORS.filter((one) => !choices.some((choice) => choice.includes(one))),
+  )
+
+/** A list such as tags. */
+export const readList = (cell: string): string[] => toList(unescapeFormula(cell))
 
 /** A list if the text is a JSON list; a JSON string is unwrapped if its content looks like JSON; else the text itself. */
 function toAny(text: string): unknown {

@@ -3,14 +3,17 @@ import { isAmbiguousNumber } from './column-format.ts'
 import { type CellType, looksLikeJson } from './read-cell.ts'
 
 /** The text of a cell for a record's value: the inverse of `readCell` with the same type. */
-export function writeCell(value: unknown, type: CellType): string {
+export function writeCell(value: unknown, type: CellType, decimal: '.' | ',' = '.'): string {
   if (value === null || value === undefined) return ''
   if (type === 'choices') return writeList(Array.isArray(value) ? value : [value])
   if (type === 'json') return escapeFormula(JSON.stringify(value))
   if (typeof value === 'object') return escapeFormula(JSON.stringify(value))
   const text = String(value)
   // A fourth decimal, so that the point is not read as a thousands separator.
-  if (type === 'money' || type === 'number') return escapeFormula(isAmbiguousNumber(text) ? `${text}0` : text)
+  if (type === 'money' || type === 'number') {
+    const number = isAmbiguousNumber(text) ? `${text}0` : text
+    return escapeFormula(decimal === ',' ? number.replace('.', ',') : number)
+  }
   return escapeFormula(
     type === 'any' && typeof value === 'string' && looksLikeJson(text) ? JSON.stringify(text) : text,
   )
@@ -29,7 +32,7 @@ export function writeList(items: readonly unknown[]): string {
  * and stays unchanged.
  */
 export const escapeFormula = (text: string) =>
-  /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]\d+(\.\d+)?$/.test(text) ? `'${text}` : text
+  /^'*[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^[+-]\d+([.,]\d+)?$/.test(text) ? `'${text}` : text
 
 /** Lines of a file. Cells with outer blanks or line ends are quoted, because an unquoted cell would lose them. */
 export const csvLines = (rows: string[][], delimiter = ','): string =>

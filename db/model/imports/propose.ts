@@ -3,27 +3,63 @@ import type { Field, KindName } from '../records/kind.ts'
 import { kinds } from '../records/kinds/index.ts'
 import { consentColumn } from '../records/opt-out.ts'
 import { normalise, SYNONYMS } from '../records/synonyms.ts'
+import { presetMeaning, type Source, sourceOf } from './presets.ts'
 import { type Mapping, type Target, type Targets, targetOf } from './targets.ts'
 
+/** The proposal for a file. */
+export interface Proposal {
+  mapping: Mapping
+  /** Why columns have no target. */
+  dropped: Record<string, string>
+  /** The system that exported the file, by its header. */
+  source: Source | undefined
+}
+
 /**
- * Proposes a target for each column of a header by its name: a field with that name or synonym; null for read-only
- * fields; else a custom field. If two columns match one field, the better match gets it.
+ * Proposes a target for each column of a header: what the export of a known system means by it, a field with that name
+ * or synonym; none for read-only fields; else a custom field. If two columns match one field, the better match gets it.
  */
-export function proposeMapping(kind: KindName, header: string[], targets: Targets): Mapping {
+export function proposeMapping(kind: KindName, header: string[], targets: Targets): Proposal {
   const named = targetsByName(targets)
-  const guesses = header.map((column) => ({ column, ...guess(kind, column, targets, named) }))
+  const source = sourceOf(header)
+  const guesses = header.map((column) => ({ column, ...guess(kind, column, targets, named, source) }))
   const best = new Map<string, string>()
   for (const { column, target } of [...guesses].sort((one, other) => one.rank - other.rank))
     if (target && !best.has(target) && !targets.byName.get(target)?.isShared) best.set(target, column)
   const mapping: Mapping = {}
-  for (const { column, target } of guesses) {
+  const dropped: Record<string, string> = {}
+  for (const { column, target, reason } of guesses) {
     const taken = target !== null && best.has(target) && best.get(target) !== column
-    const own = taken ? asCustomField(column, targets) : target
+    // The name beside the id of a user is no field of its own.
+    const isUser = taken && targets.byName.get(target)?.type === 'user'
+    const own = isUser ? null : taken ? asCustomField(column, targets) : target
     const free = own !== null && (!taken || !best.has(own))
     if (taken && free) best.set(own, column)
     mapping[column] = free ? own : null
+    if (!free)
+      dropped[column] = taken
+        ? `${best.get(target!)} is the ${target}`
+        : (reason ?? 'no field can be named after it')
   }
-  return mapping
+  for (const what of ['company', 'contact', 'parent_company']) {
+    // The record of a key is certain, that of a name is not. But a name creates its company, and a domain does not.
+    const columnOf = (key: string) => header.find((column) => mapping[column] === `${what}_${key}`)
+    const [best, ...others] = ['id', 'external_id', 'email', 'name', 'domain'].flatMap(
+      (key) => columnOf(key) ?? [],
+    )
+    for (const column of others) {
+      mapping[column] = null
+      dropped[column] = `${best} links the ${what}`
+    }
+  }
+  return { mapping, dropped, source }
+}
+
+interface Guess {
+  target: string | null
+  rank: number
+  /** Why there is none. */
+  reason?: string
 }
 
 function guess(
@@ -31,14 +67,19 @@ function guess(
   column: string,
   targets: Targets,
   named: ReadonlyMap<string, string>,
-): { target: string | null; rank: number } {
+  source: Source | undefined,
+): Guess {
   if (targetOf(targets, column)) return { target: column, rank: 0 }
+  const meant = source && presetMeaning(source, kind, column)
+  if (meant && 'dropped' in meant) return { target: null, rank: 0, reason: meant.dropped }
+  if (meant && targets.byName.has(meant.to)) return { target: meant.to, rank: 1 }
   const whole = normalise(column)
   const { object } = kinds[kind]
   const fields: Record<string, Field> = kinds[kind].fields
   const bare = whole.startsWith(object) ? whole.slice(object.length) : whole
   if (IDS.has(bare) && column !== 'id') return { target: 'external_id', rank: 3 }
-  if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly) return { target: null, rank: 0 }
+  if (SERVICE.has(bare) || ADDED.test(bare) || fields[column]?.readOnly)
+    return { target: null, rank: 0, reason: 'only the service writes it' }
   // Pipedrive: `Deal - Deal created`.
   const time = TIMES.get(bare.startsWith(object) ? bare.slice(object.length) : bare)
   if (time && targets.byName.has(time)) return { target: time, rank: 4 }
@@ -52,8 +93,22 @@ function guess(
     const consent = targets.byName.get(`opted_${consentColumn(name)}`)
     if (consent) return { target: consent.name, rank: 4 }
   }
-  return { target: asCustomField(column, targets), rank: 10 }
+  const user = USERS.get(bare)
+  if (user && targets.byName.has(user)) return { target: user, rank: 4 }
+  return { target: asCustomField(column, targets), rank: 10, reason: UNDEFINED }
 }
+
+const UNDEFINED = 'the organization has no custom field of this name, and allows only defined ones'
+
+/** Names of users; a webhook cannot know the users of the organization. */
+const USERS = new Map(
+  Object.entries({
+    owner_id:
+      'owner recordowner accountowner opportunityowner leadowner contactowner companyowner dealowner ownername owneremail accountmanager besitzer inhaber',
+    author_id: 'author authorname',
+    assignee_id: 'assigneename assignedto assignee assignedtouser zugewiesenan',
+  }).flatMap(([target, names]) => names.split(' ').map((name): [string, string] => [name, target])),
+)
 
 /** Every target by its own name; the first of two targets with the same name. */
 function targetsByName({ byName }: Targets): ReadonlyMap<string, string> {

@@ -5,6 +5,7 @@ import {
   associatedKind,
   type Hop,
   hopOf,
+  IMPORT_ID,
   kindReadBy,
   LAST_ACTIVITY,
   WITH_ACTIVITIES,
@@ -57,7 +58,7 @@ const ASSOCIATION_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
 const ACTIVITY_OPERATORS: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'is_null', 'not_since']
 
 /** Whether the field is read from other records, so that it can only be filtered by. */
-const isRelated = (field: string): boolean => kindReadBy(field) !== undefined
+const isRelated = (field: string): boolean => kindReadBy(field) !== undefined || field === IMPORT_ID
 
 /** The other records that `company.industry` or `associations.deals.stage` reads; undefined for other fields. */
 export function knownHop(kind: Kind, field: string): Hop | undefined {
@@ -82,6 +83,7 @@ export const filterNames = (kind: Kind): string[] => [
   'custom_fields.<name>',
   ...ASSOCIATION_FIELDS,
   ...(WITH_ACTIVITIES.includes(kind.entity) ? [LAST_ACTIVITY] : []),
+  IMPORT_ID,
 ]
 
 /** The type and operators of a filterable field; undefined for other fields. */
@@ -94,6 +96,7 @@ export function typeOf(
   const hop = knownHop(kind, field)
   // One hop: the fields of the other record itself.
   if (hop) return isRelated(hop.field) ? undefined : typeOf(kinds[hop.kind], hop.field)
+  if (field === IMPORT_ID) return { type: 'reference', operators: fieldTypes.reference.operators }
   if (field === LAST_ACTIVITY && WITH_ACTIVITIES.includes(kind.entity))
     return { type: 'datetime', operators: ACTIVITY_OPERATORS }
   if (customName(field))

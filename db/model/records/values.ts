@@ -12,6 +12,15 @@ const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
 
+/** Whether a text is a language tag that Intl knows, such as `de-CH`. */
+export function isLocale(tag: string): boolean {
+  try {
+    return Intl.NumberFormat.supportedLocalesOf(tag).length > 0
+  } catch {
+    return false
+  }
+}
+
 /** The first `count` characters, as zod and PostgreSQL count them; JavaScript's `length` of an emoji is 2. */
 export function firstCharacters(text: string, count: number): string {
   if (text.length <= count) return text

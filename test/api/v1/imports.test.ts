@@ -8,6 +8,8 @@ const ID = '01890000-0000-7000-8000-000000000000'
 
 /** The proposed field of each column of an uploaded file. */
 const format = { decimal: null, date: null, open: [] }
+/** What a column has beside its proposal. */
+const open = { dropped: null, values: null, format }
 
 const proposed = (body: { file: { columns: { name: string; proposed: string | null }[] } }) =>
   Object.fromEntries(body.file.columns.map(({ name, proposed }) => [name, proposed]))
@@ -43,10 +45,11 @@ describe('imports before they run', () => {
         encoding: 'utf-8',
         delimiter: ';',
         columns: [
-          { name: 'Vorname', proposed: 'first_name', samples: ['Zoë'], format },
-          { name: 'E-Mail', proposed: 'email', samples: ['zoe@x.example'], format },
-          { name: 'Ort', proposed: 'address.city', samples: ['Genf; Stadt'], format },
+          { name: 'Vorname', proposed: 'first_name', samples: ['Zoë'], ...open },
+          { name: 'E-Mail', proposed: 'email', samples: ['zoe@x.example'], ...open },
+          { name: 'Ort', proposed: 'address.city', samples: ['Genf; Stadt'], ...open },
         ],
+        source: null,
         available: true,
       })
     })
@@ -84,7 +87,7 @@ describe('imports before they run', () => {
         },
       )
       assert.deepEqual([body.file.encoding, body.file.delimiter], ['windows-1252', '|'])
-      assert.deepEqual(body.file.columns[0], { name: 'name', proposed: 'full_name', samples: ['€'], format })
+      assert.deepEqual(body.file.columns[0], { name: 'name', proposed: 'full_name', samples: ['€'], ...open })
       assert.equal(body.progress.line, 3)
     })
 
@@ -223,7 +226,7 @@ describe('imports before they run', () => {
         Email: 'email',
         'Phone Number': 'phone',
         'Mobile Phone Number': 'mobile_phone',
-        'Contact owner': 'custom_fields.contact_owner',
+        'Contact owner': 'owner_id',
         'Lifecycle Stage': 'lifecycle_stage',
         'Lead Status': 'lead_status',
         'Job Title': 'job_title',
@@ -271,8 +274,7 @@ describe('imports before they run', () => {
         Subject: 'title',
         'Due Date': 'due_at',
         Description: 'body',
-        // Other systems export a name here, not a user id.
-        'Assigned To': 'custom_fields.assigned_to',
+        'Assigned To': 'assignee_id',
       },
       deals: {
         Opportunity: 'name',

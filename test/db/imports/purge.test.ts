@@ -63,6 +63,7 @@ describe('the retention of imports and exports', () => {
         list_query: { sort: 'created_at', order: 'desc', match: 'all', q: undefined, filters: [] },
         fields: null,
         bom: false,
+        options: {},
       }),
     )
     await db.system.raw("insert into export_pieces select organization_id, id, 0, 'id' from exports")

@@ -8,7 +8,7 @@ const targets = targetsOf('contacts', { definitions: {}, strict: false } as neve
 /** What a row of a file with these columns says about contacting the person. */
 function read(cells: Record<string, string>) {
   const header = Object.keys(cells)
-  const columns = columnsOf(header, proposeMapping('contacts', header, targets), targets)
+  const columns = columnsOf(header, proposeMapping('contacts', header, targets).mapping, targets)
   const reading = {
     columns,
     width: header.length,
@@ -16,6 +16,8 @@ function read(cells: Record<string, string>) {
     currencies: {},
     currency: 'EUR',
     timezone: 'UTC',
+    values: new Map(),
+    users: [],
   }
   const { fields, issues } = readRow(reading, Object.values(cells))
   return issues.length > 0 ? issues.map(({ column }) => column) : fields.do_not_contact
@@ -67,7 +69,7 @@ describe('columns about being contacted', () => {
 
   it('are not other columns', () => {
     const header = ['Notes', 'Note', 'Subscription plan', 'Option', 'Status', 'Newsletter', 'Contact']
-    const proposed = Object.values(proposeMapping('contacts', header, targets))
+    const proposed = Object.values(proposeMapping('contacts', header, targets).mapping)
     assert.deepEqual(
       proposed.filter((target) => target?.startsWith('opted')),
       [],

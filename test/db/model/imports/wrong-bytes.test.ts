@@ -11,6 +11,8 @@ const reading = {
   currencies: {},
   currency: 'EUR',
   timezone: 'UTC',
+  values: new Map(),
+  users: [],
 }
 
 describe('cells with bytes that are not UTF-8', () => {

@@ -27,7 +27,7 @@ describe('synonyms of fields', () => {
       'Mobile Phone Number': 'mobile_phone',
       'State/Region': 'address.state',
     }
-    assert.deepEqual(proposeMapping('contacts', Object.keys(names), targets), names)
+    assert.deepEqual(proposeMapping('contacts', Object.keys(names), targets).mapping, names)
     const payload = Object.fromEntries(
       Object.keys(names).map((name) => [name, 'zoe@example.com 079 123 45 67']),
     )
