@@ -2,6 +2,7 @@ import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { resultOf } from '../language/expressions/filters.ts'
 import { OMIT } from '../language/expressions/omitted.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
+import { type Origin, originOf } from '../language/sample-types.ts'
 import {
   allowedValues,
   BOOLEAN,
@@ -23,9 +24,10 @@ import {
   type ValueType,
 } from '../language/value-types.ts'
 
-/** What is wrong in an expression, in terms of its types. */
-export type Mistake =
-  /** The value at `path` has no such member. `names`: those it has. */
+/** What is wrong in an expression, in terms of its types. `origin`: the type is only likely. */
+export type Mistake = {
+  origin?: Origin | undefined
+} /** The value at `path` has no such member. `names`: those it has. */ & (
   | {
       kind: 'path'
       path: readonly Segment[]
@@ -42,6 +44,7 @@ export type Mistake =
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
+)
 
 /** A segment of a path; undefined if it is computed. */
 export type Segment = string | number | undefined
@@ -94,7 +97,8 @@ function compared(tree: Expression & { kind: 'comparison' }, reading: Reading): 
 
 function requirePossible(value: string, type: ValueType, { report }: Reading): void {
   const allowed = allowedValues(type)
-  if (allowed && !allowed.includes(value)) report?.({ kind: 'comparison', value, allowed })
+  if (allowed && !allowed.includes(value))
+    report?.({ kind: 'comparison', value, allowed, origin: originOf(type) })
 }
 
 /** The text that an expression is, in quotes. */
@@ -154,7 +158,15 @@ function follow(type: ValueType, path: readonly Segment[], from: number, { repor
     }
     const member = memberType(at, key)
     if (!('type' in member)) {
-      report?.({ kind: 'path', path, at: index, what: member.what, names: member.names, type: at })
+      report?.({
+        kind: 'path',
+        path,
+        at: index,
+        what: member.what,
+        names: member.names,
+        type: at,
+        origin: originOf(at),
+      })
       return UNKNOWN
     }
     reportCustom(member, String(key), report)
@@ -212,7 +224,7 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
     if (isUnknown(at) || optionsOf(at).length === 0) return UNKNOWN
     const found = memberType(at, key)
     if (!('type' in found)) {
-      report?.({ kind: 'field', filter, field, key, names: found.names })
+      report?.({ kind: 'field', filter, field, key, names: found.names, origin: originOf(at) })
       return UNKNOWN
     }
     reportCustom(found, key, report)
@@ -225,7 +237,12 @@ function requireScalar(input: ValueType, filter: string, { report }: Reading): v
   const kinds = kindsOf(input)
   if (kinds === undefined || kinds.length === 0) return
   if (kinds.every((kind) => kind === 'array' || kind === 'object'))
-    report?.({ kind: 'operand', filter, what: kinds[0] === 'array' ? 'a list' : 'a mapping' })
+    report?.({
+      kind: 'operand',
+      filter,
+      what: kinds[0] === 'array' ? 'a list' : 'a mapping',
+      origin: originOf(input),
+    })
 }
 
 function typeAfter(name: string, input: ValueType, args: ValueType[], member: ValueType): ValueType {

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import type { Origin } from './sample-types.ts'
 
 /** The part of JSON Schema that hints read. */
 export interface Shape {
+  /** The word for such a value in the guide, instead of its members. */
+  title?: string
   type?: string
   const?: unknown
   enum?: unknown[]
@@ -20,6 +23,8 @@ export interface Shape {
   allOf?: Shape[]
   /** Not of JSON Schema: the mapping holds the custom fields of this kind of record. */
   customFieldsOf?: string
+  /** Not of JSON Schema: the type is only likely. */
+  origin?: Origin
 }
 
 /** Kept: schemas never change, and their conversion takes a millisecond. */

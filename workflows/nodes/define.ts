@@ -202,8 +202,6 @@ export interface NamedWorkflow {
   path: PropertyKey[]
   /** Absent if a placeholder holds them. */
   inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
-  /** The member of the node's output that has the outputs of the run. */
-  outputs?: string
 }
 
 export interface OptionalSettings {

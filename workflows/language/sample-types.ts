@@ -1,0 +1,107 @@
+import { isObject } from '../shared/is-object.ts'
+import type { FindingCode } from './finding-codes.ts'
+import {
+  BOOLEAN,
+  isUnknown,
+  listOf,
+  members,
+  NUMBER,
+  optionsOf,
+  TEXT,
+  UNKNOWN,
+  unionOf,
+  type ValueType,
+} from './value-types.ts'
+
+/**
+ * Types that are only likely: of a sample, or of what another workflow returns today. What does not fit them is a
+ * warning, because the value can be another one.
+ */
+export interface Origin {
+  /** The code of the warning. */
+  code: FindingCode
+  /** What has such values: `the sample of the webhook "Shop"`. */
+  what: string
+  /** Where there may be values of another type. */
+  others?: string
+  /** The hint if there is no name to write instead. */
+  otherwise: string
+}
+
+/** Beyond it the types of a value are unknown. */
+const MAX_DEPTH = 20
+/** Items of a list that tell its type. */
+const MAX_ITEMS = 50
+
+/** The type of a value of which these are samples. What they do not tell is unknown: null, and the items of an empty list. */
+export function typeOfSamples(samples: readonly unknown[], origin: Origin, depth = 0): ValueType {
+  const values = samples.filter((sample) => sample !== null && sample !== undefined)
+  if (values.length === 0 || depth > MAX_DEPTH) return UNKNOWN
+  const lists = values.filter((value) => Array.isArray(value))
+  const mappings = values.filter(isObject)
+  const names = [...new Set(mappings.flatMap((mapping) => Object.keys(mapping)))]
+  const inner = (inside: readonly unknown[]) => typeOfSamples(inside, origin, depth + 1)
+  const kinds: ValueType[] = [
+    ...(lists.length > 0 ? [listOf(inner(lists.flatMap((list) => list.slice(0, MAX_ITEMS))))] : []),
+    ...(mappings.length > 0
+      ? [
+          members(
+            Object.fromEntries(
+              names.map((name) => [
+                name,
+                inner(mappings.filter((one) => Object.hasOwn(one, name)).map((one) => one[name])),
+              ]),
+            ),
+          ),
+        ]
+      : []),
+    ...(['string', 'number', 'boolean'] as const).flatMap((kind) =>
+      values.some((value) => typeof value === kind) ? [SCALARS[kind]] : [],
+    ),
+  ]
+  return unionOf(kinds.map((kind) => ({ ...kind, origin })))
+}
+
+const SCALARS = { string: TEXT, number: NUMBER, boolean: BOOLEAN }
+
+/** A type, all of whose parts are only likely. */
+export function withOrigin(type: ValueType, origin: Origin, depth = 0): ValueType {
+  if (isUnknown(type) || depth > MAX_DEPTH) return UNKNOWN
+  const inner = (one: ValueType) => withOrigin(one, origin, depth + 1)
+  const { properties, items, anyOf, oneOf, additionalProperties } = type
+  return {
+    ...type,
+    origin,
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, inner(one)])),
+    }),
+    ...(items && { items: inner(items) }),
+    ...(anyOf && { anyOf: anyOf.map(inner) }),
+    ...(oneOf && { oneOf: oneOf.map(inner) }),
+    ...(typeof additionalProperties === 'object' && { additionalProperties: inner(additionalProperties) }),
+  }
+}
+
+/** A type with the parts that it does not know taken from a likely one. */
+export function filledFrom(type: ValueType, likely: ValueType | undefined, depth = 0): ValueType {
+  if (!likely || depth > MAX_DEPTH) return type
+  if (isUnknown(type)) return likely
+  if (type.type === 'array' && type.items && likely.type === 'array' && likely.items)
+    return { ...type, items: filledFrom(type.items, likely.items, depth + 1) }
+  if (type.type !== 'object' || likely.type !== 'object' || type.customFieldsOf !== undefined) return type
+  const { properties, additionalProperties } = type
+  if (!properties && additionalProperties !== false) return likely
+  return {
+    ...type,
+    properties: Object.fromEntries(
+      Object.entries(properties ?? {}).map(([name, one]) => [
+        name,
+        filledFrom(one, likely.properties?.[name], depth + 1),
+      ]),
+    ),
+  }
+}
+
+/** Where a type is from, if it is only likely. */
+export const originOf = (type: ValueType): Origin | undefined =>
+  type.origin ?? optionsOf(type).find(({ origin }) => origin)?.origin
