@@ -44,7 +44,7 @@ import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
-import { salvage, schemaProblems } from './salvage.ts'
+import { readBy } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
 import { Types } from './types.ts'
@@ -65,8 +65,7 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
   if (problems.some(({ code }) => code === 'yaml_syntax' || code === 'yaml_limit'))
     return conclude(problems, place)
 
-  const shape = schemaProblems(specSchema, value)
-  const salvaged = salvage(specSchema, value)
+  const { problems: shape, parts: salvaged } = readBy(specSchema, value)
   const ids = Object.keys(salvaged?.nodes ?? {})
   const types = correctTypes(Object.entries(salvaged?.nodes ?? {}), (index) => pointer('nodes', ids[index]!))
   const lowered = salvaged && lowerSpec({ ...salvaged, nodes: Object.fromEntries(types.corrected) })
@@ -83,8 +82,7 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
 export function validateDefinition(raw: unknown, catalogue: Catalogue): Validated {
   const limit = beyondLimits(raw)
   if (limit) return conclude([limit], () => ({}))
-  const shape = schemaProblems(definitionSchema, raw)
-  const salvaged = salvage(definitionSchema, raw)
+  const { problems: shape, parts: salvaged } = readBy(definitionSchema, raw)
   const types = correctTypes(
     (salvaged?.nodes ?? []).map((node) => [node.id, node] as const),
     (index) => pointer('nodes', index),
