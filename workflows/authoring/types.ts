@@ -127,7 +127,9 @@ export class Types {
     this.open.add(node.id)
     const output = findNodeType(node.type)?.outputType(node.config, this.contextOf(node))
     this.open.delete(node.id)
-    const found = filledFrom(output ?? UNKNOWN, this.catalogue.outputs?.[node.id])
+    const { outputs = {} } = this.catalogue
+    const likely = Object.hasOwn(outputs, node.id) ? outputs[node.id] : undefined
+    const found = filledFrom(output ?? UNKNOWN, likely)
     this.outputs.set(node.id, found)
     return found
   }

@@ -4,6 +4,7 @@ import {
   BOOLEAN,
   isUnknown,
   listOf,
+  MAPPING,
   members,
   NUMBER,
   optionsOf,
@@ -32,6 +33,8 @@ export interface Origin {
 const MAX_DEPTH = 20
 /** Items of a list that tell its type. */
 const MAX_ITEMS = 50
+/** Beyond it a mapping has other names each time, such as ids. */
+const MAX_MEMBERS = 500
 
 /** The type of a value of which these are samples. What they do not tell is unknown: null, and the items of an empty list. */
 export function typeOfSamples(samples: readonly unknown[], origin: Origin, depth = 0): ValueType {
@@ -39,27 +42,30 @@ export function typeOfSamples(samples: readonly unknown[], origin: Origin, depth
   if (values.length === 0 || depth > MAX_DEPTH) return UNKNOWN
   const lists = values.filter((value) => Array.isArray(value))
   const mappings = values.filter(isObject)
-  const names = [...new Set(mappings.flatMap((mapping) => Object.keys(mapping)))]
   const inner = (inside: readonly unknown[]) => typeOfSamples(inside, origin, depth + 1)
   const kinds: ValueType[] = [
     ...(lists.length > 0 ? [listOf(inner(lists.flatMap((list) => list.slice(0, MAX_ITEMS))))] : []),
-    ...(mappings.length > 0
-      ? [
-          members(
-            Object.fromEntries(
-              names.map((name) => [
-                name,
-                inner(mappings.filter((one) => Object.hasOwn(one, name)).map((one) => one[name])),
-              ]),
-            ),
-          ),
-        ]
-      : []),
+    ...(mappings.length > 0 ? [typeOfMappings(mappings, inner)] : []),
     ...(['string', 'number', 'boolean'] as const).flatMap((kind) =>
       values.some((value) => typeof value === kind) ? [SCALARS[kind]] : [],
     ),
   ]
   return unionOf(kinds.map((kind) => ({ ...kind, origin })))
+}
+
+function typeOfMappings(
+  mappings: readonly Record<string, unknown>[],
+  inner: (values: readonly unknown[]) => ValueType,
+): ValueType {
+  const byName = new Map<string, unknown[]>()
+  for (const mapping of mappings)
+    for (const [name, value] of Object.entries(mapping)) {
+      const known = byName.get(name)
+      if (known) known.push(value)
+      else byName.set(name, [value])
+    }
+  if (byName.size > MAX_MEMBERS) return MAPPING
+  return members(Object.fromEntries([...byName].map(([name, values]) => [name, inner(values)])))
 }
 
 const SCALARS = { string: TEXT, number: NUMBER, boolean: BOOLEAN }

@@ -42,6 +42,11 @@ describe('the type of samples', () => {
     equal(at(typeOfSamples([nested], ORIGIN), Array(30).fill('a')), UNKNOWN)
   })
 
+  it('is open where a mapping has the names of ids', () => {
+    const byId = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`id_${index}`, { a: 1 }]))
+    equal(at(typeOfSamples([byId], ORIGIN), ['id_502', 'b']), UNKNOWN)
+  })
+
   it('fills only what is not known', () => {
     const known: ValueType = {
       type: 'object',
