@@ -2,7 +2,8 @@ import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { resultOf } from '../language/expressions/filters.ts'
 import { OMIT } from '../language/expressions/omitted.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
-import { type Origin, originOf } from '../language/sample-types.ts'
+import { originOf } from '../language/sample-types.ts'
+import type { Origin } from '../language/shapes.ts'
 import {
   allowedValues,
   BOOLEAN,

@@ -1,9 +1,10 @@
 import type { Definition } from '../language/definition.ts'
-import { type Origin, typeOfSamples, withOrigin } from '../language/sample-types.ts'
+import { typeOfSamples, withOrigin } from '../language/sample-types.ts'
+import type { Origin } from '../language/shapes.ts'
 import { Texts } from '../language/texts.ts'
 import { unionOf } from '../language/value-types.ts'
 import type { CalledWorkflow, Catalogue } from '../nodes/catalogue.ts'
-import { isObject } from '../shared/is-object.ts'
+import { findNodeType } from '../nodes/index.ts'
 import { bodiesOf } from './loops.ts'
 import { Types } from './types.ts'
 
@@ -65,11 +66,10 @@ const ofWorkflow = (name: string): Origin => ({
 /** The inputs of a workflow, and the types of its outputs; those that it has from another one are unknown. */
 function called(name: string, definition: Definition, catalogue: Catalogue): CalledWorkflow {
   const types = new Types({ definition, texts: new Texts() }, bodiesOf(definition), catalogue)
-  // A run that ends at a `stop` with outputs has these instead.
-  const ends = definition.nodes.filter(({ type, config }) => type === 'stop' && isObject(config.outputs))
-  const outputs = unionOf([
-    types.ofValue(definition.outputs, {}),
-    ...ends.map((node) => types.ofValue(node.config.outputs, { reader: node })),
-  ])
+  const ends = definition.nodes.flatMap((node) => {
+    const outputs = findNodeType(node.type)?.endsWith?.(node.config)
+    return outputs === undefined ? [] : [types.ofValue(outputs, { reader: node })]
+  })
+  const outputs = unionOf([types.ofValue(definition.outputs, {}), ...ends])
   return { inputs: definition.inputs, outputs: withOrigin(outputs, ofWorkflow(name)) }
 }

@@ -1,6 +1,6 @@
 import { defineField, meantBy, type Problem, writeInstead } from '../language/problems.ts'
 import { pathText } from '../language/reference-hints.ts'
-import type { Origin } from '../language/sample-types.ts'
+import type { Origin } from '../language/shapes.ts'
 import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
 import { nearest } from '../shared/nearest.ts'
 import type { Mistake, Segment } from './expression-types.ts'

@@ -1,5 +1,5 @@
 import { isObject } from '../shared/is-object.ts'
-import type { FindingCode } from './finding-codes.ts'
+import type { Origin } from './shapes.ts'
 import {
   BOOLEAN,
   isUnknown,
@@ -14,20 +14,7 @@ import {
   type ValueType,
 } from './value-types.ts'
 
-/**
- * Types that are only likely: of a sample, or of what another workflow returns today. What does not fit them is a
- * warning, because the value can be another one.
- */
-export interface Origin {
-  /** The code of the warning. */
-  code: FindingCode
-  /** What has such values: `the sample of the webhook "Shop"`. */
-  what: string
-  /** Where there may be values of another type. */
-  others?: string
-  /** The hint if there is no name to write instead. */
-  otherwise: string
-}
+/** Types that are only likely: those of samples, and of what another workflow returns today. */
 
 /** Beyond it the types of a value are unknown. */
 const MAX_DEPTH = 20
