@@ -7,16 +7,18 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities, createPoolActivities } from '../../activities/index.ts'
+import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { CallSlots } from '../../activities/slots/call-slots.ts'
 import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
-import type { Database } from '../../db/postgres/connect.ts'
+import { type Database, sealing } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { createEmbeddings } from '../../db/process/embeddings.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
+import { sealerOf } from '../../db/process/seal.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { unsubscribeLink } from '../../db/process/unsubscribe-links.ts'
@@ -62,7 +64,7 @@ export interface TestWorker {
 }
 
 export async function startWorker(
-  db: Database,
+  given: Database,
   effects: {
     http?: HttpClient['call']
     mailer?: Mailer | undefined
@@ -102,6 +104,7 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const db = sealing(given, sealerOf(secretsKey))
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
@@ -172,6 +175,7 @@ export async function startWorker(
       secretsKey,
       storage,
       http: receivers,
+      openMailbox: createMailboxes({ allow: ['127.0.0.0/8'] }),
     }),
   })
   await relay.start()

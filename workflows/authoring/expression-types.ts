@@ -13,6 +13,7 @@ import {
   kindsOf,
   listOf,
   type Member,
+  maskOf as maskOfType,
   members,
   memberType,
   NULL,
@@ -43,6 +44,8 @@ export type Mistake = {
   | { kind: 'comparison'; value: string; allowed: readonly string[] }
   /** The organization has no such custom field. */
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
+  /** The custom field is sensitive: its mask is read. */
+  | { kind: 'mask'; name: string; of: string }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
 )
@@ -181,8 +184,10 @@ function reportCustom(
   name: string,
   report: Reading['report'],
 ): void {
-  const { customFieldOf, names = [] } = member
+  const { customFieldOf, names = [], type } = member
   if (customFieldOf !== undefined) report?.({ kind: 'custom', name, of: customFieldOf, names })
+  const maskOf = maskOfType(type)
+  if (maskOf !== undefined) report?.({ kind: 'mask', name, of: maskOf })
 }
 
 type Argument = Value['filters'][number]['args'][number]

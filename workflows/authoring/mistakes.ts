@@ -43,6 +43,8 @@ function describe(mistake: Mistake): Described {
     }
     case 'custom':
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
+    case 'mask':
+      return readsMask(mistake.name, mistake.of)
     case 'operand':
       return {
         code: 'type_mismatch',
@@ -68,6 +70,13 @@ export function unknownCustomField(
     },
   }
 }
+
+/** The warning about a sensitive custom field, whose value no workflow reads. */
+export const readsMask = (name: string, entity: string): Described => ({
+  code: 'reads_mask',
+  message: `custom_fields.${name.slice(0, 100)} of ${entity} is sensitive: a workflow reads its mask, never its value`,
+  hint: 'test only whether it has a value (`!= null`); keep what workflows decide by in another field',
+})
 
 const MAX_LISTED = 30
 

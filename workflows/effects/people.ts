@@ -24,7 +24,7 @@ export interface People {
 
 export const people: Port<People> = {
   classes: ['read', 'write'],
-  scoped: false,
+  scoped: true,
   words: {
     get: { call: (id) => `reading the user ${id}`, result: ({ id }) => `read the user ${id}` },
     find: { call: () => 'finding a user by email', result: ({ id }) => `found the user ${id}` },
