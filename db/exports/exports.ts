@@ -5,6 +5,8 @@ import { notFound } from '../model/errors.ts'
 import type { ExportStatus } from '../model/files/statuses.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
+import { ofCaller } from '../model/records/of-caller.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationTimezone } from '../records/local-times.ts'
 import { checkSelection, type Selection } from '../records/selection.ts'
@@ -57,6 +59,7 @@ export const EXPORT_COLUMNS = [
 /** Queues an export. Throws `validation_error` for a query that the list refuses. */
 export async function createExport(tx: Tenant, values: NewExport): Promise<ExportRow> {
   await checkSelection(tx, values.entity, values.list_query)
+  const filters = ofCaller(tx.actor, kinds[values.entity], values.list_query.filters)
   // Kept: if the organization's changes, the cursors of the export are still valid.
   const time_zone = values.list_query.time_zone ?? (await organizationTimezone(tx))
   const [row] = await tx
@@ -66,7 +69,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
       id: uuidv7(),
       ...values,
       query: JSON.stringify(values.query),
-      list_query: JSON.stringify({ ...values.list_query, time_zone }),
+      list_query: JSON.stringify({ ...values.list_query, filters, time_zone }),
       status: 'queued',
       created_by: JSON.stringify(tx.actor),
     })

@@ -56,13 +56,16 @@ function resolve(part: unknown): Json | undefined {
     .reduce<unknown>((whole, step) => (whole as Json)[step], document) as Json
 }
 
-/** Without `fields` a list returns every field; `association` only in a list of associated records. */
+/** Without `fields` a list returns every field; these only if the request or the list asks for them. */
+const ASKED_FOR = ['expanded', 'deleted_at']
+
+/** `association` is only in a list of associated records. */
 function withAllFields(schema: Json): Json {
   const { properties, ...list } = resolve(schema) as { properties: Record<string, { items: Json }> }
   const { items } = properties.data!
   const whole = (item: Json, isAssociated: boolean) => {
     const record = resolve(item) as { properties: Json }
-    const names = Object.keys(record.properties)
+    const names = Object.keys(record.properties).filter((name) => !ASKED_FOR.includes(name))
     return { ...record, required: isAssociated ? names : names.filter((name) => name !== 'association') }
   }
   const item = items.anyOf
