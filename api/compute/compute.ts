@@ -16,7 +16,12 @@ import { type Source, tasks } from './tasks.ts'
  * Work of up to some 10 ms runs in the event loop: below that, a thread costs more than it saves. Validation takes 2 to
  * 3 ms for each KiB of a spec, dividing a document up to 0.2 ms.
  */
-const INLINE = { specCharacters: 4_096, definitionValues: 300, documentCharacters: 65_536 } as const
+const INLINE = {
+  specCharacters: 4_096,
+  definitionValues: 300,
+  knownValues: 3_000,
+  documentCharacters: 65_536,
+} as const
 
 type Threads = Pick<Pool<typeof tasks>, 'run' | 'close'>
 /** The threads of a process. `onTask` is called with the name of each task that one gets. */
@@ -44,11 +49,12 @@ export class Compute {
 
   /** Throws `invalid_request` if it is too expensive. */
   validate(organizationId: string, source: Source): Promise<ReturnType<typeof tasks.validate>> {
-    const { spec, definition } = source
-    const small =
+    const { spec, definition, known } = source
+    const isShort =
       spec === undefined
         ? countValues(definition, INLINE.definitionValues) <= INLINE.definitionValues
         : spec.length <= INLINE.specCharacters
+    const small = isShort && (!known || countValues(known, INLINE.knownValues) <= INLINE.knownValues)
     return small
       ? Promise.resolve(tasks.validate(source))
       : withinLimits('the workflow', () => this.threads.run(organizationId, 'validate', source))

@@ -3,6 +3,7 @@ import { extract } from '../../db/model/knowledge/files/extract.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { compile } from '../../workflows/authoring/compile.ts'
 import { diffTexts } from '../../workflows/authoring/diff-texts.ts'
+import { type KnownValues, withKnownValues } from '../../workflows/authoring/known-values.ts'
 import { parseYaml } from '../../workflows/authoring/parse.ts'
 import { type Validated, validateDefinition, validateSpec } from '../../workflows/authoring/validate.ts'
 import { writeSpec } from '../../workflows/authoring/write/write-spec.ts'
@@ -22,6 +23,7 @@ export interface Source {
   definition?: Record<string, unknown> | undefined
   /** Those of the organization. */
   customFields?: CustomFields | undefined
+  known?: KnownValues | undefined
 }
 
 /** The cases of a test of a workflow, written as YAML: a list, or a mapping with `cases`. `errors`: why it is no YAML. */
@@ -35,8 +37,9 @@ function parseCases(text: string): { cases: unknown; errors: string[] } {
 }
 
 /** Checks a spec or a raw definition, and compiles it if it is valid. */
-function validate({ spec, definition, customFields }: Source): Validated & { program?: Program } {
-  const known = customFields ? withCustomFields(catalogue, customFields) : catalogue
-  const validated = spec === undefined ? validateDefinition(definition, known) : validateSpec(spec, known)
+function validate({ spec, definition, customFields, known }: Source): Validated & { program?: Program } {
+  const own = customFields ? withCustomFields(catalogue, customFields) : catalogue
+  const whole = known ? withKnownValues(own, known) : own
+  const validated = spec === undefined ? validateDefinition(definition, whole) : validateSpec(spec, whole)
   return validated.definition ? { ...validated, program: compile(validated.definition) } : validated
 }

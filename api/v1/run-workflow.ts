@@ -66,6 +66,7 @@ const keyed = {
     .string()
     .min(1)
     .max(RUN_KEY.rendered)
+    .refine((key) => key.trim() !== '', { message: 'must not be blank' })
     .optional()
     .describe(
       'While a run of the workflow with this key is open, it is the answer (`existing: true`), and no other one starts.',

@@ -3,8 +3,7 @@ import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { getWorkflow, lockWorkflow, updateWorkflow, type Workflow } from '../../db/workflows/workflows.ts'
 import type { Finding } from '../../workflows/language/definition.ts'
 import type { Source } from '../compute/tasks.ts'
-import type { RouteRequest } from '../http/route.ts'
-import { unlikeSamples } from './payload-samples.ts'
+import type { Author } from './known-values.ts'
 import { unknownNames } from './unknown-names.ts'
 import { changedTitle, compiled, titleOf, withName } from './version-content.ts'
 
@@ -19,14 +18,12 @@ export interface Save {
   restored_from?: number
 }
 
-type SaveRequest = Pick<RouteRequest, 'caller' | 'deps' | 'tenant'>
-
 /**
  * Validates what is saved, and makes the next version of a workflow. Throws `not_found`, `version_conflict`,
  * `workflow_invalid`, `payload_too_large`.
  */
 export async function saveVersion(
-  request: SaveRequest,
+  request: Author,
   workflowId: string,
   save: Save,
 ): Promise<{ row: Workflow; warnings: Finding[] }> {
@@ -48,23 +45,20 @@ interface Base {
 
 /** @returns undefined if the workflow is no longer at the version of `base`: the YAML is then written again. */
 async function savedAfter(
-  { caller, deps, tenant }: SaveRequest,
+  request: Author,
   workflowId: string,
   { source, name, description, accepted, restored_from }: Save,
   base?: Base,
 ) {
+  const { deps, tenant } = request
   const compiledSource =
     source.spec === undefined && source.definition === undefined
       ? undefined
       : await compiled(
-          deps.compute,
-          caller.organization.id,
+          request,
           { ...source, customFields: await tenant(listCustomFields) },
-          base?.current.spec,
+          { base: base?.current.spec, workflowId },
         )
-  const unlike = compiledSource
-    ? await unlikeSamples({ caller, deps, tenant }, compiledSource.references, workflowId)
-    : []
   return tenant(async (tx: Tenant) => {
     const before = await lockWorkflow(tx, workflowId, accepted)
     if (base && base.current.version !== before.version) return undefined
@@ -81,7 +75,7 @@ async function savedAfter(
     const unknown = compiledSource
       ? await unknownNames(tx, compiledSource.references, { ...deps.config })
       : []
-    return { row, warnings: [...(compiledSource?.warnings ?? []), ...unlike, ...unknown] }
+    return { row, warnings: [...(compiledSource?.warnings ?? []), ...unknown] }
   })
 }
 

@@ -145,7 +145,7 @@ export const templateRoutes: Route[] = [
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const template = requireTemplate(body.template_id)
       const { spec, name, description } = template
-      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, { spec })
+      const { content, warnings, references } = await compiled({ caller, deps, tenant }, { spec })
       const { row, missing } = await tenant(async (tx) => ({
         missing: [
           ...(await unknownNames(tx, { ...references, services: [] }, { ...deps.config })),

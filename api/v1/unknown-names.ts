@@ -10,7 +10,6 @@ import type {
   Finding,
   InputReference,
   InputSpec,
-  OutputReference,
   OutsideReferences,
   PoolReference,
   ServiceReference,
@@ -20,8 +19,7 @@ import type {
 } from '../../workflows/language/definition.ts'
 import { fits } from '../../workflows/language/inputs.ts'
 import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
-import { didYouMean, meantBy, REMOVE, writeInstead } from '../../workflows/language/problems.ts'
-import { pathText } from '../../workflows/language/reference-hints.ts'
+import { didYouMean, meantBy, REMOVE } from '../../workflows/language/problems.ts'
 
 /** A validation with the findings about what the organization does not have: names in the definition, its plan. */
 export async function withUnknownNames(
@@ -66,7 +64,7 @@ const notAllowed = async (tx: Tenant, { pools, timeouts }: OutsideReferences): P
 ]
 
 /** Findings about workflows that are there. */
-const IS_THERE = ['draft_workflow', 'workflow_inputs', 'workflow_outputs']
+const IS_THERE = ['draft_workflow', 'workflow_inputs']
 
 /** Everything that a saved definition names and that the organization does not have, as findings. */
 export async function missingReferences(
@@ -112,14 +110,13 @@ async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Pr
   const found = await findWorkflows(tx, names)
   const absent = names.filter((name) => (found.get(name)?.count ?? 0) === 0)
   const near = await nearestWorkflows(tx, absent)
-  return references.flatMap(({ workflow, inputs, outputs = [], ...place }): Finding[] => {
-    const { count = 0, draft = false, inputs: specs = null, outputs: names } = found.get(workflow) ?? {}
+  return references.flatMap(({ workflow, inputs, ...place }): Finding[] => {
+    const { count = 0, draft = false, inputs: specs = null } = found.get(workflow) ?? {}
     const shown = JSON.stringify(workflow)
     if (count === 1)
       return [
         ...(draft ? [{ ...draftWorkflow(shown), ...place }] : []),
         ...(specs && inputs ? wrongInputs(workflow, specs, inputs, place) : []),
-        ...wrongOutputs(workflow, names ?? [], outputs),
       ]
     return [
       {
@@ -190,25 +187,6 @@ function wrongInputs(
     })),
   ]
 }
-
-/** The outputs that a run of the named workflow does not have. */
-const wrongOutputs = (workflow: string, names: string[], read: OutputReference[]): Finding[] =>
-  read
-    .filter(({ name }) => !names.includes(name))
-    .map(({ name, read: path, ...place }) => {
-      const meant = meantBy(name, names)
-      return {
-        code: 'workflow_outputs',
-        message: `the workflow ${JSON.stringify(workflow)} has no output ${name.slice(0, 100)}`,
-        hint:
-          meant !== undefined
-            ? writeInstead(pathText([...path.slice(0, -1), meant]), pathText(path))
-            : names.length > 0
-              ? `one of ${names.join(', ')}`
-              : `add \`outputs: {${name.slice(0, 100)}: …}\` to the workflow ${JSON.stringify(workflow)}`,
-        ...place,
-      }
-    })
 
 async function unknownSettings(tx: Tenant, references: SettingReference[]): Promise<Finding[]> {
   if (references.length === 0) return []

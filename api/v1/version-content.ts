@@ -2,37 +2,37 @@ import { AppError } from '../../db/model/errors.ts'
 import type { VersionContent } from '../../db/workflows/workflows.ts'
 import type { Finding, OutsideReferences } from '../../workflows/language/definition.ts'
 import { SPEC } from '../../workflows/shared/limits.ts'
-import type { Compute } from '../compute/compute.ts'
 import type { Source } from '../compute/tasks.ts'
+import { type Author, validated } from './known-values.ts'
 
 /**
  * Validates and compiles a source. A raw definition is also written as YAML, with the text and comments of `base`, the
- * YAML of the version before it, where they mean the same. Throws `payload_too_large`, or
+ * YAML of the version before it, where they mean the same. `workflowId`: it is a version of this workflow. Throws `payload_too_large`, or
  * `workflow_invalid` with the validation result.
  */
 export async function compiled(
-  compute: Compute,
-  organizationId: string,
+  request: Author,
   { spec, definition, customFields }: Source,
-  base?: string | null,
+  { base, workflowId }: { base?: string | null | undefined; workflowId?: string } = {},
 ): Promise<{ content: VersionContent; warnings: Finding[]; references: OutsideReferences }> {
   if (spec !== undefined && Buffer.byteLength(spec) > SPEC.bytes)
     throw new AppError('payload_too_large', `a spec may have at most ${SPEC.bytes / 1024} KiB`)
-  const validated = await compute.validate(organizationId, { spec, definition, customFields })
-  if (!validated.definition || !validated.program) {
-    const { errors } = validated.result
+  const found = await validated(request, { spec, definition, customFields }, workflowId)
+  if (!found.definition || !found.program) {
+    const { errors } = found.result
     throw new AppError(
       'workflow_invalid',
       `the workflow has ${errors.length === 1 ? 'an error' : `${errors.length} errors`}: ${errors[0]?.message}`,
-      { validation: validated.result },
+      { validation: found.result },
     )
   }
+  const { caller, deps } = request
   const content = {
-    spec: spec ?? (await compute.writeSpec(organizationId, validated.definition, base)) ?? null,
-    definition: validated.definition,
-    program: validated.program,
+    spec: spec ?? (await deps.compute.writeSpec(caller.organization.id, found.definition, base)) ?? null,
+    definition: found.definition,
+    program: found.program,
   }
-  return { content, warnings: validated.result.warnings, references: validated.references }
+  return { content, warnings: found.result.warnings, references: found.references }
 }
 
 /** The name and description in a version. A raw definition can omit both; a spec without a description clears it. */

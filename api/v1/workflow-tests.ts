@@ -229,7 +229,7 @@ async function wantedBy({ body, caller, requireScopes, deps, tenant }: TestReque
   if (workflow_id === undefined) {
     const customFields = await tenant(listCustomFields)
     const source = spec === undefined ? { definition } : { spec }
-    const { content } = await compiled(deps.compute, caller.organization.id, { ...source, customFields })
+    const { content } = await compiled({ caller, deps, tenant }, { ...source, customFields })
     // As for the test of a node: a key that may only run workflows chooses no place to which a secret is rendered.
     if (Object.values(content.program.nodes).some(({ config }) => secretsOf(config).length > 0))
       requireScopes(['workflows:author'])

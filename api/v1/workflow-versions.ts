@@ -224,10 +224,9 @@ export const workflowVersionRoutes: Route[] = [
       const { description = null } = body.version === undefined ? workflow : version.definition
       const definition = { ...version.definition, name, description: description ?? undefined }
       const { content, warnings, references } = await compiled(
-        deps.compute,
-        caller.organization.id,
+        { caller, deps, tenant },
         { definition, customFields: await tenant(listCustomFields) },
-        version.spec,
+        { base: version.spec },
       )
       const { row, unknown } = await tenant(async (tx) => ({
         unknown: await unknownNames(tx, references, { ...deps.config }),

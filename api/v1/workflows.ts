@@ -19,7 +19,7 @@ import { DELETED_AT, deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { unlikeSamples } from './payload-samples.ts'
+import { validated } from './known-values.ts'
 import { missingFor } from './preconditions.ts'
 import { withETag } from './record-shapes.ts'
 import { saveVersion } from './save-version.ts'
@@ -66,14 +66,9 @@ export const workflowRoutes: Route[] = [
       const both = spec !== undefined && definition !== undefined
       const customFields = await tenant(listCustomFields)
       const validate = async (source: Source): Promise<ValidationResult> => {
-        const { result, references } = await deps.compute.validate(caller.organization.id, {
-          ...source,
-          customFields,
-        })
-        const unlike = await unlikeSamples({ caller, deps, tenant }, references)
-        const checked = { ...result, warnings: [...result.warnings, ...unlike] }
-        if (!namesOthers(references)) return checked
-        return tenant((tx) => withUnknownNames(tx, checked, references, { ...deps.config }))
+        const { result, references } = await validated({ caller, deps, tenant }, { ...source, customFields })
+        if (!namesOthers(references)) return result
+        return tenant((tx) => withUnknownNames(tx, result, references, { ...deps.config }))
       }
       const results = [
         ...(spec === undefined ? [] : [from('spec', await validate({ spec }), both)]),
@@ -105,10 +100,10 @@ export const workflowRoutes: Route[] = [
     etag: true,
     handler: async ({ body, caller, deps, tenant, setHeader }) => {
       const { spec } = body
-      const { content, warnings, references } = await compiled(deps.compute, caller.organization.id, {
-        spec,
-        customFields: await tenant(listCustomFields),
-      })
+      const { content, warnings, references } = await compiled(
+        { caller, deps, tenant },
+        { spec, customFields: await tenant(listCustomFields) },
+      )
       const { definition } = content
       const { row, unknown } = await tenant(async (tx) => ({
         unknown: await unknownNames(tx, references, { ...deps.config }),

@@ -15,16 +15,15 @@ export interface Sample {
 const MOST = 3
 
 /**
- * The samples of the newest webhooks that select a workflow, by its id or name, as their workflow or as a listener; those
- * that the log no longer has are left out. @returns the ids of the workflows, too.
+ * The samples of the newest webhooks that select one of these workflows, as their workflow or as a listener; those that
+ * the log no longer has are left out.
  */
 export async function findSamples(
   tx: Tenant,
-  workflow: string,
+  workflowIds: string[],
   isReadable: (webhook: IncomingWebhook) => boolean,
-): Promise<{ workflowIds: string[]; samples: Sample[] }> {
-  const workflowIds = UUID.test(workflow) ? [workflow] : await idsNamed(tx, workflow)
-  if (workflowIds.length === 0) return { workflowIds, samples: [] }
+): Promise<Sample[]> {
+  if (workflowIds.length === 0) return []
   const webhooks = (await webhooksOf(tx, workflowIds)).filter(
     (webhook) => webhook.sample_log_id !== null && isReadable(webhook),
   )
@@ -33,13 +32,15 @@ export async function findSamples(
     const entry = await getEntry(tx, webhook.id, webhook.sample_log_id!).catch(undefinedIfIncomplete)
     if (entry) samples.push({ webhook, entry })
   }
-  return { workflowIds, samples }
+  return samples
 }
 
-async function idsNamed(tx: Tenant, name: string): Promise<string[]> {
+/** The id of a workflow, or those of the newest workflows with a name. */
+export async function idsOf(tx: Tenant, workflow: string): Promise<string[]> {
+  if (UUID.test(workflow)) return [workflow]
   const rows = await tx
     .trx('workflows')
-    .where({ organization_id: tx.organizationId, name })
+    .where({ organization_id: tx.organizationId, name: workflow })
     .whereNull('deleted_at')
     .orderBy('created_at', 'desc')
     .limit(MOST)

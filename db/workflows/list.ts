@@ -1,5 +1,5 @@
 import { validate as isUuid } from 'uuid'
-import type { InputSpec } from '../../workflows/language/definition.ts'
+import type { Definition, InputSpec } from '../../workflows/language/definition.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import type { Page } from '../model/lists/page.ts'
 import { escapeLike } from '../model/records/like.ts'
@@ -25,21 +25,48 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs and outputs of a run of one of them. */
+/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs of a run of one of them. */
 export interface NamedWorkflows {
   count: number
   /** Whether any of them is a draft. */
   draft: boolean
   inputs: Record<string, InputSpec> | null
-  /** The names of its outputs. */
-  outputs: string[] | null
 }
 
 /** The workflows with each of these names or ids. */
 export async function findWorkflows(tx: Tenant, references: string[]): Promise<Map<string, NamedWorkflows>> {
-  const { rows } = await tx.trx.raw<{ rows: (NamedWorkflows & { reference: string })[] }>(
-    `select wanted.reference, found.count, found.draft, v.program -> 'inputs' as inputs,
-       (select jsonb_agg(one order by one) from json_object_keys(v.program -> 'outputs') one) as outputs
+  const rows = await named<NamedWorkflows>(
+    tx,
+    references,
+    "found.count, found.draft, v.program -> 'inputs' as inputs",
+  )
+  return new Map(rows.map(({ reference, ...found }) => [reference, found]))
+}
+
+/** Bytes of a definition that is read to find the types of its outputs. */
+const MOST_BYTES = 131_072
+
+/** The definitions that runs of these workflows have, by their name or id; without names that several have. */
+export async function findDefinitions(tx: Tenant, references: string[]): Promise<Record<string, Definition>> {
+  if (references.length === 0) return {}
+  const rows = await named<{ definition: Definition | null }>(
+    tx,
+    references,
+    `case when found.count = 1 and octet_length(v.definition::text) <= ${MOST_BYTES} then v.definition end as definition`,
+  )
+  return Object.fromEntries(
+    rows.flatMap(({ reference, definition }) => (definition ? [[reference, definition]] : [])),
+  )
+}
+
+/** The version that a run has of the workflows with these names or ids, the oldest of several. */
+async function named<Row>(
+  tx: Tenant,
+  references: string[],
+  columns: string,
+): Promise<(Row & { reference: string })[]> {
+  const { rows } = await tx.trx.raw<{ rows: (Row & { reference: string })[] }>(
+    `select wanted.reference, ${columns}
      from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)
      cross join lateral (
        select count(*) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft, (array_agg(w.id order by w.created_at))[1] as id from workflows w
@@ -59,7 +86,7 @@ export async function findWorkflows(tx: Tenant, references: string[]): Promise<M
       ),
     },
   )
-  return new Map(rows.map(({ reference, ...found }) => [reference, found]))
+  return rows
 }
 
 function matching(tx: Tenant, { active, status, name, q }: WorkflowFilter) {

@@ -2,6 +2,7 @@ import { FLAGS } from '../../worker/dev/flags.ts'
 import type { TestStack } from '../support/stack.ts'
 import { startChild } from './child.ts'
 import { type LoadResult, load } from './load.ts'
+import { longLoops } from './long-loops.ts'
 import { inTurns, print, printPairs } from './report.ts'
 import { prepareRuns } from './runs.ts'
 
@@ -24,6 +25,7 @@ outputs: {count: "{{ nodes.each.output.succeeded }}"}
  */
 export async function benchLoops(stack: TestStack): Promise<void> {
   const bench = await prepareRuns(stack)
+  await longLoops(bench)
   await bench.post('/v1/workflows', { spec: SPEC })
   const items = Array.from({ length: ITEMS }, (_, index) => index)
   const ours = (seconds: number) => load(stack.apiUrl, 1, seconds, () => bench.shot('Loop', { items }))

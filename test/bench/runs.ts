@@ -56,7 +56,9 @@ type Post = <T>(path: string, body: object) => Promise<T>
 /** Runs a workflow by name and waits for its end. */
 export interface Bench {
   organizationId: string
+  url: string
   post: Post
+  get<T>(path: string): Promise<T>
   /** The request that runs a workflow. */
   shot(name: string, inputs?: object): Shot
 }
@@ -69,6 +71,12 @@ export async function prepareRuns(stack: TestStack): Promise<Bench> {
   const headers = { authorization: `Bearer ${stack.key}`, 'content-type': 'application/json' }
   return {
     organizationId,
+    url: stack.apiUrl,
+    async get<T>(path: string): Promise<T> {
+      const answer = await fetch(stack.apiUrl + path, { headers })
+      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+      return (await answer.json()) as T
+    },
     async post<T>(path: string, body: object): Promise<T> {
       const answer = await fetch(stack.apiUrl + path, { method: 'POST', headers, body: JSON.stringify(body) })
       if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)

@@ -1,6 +1,6 @@
 import { lowerSpec } from '../../workflows/authoring/lower.ts'
 import { parseYaml } from '../../workflows/authoring/parse.ts'
-import { salvage } from '../../workflows/authoring/salvage.ts'
+import { readBy } from '../../workflows/authoring/salvage.ts'
 import { specSchema } from '../../workflows/authoring/schema.ts'
 
 type Mapping = Record<string, unknown>
@@ -14,7 +14,7 @@ const isMapping = (value: unknown): value is Mapping =>
 export function rawOf(text: string): Mapping | undefined {
   const { value } = parseYaml(text)
   if (!isMapping(value) || !isMapping(value.nodes)) return undefined
-  const salvaged = salvage(specSchema, value)
+  const { parts: salvaged } = readBy(specSchema, value)
   const lowered = salvaged && lowerSpec(salvaged).definition
   const ended = new Set(lowered?.nodes.filter(({ on_error }) => on_error === 'end').map(({ id }) => id))
   const nodes = Object.entries(value.nodes).map(([id, node]) => {

@@ -120,7 +120,7 @@ describe('the cleanup of a run', () => {
     const { error } = await untilRun(suite.db, await start({ ...order, settings: always }))
     assert.deepEqual(paths(), ['charge', 'ship', 'close', 'undo-ship', 'undo-charge', 'finally'])
     assert.equal(error?.node_id, 'close')
-    assert.match(error!.message, /Failed at the end of the run: ship_undo \(/)
+    assert.match(error!.message, /\. Failed at the end of the run: ship_undo \(/)
     const [one] = (error as RunError).details!.cleanup as { node_id: string; role: string }[]
     assert.deepEqual([one!.node_id, one!.role], ['ship_undo', 'undo'])
   })

@@ -172,6 +172,7 @@ describe('runs that keys of their settings hold back, over two workers', () => {
 
   for (const [what, key, message] of [
     ['nothing', null, /settings\.concurrency\.key .* renders to nothing/],
+    ['white space', ' \n ', /settings\.concurrency\.key .* renders to nothing/],
     ['10 KB', 'x'.repeat(10_240), /renders to 10240 characters, at most 200 are allowed/],
     ['an object', { a: 1 }, /renders to an object or a list/],
   ] as const)

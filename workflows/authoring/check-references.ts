@@ -164,8 +164,16 @@ class ReferenceChecks {
   }
 
   private checkTypes(text: string, place: Place, at: () => Pick<Problem, 'path'>, wrong: Set<string>): void {
+    const optional = this.lowered.texts.readable(text).filter((reference) => reference.optional)
     this.types.check(text, place, (mistake) => {
       if (mistake.kind === 'path' && wrong.has(startOf(mistake.path))) return
+      // What has a default may well be missing in a sample.
+      if (
+        mistake.origin &&
+        mistake.kind === 'path' &&
+        optional.some(({ path }) => isPath(path, mistake.path))
+      )
+        return
       this.problems.push({ ...describeMistake(mistake), ...at() })
     })
   }
@@ -174,6 +182,9 @@ class ReferenceChecks {
 /** The inputs and nodes that the `when` of a node reads, such as `inputs.email`. */
 export const testedBy = ({ when }: NodeSpec, texts: Texts): ReadonlySet<string> =>
   new Set(when === undefined ? [] : texts.readable(when).map(({ path }) => startOf(path)))
+
+const isPath = (path: readonly unknown[], other: readonly unknown[]): boolean =>
+  path.length === other.length && path.every((segment, index) => segment === other[index])
 
 /** A node, an input, or another root. */
 const startOf = ([root, name]: readonly unknown[]): string => `${root}.${name}`

@@ -5,6 +5,7 @@ import { hasPlaceholder } from '../language/expressions/template.ts'
 import { countValues } from '../language/measure.ts'
 import { didYouMean, meantBy, type Problem, pointer, write } from '../language/problems.ts'
 import { flowText, replaced } from '../language/repair.ts'
+import { originOf } from '../language/sample-types.ts'
 import { shapeOf, shapesAt } from '../language/shapes.ts'
 import type { PlacedText } from '../language/texts.ts'
 import {
@@ -109,14 +110,18 @@ class SettingCheck {
     if (inner.length === 0) return []
     const setting = path.join('.')
     const kinds = kindsOf(given) ?? []
+    const wanted = unionOf(shapesAt(shapeOf(schema), value, inner))
+    const accepted = kindsOf(wanted)
+    // The shape tells of most settings what they accept: the check of a whole config takes a hundred times longer.
     const refuses = (kind: string) =>
+      !accepted?.includes(kind) &&
       checkConfig(schema, replaced(value, inner, SAMPLES[kind])).some(
         (issue) => issue.code === 'invalid_type' && pointer(...issue.path) === pointer(...inner),
       )
     if (kinds.length > 0 && kinds.every((kind) => Object.hasOwn(SAMPLES, kind) && refuses(kind)))
       return [
         {
-          code: 'type_mismatch',
+          code: originOf(given)?.code ?? 'type_mismatch',
           message: `${text} is of type ${kinds.join(' or ')}, which ${setting} of a ${this.node.type} does not accept`,
           path,
           hint() {
@@ -130,7 +135,7 @@ class SettingCheck {
           },
         },
       ]
-    return valueProblems(text, path, given, unionOf(shapesAt(shapeOf(schema), value, inner)))
+    return valueProblems(text, path, given, wanted)
   }
 }
 
@@ -147,7 +152,7 @@ function valueProblems(text: string, path: PropertyKey[], given: ValueType, sett
   if (refused.length === values.length)
     return [
       {
-        code: 'type_mismatch',
+        code: originOf(given)?.code ?? 'type_mismatch',
         message: `${text} is one of ${listed(values)}, and ${name} accepts none of them`,
         path,
         hint: () => oneOfThese(accepted),
@@ -179,7 +184,7 @@ function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
         const better = keys.map((one, place) => (place === index ? meant : one)).join('.')
         return [
           {
-            code: 'unknown_field',
+            code: originOf(at)?.code ?? 'unknown_field',
             message: `the items have no ${field.slice(0, 100)}${found.names.length > 0 ? `: they have ${listed(found.names)}` : ''}`,
             path,
             hint: () => (meant === undefined ? oneOfThese(found.names) : `did you mean ${better}?`),
@@ -217,7 +222,7 @@ function comparisonProblems(comparison: Comparison, node: NodeSpec, types: Types
     .filter(({ value }) => typeof value === 'string' && value !== '' && !hasPlaceholder(value))
     .filter(({ value }) => !lower.includes(String(value).toLowerCase()))
     .map(({ value, path }) => ({
-      code: 'impossible_comparison',
+      code: originOf(tested)?.code ?? 'impossible_comparison',
       message: `the value is never ${JSON.stringify(String(value).slice(0, 100))}: it is one of ${listed(allowed)}`,
       path,
       hint: () => didYouMean(String(value), allowed).hint ?? oneOfThese(allowed),

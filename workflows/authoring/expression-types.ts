@@ -2,6 +2,8 @@ import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { resultOf } from '../language/expressions/filters.ts'
 import { OMIT } from '../language/expressions/omitted.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
+import { originOf } from '../language/sample-types.ts'
+import type { Origin } from '../language/shapes.ts'
 import {
   allowedValues,
   BOOLEAN,
@@ -24,9 +26,10 @@ import {
   type ValueType,
 } from '../language/value-types.ts'
 
-/** What is wrong in an expression, in terms of its types. */
-export type Mistake =
-  /** The value at `path` has no such member. `names`: those it has. */
+/** What is wrong in an expression, in terms of its types. `origin`: the type is only likely. */
+export type Mistake = {
+  origin?: Origin | undefined
+} /** The value at `path` has no such member. `names`: those it has. */ & (
   | {
       kind: 'path'
       path: readonly Segment[]
@@ -45,6 +48,7 @@ export type Mistake =
   | { kind: 'mask'; name: string; of: string }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
+)
 
 /** A segment of a path; undefined if it is computed. */
 export type Segment = string | number | undefined
@@ -97,7 +101,8 @@ function compared(tree: Expression & { kind: 'comparison' }, reading: Reading): 
 
 function requirePossible(value: string, type: ValueType, { report }: Reading): void {
   const allowed = allowedValues(type)
-  if (allowed && !allowed.includes(value)) report?.({ kind: 'comparison', value, allowed })
+  if (allowed && !allowed.includes(value))
+    report?.({ kind: 'comparison', value, allowed, origin: originOf(type) })
 }
 
 /** The text that an expression is, in quotes. */
@@ -157,7 +162,15 @@ function follow(type: ValueType, path: readonly Segment[], from: number, { repor
     }
     const member = memberType(at, key)
     if (!('type' in member)) {
-      report?.({ kind: 'path', path, at: index, what: member.what, names: member.names, type: at })
+      report?.({
+        kind: 'path',
+        path,
+        at: index,
+        what: member.what,
+        names: member.names,
+        type: at,
+        origin: originOf(at),
+      })
       return UNKNOWN
     }
     reportCustom(member, String(key), report)
@@ -217,7 +230,7 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
     if (isUnknown(at) || optionsOf(at).length === 0) return UNKNOWN
     const found = memberType(at, key)
     if (!('type' in found)) {
-      report?.({ kind: 'field', filter, field, key, names: found.names })
+      report?.({ kind: 'field', filter, field, key, names: found.names, origin: originOf(at) })
       return UNKNOWN
     }
     reportCustom(found, key, report)
@@ -230,7 +243,12 @@ function requireScalar(input: ValueType, filter: string, { report }: Reading): v
   const kinds = kindsOf(input)
   if (kinds === undefined || kinds.length === 0) return
   if (kinds.every((kind) => kind === 'array' || kind === 'object'))
-    report?.({ kind: 'operand', filter, what: kinds[0] === 'array' ? 'a list' : 'a mapping' })
+    report?.({
+      kind: 'operand',
+      filter,
+      what: kinds[0] === 'array' ? 'a list' : 'a mapping',
+      origin: originOf(input),
+    })
 }
 
 function typeAfter(name: string, input: ValueType, args: ValueType[], member: ValueType): ValueType {

@@ -1,5 +1,6 @@
 import { defineField, meantBy, type Problem, writeInstead } from '../language/problems.ts'
 import { pathText } from '../language/reference-hints.ts'
+import type { Origin } from '../language/shapes.ts'
 import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
 import { nearest } from '../shared/nearest.ts'
 import type { Mistake, Segment } from './expression-types.ts'
@@ -8,6 +9,12 @@ type Described = Pick<Problem, 'code' | 'message' | 'hint'>
 
 /** The finding for a mistake in an expression. */
 export function describeMistake(mistake: Mistake): Described {
+  const { origin } = mistake
+  const described = describe(mistake)
+  return origin ? { ...described, code: origin.code } : described
+}
+
+function describe(mistake: Mistake): Described {
   switch (mistake.kind) {
     case 'path':
       return wrongPath(mistake)
@@ -79,7 +86,9 @@ export const listed = (names: readonly string[]) =>
 export const oneOfThese = (names: readonly string[]) =>
   names.length === 0 ? undefined : `one of ${listed(names)}`
 
-function wrongPath({ path, at, what, names, type }: Mistake & { kind: 'path' }): Described {
+function wrongPath(mistake: Mistake & { kind: 'path' }): Described {
+  const { path, at, what, names, origin } = mistake
+  if (origin) return unlikelyPath(mistake, origin)
   const key = path[at]!
   const [root, id, member] = path
   const isField = root === 'nodes' && member === 'output' && at === 3
@@ -89,13 +98,39 @@ function wrongPath({ path, at, what, names, type }: Mistake & { kind: 'path' }):
   return {
     code: 'unknown_field',
     message: `${subject} has no ${isField ? 'field ' : ''}${String(key).slice(0, 100)}${has}`,
+    hint: () => correction(mistake) ?? oneOfThese(names),
+  }
+}
+
+/** What to write instead of a wrong path. */
+function correction({ path, at, names, type }: Mistake & { kind: 'path' }): string | undefined {
+  const key = path[at]!
+  const better = betterPath(type, String(key), names, path[at + 1])
+  if (better === undefined) return undefined
+  if (path.slice(0, at).includes(undefined))
+    return writeInstead(pathText(['', ...better]), pathText(['', key]))
+  const before = known(path.slice(0, at))
+  const rest = known(path.slice(at + 1))
+  return writeInstead(pathText([...before, ...better, ...rest]), pathText([...before, key, ...rest]))
+}
+
+/** A path into a value whose type is only likely. */
+function unlikelyPath(
+  mistake: Mistake & { kind: 'path' },
+  { code, what: from, others, otherwise }: Origin,
+): Described {
+  const { path, at, what, names } = mistake
+  const before = pathText(known(path.slice(0, at)))
+  const isMapping = what === 'a mapping'
+  return {
+    code,
+    message: `${from} has no ${pathText(known(path.slice(0, at + 1)))}${isMapping ? '' : `: ${before} is ${what}`}`,
     hint: () => {
-      const better = betterPath(type, String(key), names, path[at + 1])
-      if (better === undefined) return oneOfThese(names)
-      if (path.slice(0, at).includes(undefined))
-        return writeInstead(pathText(['', ...better]), pathText(['', key]))
-      const rest = known(path.slice(at + 1))
-      return writeInstead(pathText([...before, ...better, ...rest]), pathText([...before, key, ...rest]))
+      const better = correction(mistake)
+      if (better !== undefined) return better
+      if (what === 'a list') return `read one of its items, such as ${before}[0], or all of them with a loop`
+      if (!isMapping || names.length === 0) return otherwise
+      return `${oneOfThese(names)}${others ? `; or add a default, if ${others} have it` : ''}`
     },
   }
 }
@@ -122,6 +157,8 @@ function betterPath(
   const found = items && memberType(items, key)
   const near = found && 'names' in found ? meantBy(key, found.names) : undefined
   if (near !== undefined) return [0, near]
+  // A segment too many: `output.record.id` of an output that is the record.
+  if (next !== undefined && has(type, String(next))) return []
   // Another member that has what is read after it.
   const other = next === undefined ? undefined : memberWithin(type, String(next))
   return other?.slice(0, -1)

@@ -118,29 +118,31 @@ const node = {
 }
 
 /** The members of a cleanup node: the others order nodes, and these run one after the other. */
-const cleanupNode = z.strictObject({
-  id: nodeId.optional().describe('Default: the id of the node with `_undo`, or `on_cancel` or `finally`.'),
-  type: node.type,
-  title: node.title,
-  config: node.config,
-  retry: node.retry,
-  timeout: node.timeout,
-  pool: node.pool,
-  on_error: z
-    .enum(['fail', 'continue'])
-    .optional()
-    .describe(
-      '`fail` (default): its failure is added to the error of the run. In both cases the others run.',
-    ),
-  when: node.when,
-})
+const cleanupNode = z
+  .strictObject({
+    id: nodeId.optional().describe('Default: the id of the node with `_undo`, or `on_cancel` or `finally`.'),
+    type: node.type,
+    title: node.title,
+    config: node.config,
+    retry: node.retry,
+    timeout: node.timeout,
+    pool: node.pool,
+    on_error: z
+      .enum(['fail', 'continue'])
+      .optional()
+      .describe(
+        '`fail` (default): its failure is added to the error of the run. In both cases the others run.',
+      ),
+    when: node.when,
+  })
+  .meta({ title: 'node' })
 
 const cleanupNodes = z.union([cleanupNode, z.array(cleanupNode).min(1).max(SPEC.cleanupNodes)])
 
 const undo = cleanupNodes
   .optional()
   .describe(
-    'A node, or a list of nodes, that compensates the effect of this one. They run if the run fails or is cancelled after this node has completed: the undo of the node that completed last runs first. They read `nodes.<this>.output` and `run.error`.',
+    'Compensates the effect of this node. It runs if the run fails or is cancelled after this node has completed: the undo of the node that completed last runs first. It reads `nodes.<this>.output` and `run.error`.',
   )
 
 const targets = z.union([z.string(), z.array(z.string()).min(1)])
@@ -152,7 +154,7 @@ export const specNode = z.strictObject({
     .union([targets, z.record(z.string(), targets)])
     .optional()
     .describe(
-      'An id, a list of ids (in parallel), `end`, or a map from handle to any of these. Without it, the node leads to the next node in the spec, unless some `next` names that node: then the branch ends.',
+      'An id, a list of ids (in parallel), `end`, or a map from handle to any of these. Without it: the node after this one (see Flow).',
     ),
 })
 
@@ -234,9 +236,7 @@ export const inputName = z.string().regex(/^[A-Za-z_]\w{0,63}$/, 'must be letter
 const common = {
   name: name.default('Untitled'),
   description: description.optional(),
-  trigger: trigger
-    .default({ type: 'manual' })
-    .describe('What starts runs; by default only people and other workflows do.'),
+  trigger: trigger.default({ type: 'manual' }).describe('What starts runs.'),
   inputs: z
     .record(inputName, input)
     .default({})
@@ -269,6 +269,7 @@ const common = {
         .optional()
         .describe('The name or id of the workflow that each failed run starts, once.'),
     })
+    .meta({ title: 'mapping' })
     .default({}),
 }
 

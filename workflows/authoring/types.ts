@@ -1,4 +1,5 @@
 import type { Definition, InputSpec, NodeSpec } from '../language/definition.ts'
+import { filledFrom } from '../language/sample-types.ts'
 import type { Texts } from '../language/texts.ts'
 import {
   BOOLEAN,
@@ -126,7 +127,9 @@ export class Types {
     this.open.add(node.id)
     const output = findNodeType(node.type)?.outputType(node.config, this.contextOf(node))
     this.open.delete(node.id)
-    const found = output ?? UNKNOWN
+    const { outputs = {} } = this.catalogue
+    const likely = Object.hasOwn(outputs, node.id) ? outputs[node.id] : undefined
+    const found = filledFrom(output ?? UNKNOWN, likely)
     this.outputs.set(node.id, found)
     return found
   }
@@ -298,7 +301,7 @@ function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): Valu
       return members({
         type: TEXT,
         record: kinds(WEBHOOK_KINDS),
-        payload: UNKNOWN,
+        payload: catalogue.payload ?? UNKNOWN,
         headers: UNKNOWN,
         query: UNKNOWN,
         webhook: members({ id: TEXT, name: TEXT }),

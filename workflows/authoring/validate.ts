@@ -20,6 +20,7 @@ import { Texts, textsIn } from '../language/texts.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
+import { checkCalls } from './check-calls.ts'
 import { checkCancelOn } from './check-cancel-on.ts'
 import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
@@ -43,9 +44,7 @@ import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
-import { payloadReferences } from './payload-references.ts'
-import { renderedTexts } from './rendered-texts.ts'
-import { salvage, schemaProblems } from './salvage.ts'
+import { readBy } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
 import { settingReferences } from './setting-references.ts'
 import { Types } from './types.ts'
@@ -66,8 +65,7 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
   if (problems.some(({ code }) => code === 'yaml_syntax' || code === 'yaml_limit'))
     return conclude(problems, place)
 
-  const shape = schemaProblems(specSchema, value)
-  const salvaged = salvage(specSchema, value)
+  const { problems: shape, parts: salvaged } = readBy(specSchema, value)
   const ids = Object.keys(salvaged?.nodes ?? {})
   const types = correctTypes(Object.entries(salvaged?.nodes ?? {}), (index) => pointer('nodes', ids[index]!))
   const lowered = salvaged && lowerSpec({ ...salvaged, nodes: Object.fromEntries(types.corrected) })
@@ -84,8 +82,7 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
 export function validateDefinition(raw: unknown, catalogue: Catalogue): Validated {
   const limit = beyondLimits(raw)
   if (limit) return conclude([limit], () => ({}))
-  const shape = schemaProblems(definitionSchema, raw)
-  const salvaged = salvage(definitionSchema, raw)
+  const { problems: shape, parts: salvaged } = readBy(definitionSchema, raw)
   const types = correctTypes(
     (salvaged?.nodes ?? []).map((node) => [node.id, node] as const),
     (index) => pointer('nodes', index),
@@ -130,6 +127,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),
+    ...checkCalls(rendered, types, catalogue),
     ...checkMeaning(rendered),
     ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
@@ -216,20 +214,16 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
-  const { workflows, services, pools, timeouts, settings, payload } = outsideReferences(lowered)
+  const { workflows, services, pools, timeouts, settings, sampled } = outsideReferences(lowered)
   const references = {
-    workflows: workflows.map(({ inputs, outputs, ...one }) =>
-      placed({
-        ...one,
-        ...(inputs && { inputs: inputs.map(placed) }),
-        ...(outputs && { outputs: outputs.map(placed) }),
-      }),
+    workflows: workflows.map(({ inputs, ...one }) =>
+      placed({ ...one, ...(inputs && { inputs: inputs.map(placed) }) }),
     ),
     services: services.map(placed),
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
     settings: settings.slice(0, SPEC.findings).map(placed),
-    payload: { ...payload, reads: payload.reads.slice(0, SPEC.findings).map(placed) },
+    sampled,
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
 }
@@ -242,25 +236,25 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
   const lowered = authored && withCleanup(authored)
   const rendered = lowered && withoutVerbatim(lowered)
   return {
-    workflows: lowered && rendered ? workflowReferences(lowered, rendered) : [],
+    workflows: lowered ? workflowReferences(lowered) : [],
     services: lowered ? serviceReferences(lowered) : [],
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
     settings: rendered ? settingReferences(rendered) : [],
-    payload: {
-      workflow: lowered?.definition.name ?? '',
-      reads: rendered ? payloadReferences(rendered) : [],
+    sampled: {
+      name: lowered?.definition.name ?? '',
+      byWebhooks: lowered?.definition.trigger.type === 'webhook',
+      nodes: lowered?.definition.nodes.map(({ id }) => id) ?? [],
     },
   }
 }
 
-function workflowReferences({ definition, nodePath }: Lowered, rendered: Lowered): WorkflowReference[] {
-  const reads = memberReads(rendered)
+function workflowReferences({ definition, nodePath }: Lowered): WorkflowReference[] {
   const { error_workflow } = definition.settings
   const inNodes = definition.nodes.flatMap(({ id, type, config }) =>
     (findNodeType(type)?.workflows(config) ?? [])
       .filter(({ workflow }) => !hasPlaceholder(workflow))
-      .map(({ workflow, path, inputs, outputs: member }) => {
+      .map(({ workflow, path, inputs }) => {
         const at = (keys: PropertyKey[]) => `${nodePath(id)}/config${pointer(...keys)}`
         const given = inputs && {
           inputs: Object.entries(inputs.values).map(([name, value]) => ({
@@ -271,35 +265,11 @@ function workflowReferences({ definition, nodePath }: Lowered, rendered: Lowered
             atKey: true,
           })),
         }
-        const outputs = reads.flatMap(({ read, ...place }) => {
-          const [, node, , outputs, name] = read
-          return member !== undefined && node === id && outputs === member && typeof name === 'string'
-            ? [{ ...place, name, read: read.slice(0, 5) }]
-            : []
-        })
-        return { workflow, node_id: id, path: at(path), ...given, ...(outputs.length > 0 && { outputs }) }
+        return { workflow, node_id: id, path: at(path), ...given }
       }),
   )
   if (error_workflow === undefined) return inNodes
   return [{ workflow: error_workflow, path: '/settings/error_workflow' }, ...inNodes]
-}
-
-/** The members of outputs of nodes that are read: `nodes.<id>.output.<member>.<name>`. */
-function memberReads(lowered: Lowered): { read: (string | number)[]; path: string; node_id?: string }[] {
-  const calls = new Set(
-    lowered.definition.nodes
-      .filter(({ type, config }) => findNodeType(type)?.workflows(config).length)
-      .map(({ id }) => id),
-  )
-  if (calls.size === 0) return []
-  return [...renderedTexts(lowered)].flatMap(({ text, path, node }) =>
-    lowered.texts
-      .readable(text)
-      .filter(
-        ({ path: [root, id, output] }) => root === 'nodes' && calls.has(String(id)) && output === 'output',
-      )
-      .map(({ path: read }) => ({ read, path: path(), ...(node && { node_id: node.id }) })),
-  )
 }
 
 const callTimeouts = ({ definition, nodePath }: Lowered): CallTimeout[] =>

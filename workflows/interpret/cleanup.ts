@@ -85,7 +85,8 @@ export class Cleanup {
       failed.length > 0 && `Failed at the end of the run: ${named(failed)}.`,
       missed.length > 0 && `Not done within the time limit of its end: ${named(missed)}.`,
     ].filter((sentence) => sentence !== false)
-    const message = [error?.message, ...sentences].filter(Boolean).join(' ').slice(0, 2_000)
+    const reason = error?.message.replace(/[^.!?]$/, '$&.')
+    const message = [reason, ...sentences].filter(Boolean).join(' ').slice(0, 2_000)
     const details = { ...error?.details, cleanup: unsuccessful.slice(0, MOST_NAMED) }
     if (error) return { status, outputs, error: { ...error, message, details } }
     return { status: 'failed', outputs, error: { code: 'cleanup_failed', message, details } }

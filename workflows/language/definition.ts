@@ -309,15 +309,6 @@ export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'colu
   workflow: string
   /** The inputs that a node gives to its runs; absent if they are not known. */
   inputs?: InputReference[]
-  /** What is read of the outputs of its runs. */
-  outputs?: OutputReference[]
-}
-
-/** A place that reads an output of the run of another workflow. */
-export interface OutputReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
-  name: string
-  /** The path in the placeholder, up to the name. */
-  read: (string | number)[]
 }
 
 /** An input that a node gives to the run of another workflow. */
@@ -348,12 +339,6 @@ export interface CallTimeout extends Pick<Finding, 'path' | 'line' | 'column' | 
   timeout_ms: number
 }
 
-/** A place that reads a value of the payload of an incoming webhook. */
-export interface PayloadReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
-  /** The path within the payload. */
-  keys: (string | number)[]
-}
-
 /** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
@@ -361,8 +346,8 @@ export interface OutsideReferences {
   pools: PoolReference[]
   timeouts: CallTimeout[]
   services: ServiceReference[]
-  /** What it reads of the payloads of incoming webhooks; those that select the workflow of this name have samples. */
-  payload: { workflow: string; reads: PayloadReference[] }
+  /** What samples can tell: whether incoming webhooks start it, and the ids of its nodes. */
+  sampled: { name: string; byWebhooks: boolean; nodes: string[] }
 }
 
 export interface ValidationResult {

@@ -477,7 +477,7 @@ export const CODES = {
     'Create it, or write the exact name or the id of another workflow.',
   ),
   unlike_sample: warning(
-    'A node reads a value of `trigger.payload` that the captured sample of the incoming webhook does not have. Other requests may have it: a sample is no schema.',
+    'A placeholder reads what the captured sample of the incoming webhook (`trigger.payload`), or the pinned sample of a node, does not have, or gives a setting a value of a kind that it does not accept. Other values may have it: a sample is no schema.',
     'Correct the path, or add a default: `{{ trigger.payload.x | default: "" }}`.',
   ),
   draft_workflow: warning(
@@ -489,11 +489,11 @@ export const CODES = {
     'Use the type that the hint names.',
   ),
   workflow_inputs: warning(
-    'A node starts a workflow with inputs that it does not have, or without one that it requires: the node fails.',
+    'A node starts a workflow with inputs that it does not have or that are of another type, or without one that it requires: the node fails.',
     'Give the inputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
   ),
   workflow_outputs: warning(
-    'A placeholder reads an output that the started workflow does not have: the node that reads it fails, or gets its default.',
+    'A placeholder reads an output that the started workflow does not have, or a member that the value of the output does not have: the node that reads it fails, or gets its default.',
     'Write one of the outputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
   ),
   unknown_secret: warning(

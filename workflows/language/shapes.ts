@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import type { FindingCode } from './finding-codes.ts'
 
 /** The part of JSON Schema that hints read. */
 export interface Shape {
+  /** The word for such a value in the guide, instead of its members. */
+  title?: string
   type?: string
   const?: unknown
   enum?: unknown[]
@@ -22,6 +25,23 @@ export interface Shape {
   customFieldsOf?: string
   /** Not of JSON Schema: the mask of a sensitive custom field of this kind of record. */
   maskOf?: string
+  /** Not of JSON Schema: the type is only likely. */
+  origin?: Origin
+}
+
+/**
+ * Where a type is from that is only likely: a sample, or what another workflow returns today. What does not fit it is a
+ * warning, because the value can be another one.
+ */
+export interface Origin {
+  /** The code of the warning. */
+  code: FindingCode
+  /** What has such values: `the sample of the webhook "Shop"`. */
+  what: string
+  /** Where there may be values of another type. */
+  others?: string
+  /** The hint if there is no name to write instead. */
+  otherwise: string
 }
 
 /** Kept: schemas never change, and their conversion takes a millisecond. */

@@ -88,7 +88,15 @@ export const apiRequest = defineNode({
       .optional()
       .describe('An object or a list is sent as JSON, a string as it is.'),
     expected_statuses: z
-      .array(z.union([z.int().min(100).max(599), z.string().regex(/^[1-5]xx$/, 'must be like 2xx')]))
+      .array(
+        z.union([
+          z.int().min(100).max(599),
+          z
+            .string()
+            .regex(/^[1-5]xx$/, 'must be like 2xx')
+            .meta({ examples: ['2xx'] }),
+        ]),
+      )
       .min(1)
       .default(['2xx'])
       .describe('The statuses, or classes such as 2xx, that count as success.'),

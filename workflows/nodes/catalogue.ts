@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { InputSpec } from '../language/definition.ts'
 import {
   BOOLEAN,
   listOf,
@@ -21,6 +22,18 @@ export interface Catalogue {
   eventData(name: string): ValueType | undefined
   /** The kinds of records, by plural name. */
   entities: Readonly<Record<string, RecordKind>>
+  /** The likely type of `trigger.payload`. */
+  payload?: ValueType
+  /** The likely types of outputs, by the id of the node. */
+  outputs?: Readonly<Record<string, ValueType>>
+  /** The workflows that a definition calls, by the name or id that it has. */
+  workflows?: Readonly<Record<string, CalledWorkflow>>
+}
+
+export interface CalledWorkflow {
+  inputs: Readonly<Record<string, InputSpec>>
+  /** The likely type of the outputs of its runs. */
+  outputs: ValueType
 }
 
 export interface RecordKind {

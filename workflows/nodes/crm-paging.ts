@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { REMOVE } from '../language/problems.ts'
 import { LOOP } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import type { Authored, ConfigProblem } from './define.ts'
@@ -44,9 +45,7 @@ export function pagingProblems({ operation, all, max, limit, cursor }: Authored)
   })
   if (all === true)
     return Object.entries({ limit, cursor }).flatMap(([key, value]) =>
-      value === undefined
-        ? []
-        : [problem(key, `${key} is of one page, and all reads every page`, `remove ${key}`)],
+      value === undefined ? [] : [problem(key, `${key} is of one page, and all reads every page`, REMOVE)],
     )
   if (max === undefined || (all !== undefined && all !== false)) return []
   return [problem('max', 'max is only for searches with `all: true`', 'add `all: true`, or write `limit`')]

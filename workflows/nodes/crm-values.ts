@@ -154,12 +154,17 @@ function fieldProblems(entity: string, kind: RecordKind, config: Authored, membe
       return problem ? [{ ...problem, path: [member, name] }] : []
     }),
     ...issues.map((issue): ConfigProblem => {
-      const missing = !Object.hasOwn(written, String(issue.path[0]))
+      const [name] = issue.path
+      const missing = !Object.hasOwn(written, String(name))
       return {
         code: missing ? 'missing_value' : 'invalid_value',
         message: messageOf(issue),
         path: [member, ...(missing ? [] : issue.path)],
-        ...(missing ? {} : { hint: () => repairHint(schema, written, issue) }),
+        ...(!missing
+          ? { hint: () => repairHint(schema, written, issue) }
+          : name === undefined
+            ? {}
+            : { hint: `add \`${String(name)}: …\`` }),
       }
     }),
   ]

@@ -112,6 +112,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   optionalSettings?: OptionalSettings
   /** Whether it answers the sender of the incoming webhook that started the run, which counts once. */
   responds?: true
+  /** The outputs of a run that it ends, in place of those of the workflow; undefined if it leaves them. */
+  endsWith?: (config: Authored) => unknown
   /** Whether it waits for a person: the search attribute `AgxState` in Temporal shows it. */
   asksPerson?: true
   example: NodeExample
@@ -132,6 +134,7 @@ export interface NodeType
     | 'run'
     | 'answered'
     | 'asksPerson'
+    | 'endsWith'
     | 'responds'
     | 'deprecated'
     | 'optionalSettings'
@@ -202,8 +205,6 @@ export interface NamedWorkflow {
   path: PropertyKey[]
   /** Absent if a placeholder holds them. */
   inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
-  /** The member of the node's output that has the outputs of the run. */
-  outputs?: string
 }
 
 export interface OptionalSettings {

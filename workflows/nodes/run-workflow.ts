@@ -40,9 +40,11 @@ export const runWorkflow = defineNode({
   }),
   output,
   // Null without a wait: a path through it would silently be null, so that it has no members to read.
-  outputType: ({ wait }) => {
+  outputType: ({ workflow, wait }, { catalogue }) => {
     const { properties = {}, ...rest } = typeOfSchema(output)
-    return { ...rest, properties: wait === false ? { ...properties, outputs: members({}) } : properties }
+    const known = typeof workflow === 'string' ? catalogue.workflows?.[workflow]?.outputs : undefined
+    const outputs = wait === false ? members({}) : (known ?? properties.outputs!)
+    return { ...rest, properties: { ...properties, outputs } }
   },
   handles: () => [
     { name: 'success', description: 'The run has completed; with `wait: false`, it is queued.' },
@@ -53,7 +55,6 @@ export const runWorkflow = defineNode({
           {
             workflow,
             path: ['workflow'],
-            outputs: 'outputs',
             ...(isObject(inputs) && { inputs: { values: inputs, path: ['inputs'] } }),
           },
         ]

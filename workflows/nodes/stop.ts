@@ -28,6 +28,7 @@ export const stop = defineNode({
   }),
   handles: () => [],
   fallible: false,
+  endsWith: ({ outputs }) => outputs,
   example: {
     config: { status: 'failed', message: 'No email for {{ inputs.name }}' },
     inputs: { inputs: { name: 'Ada' } },

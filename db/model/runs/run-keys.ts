@@ -34,7 +34,8 @@ function renderKey(template: string, scope: Scope): string | { reason: string } 
     if (error instanceof NodeError) return { reason: `cannot be rendered: ${error.message}` }
     throw error
   }
-  if (value === null || value === undefined || value === '') return { reason: 'renders to nothing' }
+  if (value === null || value === undefined || String(value).trim() === '')
+    return { reason: 'renders to nothing' }
   if (!['string', 'number', 'boolean'].includes(typeof value))
     return { reason: 'renders to an object or a list' }
   const text = String(value)

@@ -28,7 +28,7 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
     ],
   },
   'outputs-that-a-workflow-lacks.yaml': {
-    validation: ['draft_workflow 3:50', 'workflow_outputs 4:16'],
+    validation: ['workflow_outputs 4:16', 'draft_workflow 3:50'],
   },
   'inputs-that-a-workflow-lacks.yaml': { validation: ['draft_workflow 3:50', 'workflow_inputs 3:66'] },
   'payload-unlike-the-sample.yaml': {

@@ -115,6 +115,7 @@ describe('running a workflow with a key', () => {
   it('refuses an empty key, one of 10 KB, and signal without key', async () => {
     for (const body of [
       { key: '' },
+      { key: ' \n' },
       { key: 'x'.repeat(10_240) },
       { signal: { name: 'a' } },
       { on_conflict: 'fail' },

@@ -46,6 +46,8 @@ const PATHS: [wrong: string, right: string][] = [
   ['nodes.find.output.data.first.amout', 'nodes.find.output.data.first.amount'],
   ['nodes.related.output.data[0].association.lable', 'nodes.related.output.data[0].association.label'],
   ['nodes.save.output.id', 'nodes.save.output.record.id'],
+  // Not `created_by.id`, which also is an id.
+  ['nodes.save.output.record.record.id', 'nodes.save.output.record.id'],
   ['nodes.save.output.record.adress.city', 'nodes.save.output.record.address.city'],
   ['nodes.save.output.record.created_by.tpye', 'nodes.save.output.record.created_by.type'],
   ['nodes.set.output.deal.stgae', 'nodes.set.output.deal.stage'],

@@ -118,10 +118,26 @@ export function kindText({ entities }: Catalogue, entity: string, full: boolean)
     if (full) return `- \`${name}${mark}\` (${typeText(one)})`
     return values.length > 1 ? `${name}${mark} (${values.join('|')})` : `${name}${mark}`
   })
-  const keys = `upsert by ${[...kind.upsertKeys, 'custom_fields.<name>'].join(', ')}`
-  return full
-    ? [`### ${entity}`, `One is a ${kind.object}; ${keys}. * is required.`, ...fields].join('\n')
-    : `- **${entity}** (${keys}): ${fields.join(', ')}`
+  if (full) {
+    const keys = [...kind.upsertKeys, ANY_CUSTOM_FIELD].join(', ')
+    return [`### ${entity}`, `One is a ${kind.object}; upsert by ${keys}. * is required.`, ...fields].join(
+      '\n',
+    )
+  }
+  const common = commonUpsertKeys(entities)
+  const own = kind.upsertKeys.filter((key) => !common.includes(key))
+  return `- **${entity}**${own.length > 0 ? ` (upsert also by ${own.join(', ')})` : ''}: ${fields.join(', ')}`
+}
+
+const ANY_CUSTOM_FIELD = 'custom_fields.<name>'
+
+/** The keys by which an upsert finds records of every kind. */
+export function commonUpsertKeys(entities: Catalogue['entities']): string[] {
+  const [first = [], ...others] = Object.values(entities).map(({ upsertKeys }) => [
+    ...upsertKeys,
+    ANY_CUSTOM_FIELD,
+  ])
+  return first.filter((key) => others.every((keys) => keys.includes(key)))
 }
 
 /** The fields that every kind has; the guide names them once. */

@@ -66,8 +66,11 @@ function valuesText(shape: Shape): string {
   if (shape.type === 'boolean') return 'bool'
   const { minimum = -Infinity, maximum = Infinity } = shape
   if (minimum >= 0 && maximum <= TOLD) return `${minimum}–${maximum}`
-  const options = (shape.anyOf ?? shape.oneOf ?? []).map(valuesText).filter((text) => text !== '')
-  return [...new Set(options)].join(' or ')
+  const options = (shape.anyOf ?? shape.oneOf ?? [])
+    .filter(({ type }) => type !== 'null')
+    .map((option) => valuesText(option) || String(option.examples?.[0] ?? ''))
+  // One option of any value: the others would look like all.
+  return options.includes('') ? '' : [...new Set(options)].join(' or ')
 }
 
 /** The operators of conditions, which the guide lists once. */
@@ -107,6 +110,7 @@ export const firstSentence = (text: string): string => /^.*?[.!](?=\s+[A-Z`]|$)/
 
 /** `text`, `number`, `a|b`, `list of text`, `{a, b?}`. */
 export function typeText(shape: Shape): string {
+  if (shape.title !== undefined) return shape.title
   if (shape.const !== undefined) return String(shape.const)
   if (shape.enum) return shape.enum.map(String).join('|')
   const options = shape.anyOf ?? shape.oneOf

@@ -9,7 +9,15 @@ import { EXPRESSION, SPEC } from '../../shared/limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../shared/operators.ts'
 import { DEFAULT_MAX_INTERVAL, DEFAULT_RETRY, DEFAULT_TIMEOUT } from '../compile.ts'
 import { INPUT_TYPES, rawNode, specNode, specSchema } from '../schema.ts'
-import { allKinds, allMetrics, allNodes, commonFields, fenced, type Level } from './catalogue.ts'
+import {
+  allKinds,
+  allMetrics,
+  allNodes,
+  commonFields,
+  commonUpsertKeys,
+  fenced,
+  type Level,
+} from './catalogue.ts'
 import { EXPRESSIONS } from './examples.ts'
 import { settingLines } from './schemas.ts'
 
@@ -142,9 +150,9 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     text: () =>
       [
         '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error, and the other branches are cancelled.',
-        '- `retry: {max_attempts: 3, initial_interval: 1s, backoff: 2, max_interval: 1m}` and `timeout: 30s` (of one attempt) are for nodes with the effect external. The others run in a transaction.',
-        `- Without them: \`timeout: ${DEFAULT_TIMEOUT}\`; ${defaultAttempts()}; with several attempts, \`initial_interval: ${DEFAULT_RETRY.initial_interval}\`, \`backoff: ${DEFAULT_RETRY.backoff}\`, \`max_interval: ${DEFAULT_MAX_INTERVAL}\`. Only transient errors are retried.`,
-        '- `undo: {type, config, …}` compensates its node if the run fails or is cancelled. `settings.on_cancel` and `settings.finally` run at the end; `run.status` is the outcome. No waits, loops or undo in them; no undo in loops.',
+        `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for nodes with the effect external. The others run in a transaction.`,
+        `- Without them: these intervals and timeout; ${defaultAttempts()}. Only transient errors are retried.`,
+        '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. Nodes in loops have no undo.',
         '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
       ].join('\n'),
   },
@@ -167,7 +175,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Records',
     text: (catalogue, level) =>
       [
-        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. Updates merge custom_fields by name and replace tags; the associations of an upsert are added.`,
+        `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert finds by ${commonUpsertKeys(catalogue.entities).join(' or ')} and overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. Updates merge custom_fields by name and replace tags; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
         `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; fields also \`custom_fields.<name>\`, \`"tags[has_not]"\`, \`associations.deals\` (an id; \`"associations.deals[is_null]": true\`: without any), of contacts, companies and deals \`"last_activity_at[not_since]": last_30_days\`. A search returns at most 200, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
@@ -186,13 +194,15 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow. `/docs/findings` explains each code.',
+        'Errors refuse the workflow, warnings do not. `/docs/findings` explains each code.',
       ].join('\n'),
   },
   examples: {
     title: 'Examples',
     text: (_, level) =>
-      level === 'full' ? 'Whole workflows, each valid and run by a test.' : '`?topic=examples` shows them.',
+      level === 'full'
+        ? 'Whole workflows, each valid and run by a test.'
+        : 'More: `examples` of `?topic=examples`.',
   },
 }
 
