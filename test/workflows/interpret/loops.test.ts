@@ -106,7 +106,15 @@ describe('a loop', () => {
   it('renders `output` for each item, null where a node did not complete', async () => {
     const run = runOf({
       nodes: [
-        each({ items: [false, 2], output: { item: '{{ item }}', value: '{{ nodes.body.output.value }}' } }),
+        each({
+          items: [false, 2],
+          output: {
+            item: '{{ item }}',
+            value: '{{ nodes.body.output.value }}',
+            is_two: '{{ nodes.body.output.value == 2 }}',
+            either: "{{ nodes.body.output.value | default: nodes.body.output.value | default: 'none' }}",
+          },
+        }),
         fields('body', '{{ item }}', { when: '{{ item }}' }),
       ],
       edges: [body],
@@ -115,8 +123,8 @@ describe('a loop', () => {
     const { end } = await run.next()
     assert.deepEqual(end?.outputs, {
       values: [
-        { item: false, value: null },
-        { item: 2, value: 2 },
+        { item: false, value: null, is_two: false, either: 'none' },
+        { item: 2, value: 2, is_two: true, either: 2 },
       ],
     })
   })

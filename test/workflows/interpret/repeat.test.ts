@@ -41,6 +41,22 @@ describe('a repeat', () => {
     )
   })
 
+  it('ends by a condition that reads a node which did not run as null', async () => {
+    const run = runOf({
+      nodes: [
+        repeat({
+          until: '{{ nodes.body.output.value == nil and index == 1 }}',
+          output: "{{ nodes.body.output.value | default: 'none' }}",
+        }),
+        fields('body', 'yes', { when: '{{ index == 0 }}' }),
+      ],
+      edges: [body],
+      outputs,
+    })
+    const all = { turns: 2, ended_by: 'until', last: 'none', results: ['yes', 'none'] }
+    assert.deepEqual((await run.next()).end?.outputs, { all })
+  })
+
   it('has the output of the last node as the result of a turn, and null before the first', async () => {
     const run = runOf({
       nodes: [

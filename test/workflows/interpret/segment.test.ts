@@ -173,6 +173,57 @@ describe('a segment', () => {
       assert.deepEqual(run.statuses(), { start: 'completed', wait: 'cancelled', stop: 'completed' })
     })
 
+  it('reads null of nodes that were not reached, in outputs as in a config', async () => {
+    const texts = {
+      first: '{{ nodes.yes.output.value | default: nodes.no.output.value }}',
+      second: '{{ nodes.no.output.value | default: nodes.yes.output.value }}',
+      neither: "{{ nodes.no.output.value | default: nodes.never.output.value | default: 'x' }}",
+      equal: "{{ nodes.no.output.value == 'no' }}",
+      choice: "{{ nodes.no.output.value == nil ? 'fine' : 'refused' }}",
+      either: "{{ nodes.no.output.value == 'no' or nodes.yes.output.value == 'yes' }}",
+      text: 'Result: {{ nodes.no.output.value }} {{ nodes.yes.output.value }}',
+      status: '{{ nodes.no.status }}',
+      alone: '{{ nodes.no.output.value }}',
+    }
+    const expected = {
+      first: 'yes',
+      second: 'yes',
+      neither: 'x',
+      equal: false,
+      choice: 'fine',
+      either: true,
+      text: 'Result:  yes',
+      status: 'skipped',
+      alone: null,
+    }
+    const nodes: NodeSpec[] = [
+      { id: 'which', type: 'condition', config: { conditions: [{ left: 1, operator: 'eq', right: 1 }] } },
+      set('yes'),
+      set('no'),
+      set('never', { when: '{{ false }}' }),
+      { id: 'after', type: 'set_fields', config: { fields: texts } },
+    ]
+    const edges = [
+      edge('which', 'yes', 'true'),
+      edge('which', 'no', 'false'),
+      edge('no', 'never'),
+      edge('yes', 'after'),
+      edge('never', 'after'),
+    ]
+    const run = runOf({ nodes, edges, outputs: texts })
+    assert.deepEqual((await run.next()).end?.outputs, expected)
+    assert.deepEqual(run.rows.get('after')?.output, expected)
+
+    // A stop node can end a run before a node has a row.
+    const early: NodeSpec[] = [set('a'), { id: 'stop', type: 'stop', config: {} }, set('yes'), set('no')]
+    const stopped = runOf({
+      nodes: [...early, set('never')],
+      edges: [edge('a', 'stop'), edge('a', 'no'), edge('no', 'yes'), edge('yes', 'never')],
+      outputs: { value: "{{ nodes.yes.output.value | default: nodes.never.output.value | default: 'x' }}" },
+    })
+    assert.deepEqual((await stopped.next()).end?.outputs, { value: 'x' })
+  })
+
   it('ends the run with the outputs of a stop node instead of those of the workflow', async () => {
     const nodes = (config: object): NodeSpec[] => [
       set('a'),
