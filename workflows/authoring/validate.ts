@@ -23,6 +23,7 @@ import { SPEC } from '../shared/limits.ts'
 import { checkCancelOn } from './check-cancel-on.ts'
 import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
+import { checkDecisions } from './check-decisions.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
   checkErrorWorkflow,
@@ -122,6 +123,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkExpected(lowered.definition),
     ...checkCancelOn(lowered.definition),
     ...checkNodes(whole, catalogue),
+    ...checkDecisions(lowered),
     ...checkCleanup(lowered, bodies),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
