@@ -90,11 +90,7 @@ nodes:
     next: finish
   finish:
     type: crm_manager
-    config:
-      operation: update
-      entity: contacts
-      id: "{{ trigger.record.id }}"
-      fields: {last_contacted_at: "{{ run.started_at }}"}
+    config: {operation: update, entity: contacts, id: "{{ trigger.record.id }}", fields: {last_contacted_at: "{{ run.started_at }}"}}
 `,
   },
   {
@@ -140,13 +136,7 @@ nodes:
       on_item_error: continue
       output: {title: "{{ item.title }}"}
     next: {item: bump, done: report}
-  bump:
-    type: crm_manager
-    config:
-      operation: update
-      entity: tasks
-      id: "{{ item.id }}"
-      fields: {priority: high}
+  bump: {type: crm_manager, config: {operation: update, entity: tasks, id: "{{ item.id }}", fields: {priority: high}}}
   report:
     type: emit_event
     config: {event: tasks.bumped, data: {titles: "{{ nodes.each_task.output.results | map: 'title' }}"}}
