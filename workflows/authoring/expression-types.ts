@@ -23,6 +23,8 @@ import {
   type ValueType,
 } from '../language/value-types.ts'
 
+import { argumentProblem } from './filter-arguments.ts'
+
 /** What is wrong in an expression, in terms of its types. */
 export type Mistake =
   /** The value at `path` has no such member. `names`: those it has. */
@@ -40,6 +42,8 @@ export type Mistake =
   | { kind: 'comparison'; value: string; allowed: readonly string[] }
   /** The organization has no such custom field. */
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
+  /** A filter gets too few or too many arguments, or a wrong one. */
+  | { kind: 'arguments'; problem: string }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
 
@@ -191,6 +195,11 @@ const BY_FIELD = [
 function filtered(input: ValueType, name: string, args: readonly Argument[], reading: Reading): ValueType {
   const tokens = args.map((argument) => (Array.isArray(argument) ? argument[1] : argument))
   const types = tokens.map((token) => typeOfToken(token, reading))
+  const problem = argumentProblem(
+    name,
+    args.flatMap((argument) => (Array.isArray(argument) ? [] : [argument])),
+  )
+  if (problem !== undefined) reading.report?.({ kind: 'arguments', problem })
   const [first, second] = tokens
   const field = first && TypeGuards.isQuotedToken(first) ? first.content : undefined
   const member =

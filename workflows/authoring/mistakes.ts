@@ -36,6 +36,8 @@ export function describeMistake(mistake: Mistake): Described {
     }
     case 'custom':
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
+    case 'arguments':
+      return { code: 'placeholder_syntax', message: mistake.problem }
     case 'operand':
       return {
         code: 'type_mismatch',

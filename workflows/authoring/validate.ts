@@ -149,7 +149,10 @@ function withoutSequels(found: Problem[]): Problem[] {
   // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
   // A setting that cannot be a placeholder.
-  const refused = new Set(found.flatMap(({ code, path }) => (code === 'invalid_config' ? [path] : [])))
+  // One that reads a wrong path has no type to speak of.
+  const refused = new Set(
+    found.flatMap(({ code, path }) => (['invalid_config', 'unknown_field'].includes(code) ? [path] : [])),
+  )
   return found.filter(({ code, path, message }) => {
     if (code === 'unused_output') return !unread
     if (code === 'loop_body') return !bodiless
