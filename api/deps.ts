@@ -31,6 +31,8 @@ export interface AppDeps {
   streams: Slots
   /** Limits the requests that wait for the test of a node. */
   nodeTests: Slots
+  /** Limits the documents of the knowledge base that are received or fetched. */
+  documents: Slots
   /** Runs computations whose cost a tenant controls, without blocking other requests. */
   compute: Compute
   /** Makes the vectors of queries to the knowledge base. */

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { QueryVectors } from '../db/knowledge/query-vectors.ts'
 import { requireKnownSchema } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
-import { connect, type Database, ping } from '../db/postgres/connect.ts'
+import { connect, type Database, ping, sealing } from '../db/postgres/connect.ts'
 import { requirePlainLogins } from '../db/postgres/logins.ts'
 import { Listener } from '../db/postgres/notify.ts'
 import { requireSessions } from '../db/postgres/sessions.ts'
@@ -15,6 +15,7 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { sealerOf } from '../db/process/seal.ts'
 import { onStopSignal } from '../db/process/stop-signals.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
@@ -29,7 +30,7 @@ import { Drain } from './http/drain.ts'
 import { KnownWorkflows } from './http/known-workflows.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
-import { nodeTestSlots, streamSlots } from './http/slots.ts'
+import { documentSlots, nodeTestSlots, streamSlots } from './http/slots.ts'
 
 /** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
@@ -43,20 +44,21 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL, output, buildOf(config))
   const urls = databaseUrls(config)
   const traces = await startTraces('api', config, log)
-  const db = connect({
+  const keys = secretsKey(config)
+  const connected = connect({
     ...urls,
     traces,
     poolSize: config.DATABASE_POOL,
     applicationName: 'agx api',
     maxWaitMs: MAX_WAIT_MS,
   })
+  const db = sealing(connected, sealerOf(keys))
   await requireDatabase(db)
   await requireSessions(urls)
   if (!config.ALLOW_SINGLE_DATABASE_LOGIN) await requirePlainLogins(urls)
   await requireKnownSchema(db.system)
   const storage = await createStorage(config)
   await requireStorage(storage, log)
-  const keys = secretsKey(config)
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(config.DATABASE_URL, { agx_run_ended: wake, agx_run_changed: wake })
@@ -83,6 +85,7 @@ async function main(): Promise<void> {
     queuedRuns: new QueuedRuns(),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),
+    documents: documentSlots(),
     metrics,
     traces,
     stopping: stopping.signal,

@@ -5,12 +5,13 @@ import { createEffects } from '../activities/effects/index.ts'
 import { createFiles } from '../activities/files/index.ts'
 import { createHttp } from '../activities/http/client.ts'
 import { createActivities, createPoolActivities } from '../activities/index.ts'
+import { createMailboxes } from '../activities/mail/mailbox.ts'
 import { createMailer } from '../activities/mail/mailer.ts'
 import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { CallSlots } from '../activities/slots/call-slots.ts'
 import { QueryVectors } from '../db/knowledge/query-vectors.ts'
-import { connect } from '../db/postgres/connect.ts'
+import { connect, sealing } from '../db/postgres/connect.ts'
 import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createEmbeddings } from '../db/process/embeddings.ts'
@@ -18,6 +19,7 @@ import { createLogger, flushLog } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
 import { createMetrics } from '../db/process/metrics.ts'
+import { sealerOf } from '../db/process/seal.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { unsubscribeLink } from '../db/process/unsubscribe-links.ts'
@@ -42,7 +44,14 @@ export async function createContext(config: WorkerConfig) {
   const sdkMetrics = await installSdkRuntime(log)
   const traces = await startTraces('worker', config, log)
   const urls = databaseUrls(config)
-  const db = connect({ ...urls, traces, poolSize: config.DATABASE_POOL, applicationName: 'agx worker' })
+  const key = secretsKey(config)
+  const connected = connect({
+    ...urls,
+    traces,
+    poolSize: config.DATABASE_POOL,
+    applicationName: 'agx worker',
+  })
+  const db = sealing(connected, sealerOf(key))
   logEnds(db, log)
   const pool = config.WORKER_POOL
   const backlog = new PoolBacklog({
@@ -63,9 +72,9 @@ export async function createContext(config: WorkerConfig) {
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
 
   const publicUrl = config.PUBLIC_URL
-  const key = secretsKey(config)
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
   const http = createHttp(egress)
+  const openMailbox = createMailboxes(egress)
   const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const onTask = (task: string) => metrics.threadTasks.inc({ task })
   const code = new CodeRunner(CODE, onTask)
@@ -118,6 +127,7 @@ export async function createContext(config: WorkerConfig) {
     secretsKey: key,
     mailer,
     http,
+    openMailbox,
     storage,
     capacity,
     attributes,

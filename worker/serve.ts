@@ -179,6 +179,7 @@ function queuesOf({
   metrics,
   storage,
   http,
+  openMailbox,
 }: WorkerContext) {
   const publicUrl = config.PUBLIC_URL
   return allQueues({
@@ -194,6 +195,7 @@ function queuesOf({
     secretsKey,
     storage,
     http,
+    openMailbox,
     onMail: (mails, outcome) => metrics.mails.inc({ mails, outcome }),
     onSkipped: (code) => metrics.runsSkipped.inc({ code }),
   })

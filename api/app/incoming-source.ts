@@ -1,12 +1,18 @@
 import { z } from 'zod'
-import { invalid } from '../../db/model/errors.ts'
+import { listSecrets } from '../../db/access/secrets.ts'
+import { type Issue, invalid } from '../../db/model/errors.ts'
 import type { Source } from '../../db/model/incoming/source.ts'
+import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { type SecretsKey, seal } from '../../db/process/seal.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
+import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
 import { type EgressSettings, urlIssues } from './endpoint-url.ts'
 import { path } from './mapping-schema.ts'
 
-/** Sources of incoming webhooks that are polled: their schema, and the sealing of their headers. */
+/** Sources of incoming webhooks that are polled: their schema, checks, and the sealing of their headers. */
+
+/** A name of letters, digits, hyphens and dots, or an IPv6 address. */
+const HOST = /^([A-Za-z0-9]([A-Za-z0-9-]{0,62}\.?)+|[0-9A-Fa-f:]+:[0-9A-Fa-f:.]*)$/
 
 const url = z.url({ protocol: /^https?$/ }).max(2_000)
 const interval = z.int().min(1).max(1_440).meta({ description: 'Minutes between two polls.' })
@@ -59,16 +65,45 @@ const feed = {
   existing: z.boolean().default(false),
 }
 
+const mailbox = {
+  type: z.literal('imap'),
+  host: z.string().max(253).regex(HOST, 'is not a host name or an IP address'),
+  tls: z.enum(['implicit', 'starttls', 'none']).default('implicit'),
+  user: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[ -~\u00a0-\uffff]+$/, 'has a control character'),
+  password_secret: z.string().regex(SETTING_NAME, SETTING_NAME_RULE).meta({
+    description: 'The secret of the organization that is the password (PUT /app/secrets/{name}).',
+  }),
+  folder: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[ -~\u00a0-\uffff]+$/, 'has a control character')
+    .default('INBOX'),
+  interval_minutes: interval.default(5),
+  existing: z.boolean().default(false),
+}
+const port = z.int().min(1).max(65_535)
+
 export const sourceInput = z
   .discriminatedUnion('type', [
     z.strictObject({ ...list, headers }).meta({ id: 'HttpListSourceCreate' }),
     z.strictObject({ ...feed, headers }).meta({ id: 'FeedSourceCreate' }),
+    z
+      .strictObject({
+        ...mailbox,
+        port: port.optional().meta({ description: 'Default: 993; without implicit TLS 143.' }),
+      })
+      .meta({ id: 'MailboxSourceCreate' }),
   ])
   .nullable()
   .meta({
     id: 'IncomingSourceCreate',
     description:
-      'What is polled for requests, where the sender has no webhooks: a JSON list (`http_list`), or RSS or Atom (`rss`). Each new item is one request with its own log entry; an item is taken once.',
+      'What is polled for requests, where the sender has no webhooks: a JSON list (`http_list`), RSS or Atom (`rss`), or a folder of a mailbox (`imap`, which needs the scope `workflows:author` too, as it sends a secret). Each new item is one request with its own log entry; an item is taken once.',
   })
 
 const header_names = z.array(z.string())
@@ -76,6 +111,7 @@ export const sourceSchema = z
   .discriminatedUnion('type', [
     z.object({ ...list, header_names }).meta({ id: 'HttpListSource' }),
     z.object({ ...feed, header_names }).meta({ id: 'FeedSource' }),
+    z.object({ ...mailbox, port }).meta({ id: 'MailboxSource' }),
   ])
   .nullable()
   .meta({ id: 'IncomingSource' })
@@ -89,14 +125,59 @@ export function sourceColumns(
   before: Source | null = null,
 ): { source: Source | null; source_headers_sealed?: string | null } {
   if (input === null) return { source: null, source_headers_sealed: null }
-  const issues = urlIssues(input, config)
-  if (issues.length > 0) throw invalid(issues.map((issue) => ({ ...issue, loc: ['body', 'source', 'url'] })))
+  const issues = input.type === 'imap' ? mailboxIssues(input, config) : sourceUrlIssues(input, config)
+  if (issues.length > 0) throw invalid(issues)
+  if (input.type === 'imap')
+    return {
+      source: { ...input, port: input.port ?? (input.tls === 'implicit' ? 993 : 143) },
+      source_headers_sealed: null,
+    }
   const { headers, ...source } = input
-  if (headers === undefined && before && new URL(before.url).origin === new URL(source.url).origin)
+  const isSameOrigin =
+    before && before.type !== 'imap' && new URL(before.url).origin === new URL(source.url).origin
+  if (headers === undefined && isSameOrigin)
     return { source: { ...source, header_names: before.header_names } }
   const header_names = Object.keys(headers ?? {})
   return {
     source: { ...source, header_names },
     source_headers_sealed: header_names.length > 0 ? seal(secretsKey, JSON.stringify(headers)) : null,
   }
+}
+
+const sourceUrlIssues = (source: { url: string }, config: EgressSettings): Issue[] =>
+  urlIssues(source, config).map((issue) => ({ ...issue, loc: ['body', 'source', 'url'] }))
+
+function mailboxIssues(
+  { host, tls }: Extract<NonNullable<SourceInput>, { type: 'imap' }>,
+  config: EgressSettings,
+): Issue[] {
+  const name = host.includes(':') ? `[${host}]` : host
+  const issues = urlIssues({ url: `https://${name}` }, config).map((issue) => ({
+    ...issue,
+    loc: ['body', 'source', 'host'],
+  }))
+  if (tls !== 'none' || config.ALLOW_INSECURE_WEBHOOKS) return issues
+  const insecure = {
+    loc: ['body', 'source', 'tls'],
+    msg: 'would send the password readable to all on the way',
+    type: 'invalid_value',
+    hint: 'use implicit or starttls; ALLOW_INSECURE_WEBHOOKS=true allows none, outside production',
+  }
+  return [...issues, insecure]
+}
+
+/** Throws validation_error for a mailbox whose password is no secret of the organization. */
+export async function assertPassword(tx: Tenant, source: Source | null): Promise<void> {
+  if (source?.type !== 'imap') return
+  const names = (await listSecrets(tx)).map(({ name }) => name)
+  if (names.includes(source.password_secret)) return
+  throw invalid([
+    {
+      loc: ['body', 'source', 'password_secret'],
+      msg: `the organization has no secret ${source.password_secret}`,
+      type: 'unknown_secret',
+      input: source.password_secret,
+      hint: `store it first: PUT /app/secrets/${source.password_secret}`,
+    },
+  ])
 }

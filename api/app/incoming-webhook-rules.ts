@@ -15,9 +15,12 @@ export const scopesOf = ({
   kind,
   workflow_id,
   listeners,
-}: Pick<IncomingWebhook, 'kind' | 'workflow_id' | 'listeners'>): Scope[] => [
+  source,
+}: Pick<IncomingWebhook, 'kind' | 'workflow_id' | 'listeners' | 'source'>): Scope[] => [
   ...(kind === 'none' ? [] : [`${kind}:write` as const]),
   ...(workflow_id || listeners.length > 0 || kind === 'none' ? (['workflows:run'] as const) : []),
+  // It sends a secret to a host of its choice, as who writes a workflow can.
+  ...(source?.type === 'imap' ? (['workflows:author'] as const) : []),
 ]
 
 /** The scopes to read the log: its payloads are those of the records, or of the runs. */

@@ -23,7 +23,7 @@ import { sampleBody, testMapping } from '../incoming/test-mapping.ts'
 import { incomingMappingRoutes } from './incoming-mapping.ts'
 import { incomingReplayRoutes } from './incoming-replays.ts'
 import { incomingSenderRoutes } from './incoming-senders.ts'
-import { sourceColumns } from './incoming-source.ts'
+import { assertPassword, sourceColumns } from './incoming-source.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
   assertDeduplication,
@@ -109,6 +109,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         assertInputPaths(values)
         assertInputs(values)
         await assertKey(tx, values)
+        await assertPassword(tx, values.source)
         assertSecret(values.verification, secret)
         const webhook = await createIncomingWebhook(tx, values, seal(request.deps.secretsKey, secret))
         return presentWithSecret(webhook, request, secret)
@@ -171,6 +172,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         if (body.workflow_id !== undefined || body.workflow_inputs !== undefined)
           await assertWorkflow(tx, webhook)
         if (body.listeners) await assertListeners(tx, webhook)
+        if (source) await assertPassword(tx, webhook.source)
         return present(webhook, request)
       }),
   }),

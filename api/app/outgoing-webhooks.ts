@@ -90,7 +90,7 @@ export const outgoingWebhookRoutes: AppRoute[] = [
     summary: 'Update an outgoing webhook',
     description: `Applies to the next attempt, also of open deliveries. Deliveries that wait for a retry follow a changed
 \`retry_schedule\` at once, and fail if it has no further attempt; a time that was set by a user or by the receiver's
-Retry-After is kept. \`headers\` replaces all headers.`,
+Retry-After is kept. \`headers\` replaces all headers; another server in \`url\` needs them again.`,
     params,
     body: patchBody,
     example: { events: ['contact.*', 'deal.won'], concurrency: 2 },

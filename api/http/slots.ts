@@ -74,6 +74,14 @@ export const nodeTestSlots = () =>
     hint: 'wait until others have ended, or run a workflow',
   })
 
+/** Documents that are received or fetched: each one is in memory until its text is stored. */
+export const documentSlots = () =>
+  new Slots({
+    of: 'documents that are received or fetched',
+    most: { process: 16, organization: 4 },
+    hint: 'send fewer at once',
+  })
+
 /** The requests of incoming webhooks that wait for the answer of a workflow, each with its connection. */
 export const responseSlots = () =>
   new Slots({

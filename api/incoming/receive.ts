@@ -1,4 +1,5 @@
 import type Koa from 'koa'
+import { LRUCache } from 'lru-cache'
 import { captureRequest } from '../../db/incoming/capture.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { MappedPayload, MappedRequest } from '../../db/model/incoming/map-body.ts'
@@ -40,9 +41,7 @@ export async function handleIncoming(
   let call: Call | undefined
   try {
     const webhook = await findWebhook(deps, target, sourceIp)
-    const secrets = openSecrets(deps, webhook)
-    // Requests may repeat them: Jotform sends the URL with its token in the body, a proxy in a header.
-    const mask = new Redactor(secrets)
+    const { secrets, mask } = openSecrets(deps, webhook)
     call = { ctx, deps, webhook, target, sourceIp, started, secrets, mask, verified: false }
     ctx.state.organization = webhook.organization_id
     showRate(call)
@@ -92,9 +91,26 @@ async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string)
   return webhook
 }
 
-/** The secret, and the one before it while both are valid. */
-const openSecrets = (deps: IncomingDeps, { secret_sealed, previous_secret_sealed }: Receiver): string[] =>
-  [secret_sealed, previous_secret_sealed ?? []].flat().map((sealed) => open(deps.secretsKey, sealed))
+interface Secrets {
+  /** The secret, and the one before it while both are valid. */
+  secrets: string[]
+  /** Requests may repeat them: Jotform sends the URL with its token in the body, a proxy in a header. */
+  mask: Redactor
+}
+
+/** By the sealed secrets. To open them and to prepare the mask takes as long as to map a payload. */
+const opened = new LRUCache<string, Secrets>({ max: 1_000 })
+
+function openSecrets(deps: IncomingDeps, { secret_sealed, previous_secret_sealed }: Receiver): Secrets {
+  const sealed = [secret_sealed, previous_secret_sealed ?? []].flat()
+  const key = sealed.join(' ')
+  const before = opened.get(key)
+  if (before) return before
+  const secrets = sealed.map((one) => open(deps.secretsKey, one))
+  const found = { secrets, mask: new Redactor(secrets) }
+  opened.set(key, found)
+  return found
+}
 
 /** The challenge of a GET request. Throws method_not_allowed for what is neither that nor a POST. */
 function requireMethod(ctx: Koa.Context, target: Target, webhook: Receiver, secrets: string[]) {

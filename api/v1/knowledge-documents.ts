@@ -67,9 +67,25 @@ interface FromFile {
   given: z.output<typeof ofFile>
 }
 
+type OfCollection = RouteRequest<z.output<typeof collectionParams>>
+
+/** Throws `not_found`: nothing is read or fetched for a collection that does not exist. */
+const requireCollection = ({ tenant, params }: OfCollection) =>
+  tenant((tx) => getCollection(tx, params.collection_id))
+
+/** A server or client that is slow holds a bounded part of the memory. Throws `rate_limited`. */
+async function inSlot<T>({ caller, deps }: RouteRequest, work: () => Promise<T>): Promise<T> {
+  const release = deps.documents.take(caller.id, caller.organization.id)
+  try {
+    return await work()
+  } finally {
+    release()
+  }
+}
+
 /** Adds the text of a file as a document. */
 async function addFile(
-  { caller, deps, params, tenant, setHeader }: RouteRequest<z.output<typeof collectionParams>>,
+  { caller, deps, params, tenant, setHeader }: OfCollection,
   { bytes, type, name, sourceUrl, given }: FromFile,
 ) {
   if (!isFileType(type))
@@ -80,7 +96,6 @@ async function addFile(
         hint: `send one of ${Object.keys(FILE_TYPES).join(', ')}`,
       },
     )
-  await tenant((tx) => getCollection(tx, params.collection_id))
   const { body, format, title: ofFile } = await deps.compute.extract(caller.organization.id, bytes, type)
   const title = (given.title ?? ofFile ?? name)?.slice(0, KNOWLEDGE.title)
   if (!title)
@@ -111,17 +126,20 @@ export const knowledgeDocumentRoutes: Route[] = [
     id: 'uploadKnowledgeDocument',
     grows: true,
     summary: 'Add a file to a collection',
-    description: `The body is the file: a PDF, a Word document (.docx), Markdown, HTML or text in UTF-8, of at most ${KNOWLEDGE.fileBytes} bytes. Its text becomes a document; the file itself is not kept. Scans and encrypted files have no text.`,
+    description: `The body is the file: a PDF, a Word document (.docx), Markdown, HTML or text in UTF-8, of at most ${KNOWLEDGE.fileBytes} bytes. Its text becomes a document; the file itself is not kept. Scans and encrypted files have no text. Each API process takes four documents of an organization at once; further ones are answered with 429.`,
     query: ofFile,
     accepts: ANY,
     bodyLimit: KNOWLEDGE.fileBytes,
     response: { status: 201, schema: documentSchema },
     etag: true,
     handler: async (request) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request.upload.bytes) chunks.push(chunk)
-      const { type } = request.upload
-      return addFile(request, { bytes: Buffer.concat(chunks), type, sourceUrl: null, given: request.query })
+      await requireCollection(request)
+      return inSlot(request, async () => {
+        const chunks: Buffer[] = []
+        for await (const chunk of request.upload.bytes) chunks.push(chunk)
+        const { type } = request.upload
+        return addFile(request, { bytes: Buffer.concat(chunks), type, sourceUrl: null, given: request.query })
+      })
     },
   }),
   route({
@@ -133,7 +151,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     grows: true,
     summary: 'Add a document from a URL',
     description:
-      'Fetches a file or a page once and adds its text, as an upload does; `source_url` is its URL. It sends a request to that server, so it needs `webhooks:write` besides.',
+      'Fetches a file or a page once and adds its text, as an upload does; `source_url` is its URL. It sends a request to that server, so it needs `webhooks:write` besides. At most four at once, as uploads.',
     body: z.strictObject({
       url: documentFields.source_url.describe('The http or https URL of the file or page.'),
       title: ofFile.shape.title,
@@ -147,16 +165,18 @@ export const knowledgeDocumentRoutes: Route[] = [
     handler: async (request) => {
       const { url, replace_existing, ...given } = request.body
       const { signal, deps } = request
-      // Nothing is sent for a collection that does not exist.
-      await request.tenant((tx) => getCollection(tx, request.params.collection_id))
-      const fetched = await deps.fetchFile(url, { maxBytes: KNOWLEDGE.fileBytes, timeoutMs: 15_000, signal })
-      const name = new URL(fetched.url).pathname.split('/').findLast((part) => part !== '')
-      return addFile(request, {
-        bytes: fetched.bytes,
-        type: isFileType(fetched.type) ? fetched.type : (typeOfName(name ?? '') ?? fetched.type),
-        name,
-        sourceUrl: url,
-        given: { ...given, replace_existing: replace_existing ? 'true' : 'false' },
+      await requireCollection(request)
+      return inSlot(request, async () => {
+        const limits = { maxBytes: KNOWLEDGE.fileBytes, timeoutMs: 15_000 }
+        const fetched = await deps.fetchFile(url, { ...limits, signal })
+        const name = new URL(fetched.url).pathname.split('/').findLast((part) => part !== '')
+        return addFile(request, {
+          bytes: fetched.bytes,
+          type: isFileType(fetched.type) ? fetched.type : (typeOfName(name ?? '') ?? fetched.type),
+          name,
+          sourceUrl: url,
+          given: { ...given, replace_existing: replace_existing ? 'true' : 'false' },
+        })
       })
     },
   }),

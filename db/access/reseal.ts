@@ -2,6 +2,7 @@ import { ownerOfEmbedding } from '../knowledge/embeddings.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { headerOf, open, type SecretsKey, seal } from '../process/seal.ts'
 import { ownerOfRequest } from '../process/sealed-request.ts'
+import { ownerOfSensitive } from '../records/custom-fields/sensitive.ts'
 import { ownerOfFile } from '../stored-files/store.ts'
 import { ownerOfMail } from './account-mails.ts'
 import { ANSWER_KEY, ownerOfAnswer } from './idempotency.ts'
@@ -12,7 +13,7 @@ export interface SealedPlace {
   table: string
   column: string
   /** The column that identifies a row within its organization. */
-  key: 'id' | 'name' | typeof ANSWER_KEY
+  key: 'id' | 'name' | 'mask' | typeof ANSWER_KEY
   /** SQL: the sealed value inside of the column. Default: the column itself. */
   value?: string
   /** SQL: the column with the sealed value replaced by `fresh`. Default: `fresh`. */
@@ -52,6 +53,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   { table: 'account_mails', column: 'sealed', key: 'id', ownerOf: ownerOfMail },
   // The keys of contents, which stay as they are.
   { table: 'files', column: 'key_sealed', key: 'id', ownerOf: ownerOfFile },
+  { table: 'sensitive_values', column: 'sealed', key: 'mask', ownerOf: ownerOfSensitive },
   // Node tests that have not ended.
   {
     table: 'runs',

@@ -65,6 +65,7 @@ export const PLACES: readonly Place[] = [
   place('exports', 'export', 'redact', { busy: "status in ('queued', 'running')" }),
   place('idempotency_keys', 'stored_answer', 'redact', { id: 'caller_id' }),
   place('limit_windows', 'limit', 'delete'),
+  // Those of other records are sealed, so they are not found.
   place('sensitive_values', 'sensitive_value', 'review', {
     own: 'record_id = any(:ids)',
     ownTreatment: 'delete',

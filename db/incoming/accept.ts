@@ -178,6 +178,7 @@ async function write(tx: Tenant, webhook: Receiver, all: Checked[]): Promise<Acc
       mapped: written,
       trace,
       context: log.context,
+      mayRepeat: !log.has_delivery_id,
     })),
   )
   const writtenOf = new Map(zip(fresh, applied))

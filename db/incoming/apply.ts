@@ -18,6 +18,8 @@ export interface Applied {
   warnings: string[]
 }
 
+type WrittenRecord = Pick<Applied, 'action' | 'record'> & { warnings?: string[] }
+
 /** A payload with its mapping from `fitted`. */
 export interface ToApply extends ToSave {
   payload: Payload
@@ -29,13 +31,13 @@ export interface ToApply extends ToSave {
  */
 export async function applyAll(tx: Tenant, webhook: IncomingWebhook, all: ToApply[]): Promise<Applied[]> {
   if (all.length === 0) return []
-  const saved = hasRecords(webhook)
+  const saved: WrittenRecord[] = hasRecords(webhook)
     ? await saveAll(tx, webhook, all)
-    : all.map(() => ({ action: 'triggered', record: null }) as const)
+    : all.map(() => ({ action: 'triggered', record: null }))
   const started = await startWorkflows(tx, webhook, all, saved)
-  return saved.map((one, i) => {
+  return saved.map(({ warnings: ofRecord = [], ...one }, i) => {
     const { runIds, warnings } = started[i]!
-    return { ...one, runIds, warnings: [...(all[i]!.mapped.warnings ?? []), ...warnings] }
+    return { ...one, runIds, warnings: [...(all[i]!.mapped.warnings ?? []), ...ofRecord, ...warnings] }
   })
 }
 

@@ -29,6 +29,8 @@ export interface PollState {
   cursor?: string | undefined
   /** The first listing has been read to its end. */
   began?: boolean | undefined
+  /** When the last poll began that read the list to its end. */
+  read_at?: string | undefined
 }
 
 /** A webhook with its source, as a worker polls it. */
@@ -92,23 +94,42 @@ export async function savePollState(
   )
 }
 
-/** Ends a poll, and sets the time of the next one: at once if the list goes on, or its source was changed meanwhile. */
+/** How a poll ended. */
+export interface PollEnd {
+  /** Why it failed, or what its owner needs to know. */
+  problem: string | null
+  isFailed: boolean
+  /** The list was read to its end; otherwise it goes on at once. */
+  isWhole: boolean
+}
+
+/** Minutes after the first failed poll in a row, the second, …; then the interval of the source, which is the most. */
+const RETRY_MINUTES = [1, 5, 15]
+
+/** Ends a poll, and sets the time of the next one: at once if the source was changed meanwhile. */
 export async function endPoll(
   tx: Tenant,
   { id, source }: Pick<PolledReceiver, 'id' | 'source'>,
-  { problem, isWhole }: { problem: string | null; isWhole: boolean },
+  { problem, isFailed, isWhole }: PollEnd,
 ): Promise<void> {
+  const interval = source.interval_minutes
   await tx.trx.raw(
     `update incoming_webhooks set poll_lease_until = null, polled_at = now(), poll_problem = :problem,
-       next_poll_at = case when source = cast(:source as jsonb)
-         then now() + make_interval(mins => :minutes) * (1 + random() * 0.05) else next_poll_at end
+       poll_failures = case when :isFailed then poll_failures + 1 else 0 end,
+       next_poll_at = case when source = cast(:source as jsonb) then now() + make_interval(secs => 60 *
+           case when :isFailed then least(:interval, coalesce((:retries::int[])[poll_failures + 1], :interval))
+                else :after end) * (1 + random() * 0.05)
+         else next_poll_at end
      where organization_id = :organizationId and id = :id`,
     {
       organizationId: tx.organizationId,
       id,
       problem,
+      isFailed,
       source: JSON.stringify(source),
-      minutes: isWhole ? source.interval_minutes : 0,
+      retries: RETRY_MINUTES,
+      interval,
+      after: isWhole ? interval : 0,
     } as never,
   )
 }

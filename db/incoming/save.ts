@@ -12,16 +12,20 @@ import { finderBy } from '../records/find-by-key.ts'
 import { type Outcome, recordOf } from '../records/sets.ts'
 import { updateSet } from '../records/update.ts'
 import { upsertKeyed, upsertRecord } from '../records/upsert.ts'
+import { newestNotes } from './newest-notes.ts'
 
 export interface Saved {
   action: Write
   record: Record<string, unknown> & { id: string }
+  warnings?: string[]
 }
 
 /** The mapping of a payload, and its request where it is not that of the transaction. */
 export interface ToSave {
   mapped: Mapped
   trace?: TraceContext | undefined
+  /** The request has no delivery id: it may be a repetition of its sender. */
+  mayRepeat?: boolean
 }
 
 type DeduplicationSettings = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
@@ -32,7 +36,8 @@ const ADDING = { addressParts: true, tags: true } as const
 /**
  * Writes mapped records by the webhook's deduplication rule, as if one after the other, with a constant number of
  * statements where their keys differ. If several records have the key, the oldest matches; a payload without the key
- * creates a record. A mapped note is added unless the payload is skipped.
+ * creates a record. A mapped note is added unless the payload is skipped, or may be a repetition and the newest note of
+ * its record is the same.
  * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
 export async function saveAll(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
@@ -154,12 +159,28 @@ async function fieldsOf(tx: Tenant, all: ToSave[]): Promise<RecordInput[]> {
   }))
 }
 
-async function addNotes(tx: Tenant, kind: KindName, all: ToSave[], saved: Saved[]): Promise<void> {
-  const notes = all.flatMap(({ mapped: { note }, trace }, i) => {
+async function addNotes(tx: Tenant, kind: TargetKind, all: ToSave[], saved: Saved[]): Promise<void> {
+  const noted = all.flatMap(({ mapped: { note }, trace, mayRepeat }, i) => {
     const { action, record } = saved[i]!
     if (!note?.trim() || action === 'skipped') return []
-    const input = { body: note, associations: [{ object: kind, id: record.id }] }
-    return [{ ...createSchema('notes').parse(input), [REQUEST_TRACE]: trace }]
+    const input: RecordInput = {
+      ...createSchema('notes').parse({ body: note, associations: [{ object: kind, id: record.id }] }),
+      [REQUEST_TRACE]: trace,
+    }
+    return [{ input, mayRepeat, saved: saved[i]! }]
   })
+  const known = noted.filter(({ mayRepeat, saved }) => mayRepeat && saved.action === 'updated')
+  const newest = await newestNotes(tx, kind, [...new Set(known.map(({ saved }) => saved.record.id))])
+  const notes: RecordInput[] = []
+  for (const { input, mayRepeat, saved } of noted) {
+    const body = String(input.body)
+    const isRepeated = mayRepeat && newest.get(saved.record.id) === body
+    if (isRepeated) saved.warnings = [REPEATED_NOTE]
+    else notes.push(input)
+    newest.set(saved.record.id, body)
+  }
   await create(tx, 'notes', notes)
 }
+
+const REPEATED_NOTE =
+  'the note was not added: the newest one of the record, of the last 5 minutes, is the same'

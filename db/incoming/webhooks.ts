@@ -18,6 +18,7 @@ export type WebhookValues = Omit<
   | 'polled_at'
   | 'next_poll_at'
   | 'poll_problem'
+  | 'poll_failures'
   | 'created_at'
   | 'updated_at'
 > & { source_headers_sealed?: string | null }
@@ -51,6 +52,7 @@ const COLUMNS = [
   'polled_at',
   'next_poll_at',
   'poll_problem',
+  'poll_failures',
   'capturing_until',
   'sample_log_id',
   'created_at',
@@ -139,7 +141,7 @@ export async function updateIncomingWebhook(tx: Tenant, id: string, patch: Patch
 
 /** A source that is set, also to the same value, or activated, is polled at once; another one from its beginning. */
 function pollOf({ trx }: Tenant, { source, status }: Patch): object {
-  if (source === null) return { source_state: null, next_poll_at: null, poll_problem: null }
+  if (source === null) return { source_state: null, next_poll_at: null, poll_problem: null, poll_failures: 0 }
   if (source !== undefined)
     return {
       source_state: trx.raw('case when source = cast(? as jsonb) then source_state end', [
@@ -147,6 +149,7 @@ function pollOf({ trx }: Tenant, { source, status }: Patch): object {
       ]),
       next_poll_at: trx.fn.now(),
       poll_problem: null,
+      poll_failures: 0,
     }
   return status === 'Active' ? { next_poll_at: trx.raw('case when source is not null then now() end') } : {}
 }

@@ -21,6 +21,8 @@ import * as embeddings from './0019_embeddings.ts'
 import * as sensitiveValues from './0020_sensitive_values.ts'
 import * as pipelines from './0021_pipelines.ts'
 import * as erasures from './0022_erasures.ts'
+import * as sealedValues from './0023_sealed_values.ts'
+import * as pollFailures from './0024_poll_failures.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -70,4 +72,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0020_sensitive_values', sensitiveValues],
   ['0021_pipelines', pipelines],
   ['0022_erasures', erasures],
+  ['0023_sealed_values', sealedValues],
+  ['0024_poll_failures', pollFailures],
 ]

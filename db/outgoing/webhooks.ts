@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { fieldsOf, recorded } from '../access/audit-log.ts'
 import { lockSubscription, requireFreeWebhook } from '../access/plans.ts'
 import { type IdPage, pageById } from '../lists/id-list.ts'
-import { notFound } from '../model/errors.ts'
+import { invalid, notFound } from '../model/errors.ts'
 import type { WebhookStatus } from '../model/incoming/types.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -118,6 +118,8 @@ export async function getOutgoingWebhook(tx: Tenant, id: string): Promise<Outgoi
  * retry schedule at once. Throws not_found.
  */
 export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch): Promise<OutgoingWebhook> {
+  if (patch.url !== undefined && patch.headers_sealed === undefined)
+    await requireSameServer(tx, id, patch.url)
   const before = patch.retry_schedule === undefined ? undefined : await lockSchedule(tx, id)
   const [row] = await tx
     .trx('outgoing_webhooks')
@@ -134,6 +136,24 @@ export async function updateOutgoingWebhook(tx: Tenant, id: string, patch: Patch
     await followSchedule(tx, id, { from: before.retry_schedule, to: patch.retry_schedule })
   tx.wake('agx_deliveries')
   return recorded(tx, 'outgoing_webhook.updated', row as OutgoingWebhook, fieldsOf(patch))
+}
+
+/** Headers may have a credential: it is sent to the server that it was given for, and to no other. */
+async function requireSameServer(tx: Tenant, id: string, url: string): Promise<void> {
+  const row = await tx
+    .trx('outgoing_webhooks')
+    .where({ organization_id: tx.organizationId, id })
+    .forUpdate()
+    .first<Pick<OutgoingWebhook, 'url' | 'header_names'> | undefined>('url', 'header_names')
+  if (!row || row.header_names.length === 0 || new URL(row.url).origin === new URL(url).origin) return
+  throw invalid([
+    {
+      loc: ['body', 'headers'],
+      msg: 'are required with another server',
+      type: 'missing',
+      hint: `send the headers ${row.header_names.join(', ')} again, or {} for none`,
+    },
+  ])
 }
 
 const lockSchedule = (tx: Tenant, id: string) =>

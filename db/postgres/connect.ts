@@ -3,6 +3,7 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { NIL } from 'uuid'
 import { type Actor, SYSTEM } from '../model/actor.ts'
+import type { Sealer } from '../model/sealer.ts'
 import { PendingSpans, parentIn, type Traces } from '../model/spans.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { WorkEnd } from '../model/work-end.ts'
@@ -130,6 +131,13 @@ export function connect(options: ConnectOptions): Database {
     },
   }
 }
+
+/** The same database, whose transactions seal and open the values of sensitive fields. */
+export const sealing = <D extends Database>(db: D, sealer: Sealer): D => ({
+  ...db,
+  tenant: (organizationId, actor, work, ...options) =>
+    db.tenant(organizationId, actor, (tx) => work({ ...tx, sealer }), ...options),
+})
 
 /** Throws if PostgreSQL does not answer. */
 export async function ping(system: System): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Actor } from '../model/actor.ts'
+import type { Sealer } from '../model/sealer.ts'
 import type { PendingSpans } from '../model/spans.ts'
 import type { WorkEnd } from '../model/work-end.ts'
 import type { RowsStatement } from './gather.ts'
@@ -56,6 +57,8 @@ export interface Tenant {
   wake(channel: Channel, payload?: string): void
   /** The work that ends in this transaction; logged and counted once it has committed. */
   readonly ends: WorkEnd[]
+  /** Seals the values of sensitive fields; undefined in a process that writes none. */
+  readonly sealer?: Sealer
   /** Where spans are added that are recorded once it has committed; undefined if traces are not configured. */
   readonly spans?: PendingSpans
 }

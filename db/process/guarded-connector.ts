@@ -1,8 +1,8 @@
 import type { LookupAddress } from 'node:dns'
-import dns from 'node:dns/promises'
 import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { buildConnector } from 'undici'
 import { EgressPolicy } from './egress.ts'
+import { createResolver, type ResolveHost } from './resolve-host.ts'
 
 /** The failure of a guarded connection to an address that is not allowed. */
 export class EgressRefused extends Error {
@@ -14,17 +14,24 @@ export interface EgressOptions {
   allow: readonly string[]
   /** Hosts and CIDRs: if there are any, nothing else is reached. */
   only?: readonly string[]
-  /** Resolves names; default: the system's resolver. */
-  resolve?: (host: string) => Promise<LookupAddress[]>
+  /** Resolves names; default: as the system does. */
+  resolve?: ResolveHost
+}
+
+/** What a socket is connected by. */
+export interface Guard {
+  /** Why a host is not connected to; undefined: its addresses are checked by `lookup`, as they are resolved. */
+  refusal(host: string): EgressRefused | undefined
+  lookup: LookupFunction
 }
 
 /**
- * A connector of undici that checks the addresses from the socket's own lookup: no second lookup can return others. The
- * socket does not resolve IP literals, so they are checked before.
+ * Checks the addresses from the socket's own lookup: no second lookup can return others. The socket does not resolve IP
+ * literals, so they are checked before.
  */
-export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
+export function createGuard(options: EgressOptions): Guard {
   const policy = new EgressPolicy(options.allow, options.only)
-  const resolve = shared(options.resolve ?? systemResolve)
+  const resolve = shared(options.resolve ?? createResolver())
   const lookup: LookupFunction = (host, { all, family }, callback) => {
     resolve(host).then(
       (found) => {
@@ -39,21 +46,30 @@ export function guardedConnector(options: EgressOptions & { timeoutMs: number })
       (error: NodeJS.ErrnoException) => callback(error, '', 0),
     )
   }
+  return {
+    lookup,
+    refusal(host) {
+      if (!policy.lists(host)) return notListed(host)
+      const literal = host.replace(/^\[|\]$/g, '')
+      return isIP(literal) !== 0 && !policy.allows(literal) ? refused(host) : undefined
+    },
+  }
+}
+
+/** A guarded connector of undici. */
+export function guardedConnector(options: EgressOptions & { timeoutMs: number }): buildConnector.connector {
+  const { lookup, refusal } = createGuard(options)
   const connect = buildConnector({ lookup, timeout: options.timeoutMs } as buildConnector.BuildOptions &
     Partial<TcpNetConnectOpts>)
   return (target, callback) => {
-    if (!policy.lists(target.hostname)) return callback(notListed(target.hostname), null)
-    const literal = target.hostname.replace(/^\[|\]$/g, '')
-    if (isIP(literal) !== 0 && !policy.allows(literal)) callback(refused(target.hostname), null)
+    const error = refusal(target.hostname)
+    if (error) callback(error, null)
     else connect(target, callback)
   }
 }
 
-/**
- * Coalesces concurrent lookups of the same name: the system's resolver runs few lookups at once, and those of a name
- * whose server does not answer would occupy it.
- */
-function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
+/** Coalesces concurrent lookups of the same name. */
+function shared(resolve: ResolveHost): ResolveHost {
   const running = new Map<string, Promise<LookupAddress[]>>()
   return (host: string): Promise<LookupAddress[]> => {
     const before = running.get(host)
@@ -63,8 +79,6 @@ function shared(resolve: (host: string) => Promise<LookupAddress[]>) {
     return lookup
   }
 }
-
-const systemResolve = (host: string) => dns.lookup(host, { all: true })
 
 const familyOf = (family: number | string) => (family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family)
 

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import type { Sealer } from '../model/sealer.ts'
 
 const VERSION = 'v1'
 const IV_BYTES = 12
@@ -6,6 +7,11 @@ const TAG_BYTES = 16
 
 /** SECRETS_KEY, 32 bytes. During a rotation several keys: the first one seals, and each opens what it sealed. */
 export type SecretsKey = Buffer | readonly [Buffer, ...Buffer[]]
+
+export const sealerOf = (keys: SecretsKey): Sealer => ({
+  seal: (plaintext, owner) => seal(keys, plaintext, owner),
+  open: (sealed, owner) => open(keys, sealed, owner),
+})
 
 /** All keys, the sealing key first. */
 export const allKeys = (keys: SecretsKey): readonly [Buffer, ...Buffer[]] =>

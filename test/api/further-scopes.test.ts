@@ -132,7 +132,21 @@ describe('every route on a row that gives access to more', () => {
       title: word('knowledge'),
       body: word('knowledge'),
     })
+    await post('/custom-fields/contacts', { name: 'ssn', type: 'text', sensitive: true })
+    await api.request('PATCH', `/v1/objects/contacts/${ids.contacts}`, {
+      body: { custom_fields: { ssn: word('reveal') } },
+    })
+    const byWord = { q: word('contacts') }
+    const view = await post('/views', { entity: 'contacts', name: 'Marked', shared: true, query: byWord })
+    const report = await post('/analytics/reports', exampleOf('createReport'))
+    const job = await post('/objects/contacts/bulk', { action: 'delete', query: byWord, confirm: true })
     Object.assign(ids, {
+      view_id: view.id,
+      report_id: report.id,
+      job_id: job.id,
+      import_id: (await post('/imports', { entity: 'contacts' })).id,
+      export_id: (await post('/exports', { entity: 'contacts', query: byWord })).id,
+      pipeline_id: (await post('/pipelines', exampleOf('createPipeline'))).id,
       workflow_id,
       run_id: run.run_id,
       document_id: document.id,
@@ -142,6 +156,7 @@ describe('every route on a row that gives access to more', () => {
       ...Object.keys(fields).map((kind) => [word(kind), `${kind}:read`]),
       [word('workflows'), 'workflows:run'],
       [word('knowledge'), 'knowledge:read'],
+      [word('reveal'), 'records:reveal'],
     ])
     const seen = new Set<string>()
     const order = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -181,6 +196,8 @@ describe('every route on a row that gives access to more', () => {
   }
 })
 
+const exampleOf = (id: string) => routes.find((route) => route.id === id)!.example as object
+
 /** Parameters that need no row. */
 const NAMES = {
   name: 'tier',
@@ -189,14 +206,8 @@ const NAMES = {
   template_id: 'deal-won-onboarding',
   version: '1',
   webhook_id: UNKNOWN,
-  job_id: UNKNOWN,
-  view_id: UNKNOWN,
-  report_id: UNKNOWN,
   batch_id: UNKNOWN,
-  import_id: UNKNOWN,
-  export_id: UNKNOWN,
   erasure_id: UNKNOWN,
-  pipeline_id: UNKNOWN,
   file_id: UNKNOWN,
 }
 

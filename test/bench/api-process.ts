@@ -20,9 +20,12 @@ export interface ApiProcess {
 
 /**
  * An api process as `npm run api` starts it, and a PostgreSQL with the settings of `npm start`, without worker and
- * Temporal. `databaseUrl`: another server, whose data is kept.
+ * Temporal. `databaseUrl`: another server, whose data is kept. `entry`: what is run instead of the compiled api.
  */
-export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
+export async function startApi(
+  databaseUrl?: string,
+  entry: string[] = ['worker/run.mjs', 'api/main.ts'],
+): Promise<ApiProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'agx-bench-'))
   // As root, PostgreSQL runs as another user, who needs access.
   chmodSync(folder, 0o755)
@@ -35,7 +38,7 @@ export async function startApi(databaseUrl?: string): Promise<ApiProcess> {
   const log = openSync(join(folder, 'api.log'), 'a')
   const child = spawn(
     process.execPath,
-    [...FLAGS.api, ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []), 'worker/run.mjs', 'api/main.ts'],
+    [...FLAGS.api, ...(process.env.BENCH_API_FLAGS?.split(' ') ?? []), ...entry],
     {
       cwd: fileURLToPath(new URL('../../', import.meta.url)),
       env: { ...process.env, PORT: String(port), DATABASE_URL: url, DATA_DIR: folder },

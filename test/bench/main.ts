@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { optionsOf } from '../support/command.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchAnalytics } from './analytics.ts'
 import { benchDeliveries } from './deliveries.ts'
@@ -10,19 +10,20 @@ import { benchMcp } from './mcp.ts'
 import { benchMemory } from './memory.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
+import { benchShares } from './shares.ts'
 import { benchStart } from './start.ts'
 import { benchTriggers } from './triggers.ts'
 import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- validate records volume analytics knowledge runs loops triggers outgoing imports incoming mcp memory start]`:
+ * `npm run bench [-- validate shares records volume analytics knowledge runs loops triggers outgoing imports incoming mcp memory start]`:
  * each figure as a ratio to a floor measured in the same run, in turns, because machines are noisy. Asserts nothing.
  * `volume` prints plans and times of background work instead, `triggers` delays, `memory` the worker's memory
  * (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it. `validate` prints the
  * CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one parse by the
- * schema of the same text. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000.
+ * schema of the same text. `shares` prints what shares and quotas cost. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000.
  * Option of knowledge: `--passages=` for fewer than 100,000. It prints the quality of each ranking, and its times.
  * Option of incoming: `--seconds=` for each of its three rounds, `--clients=` for others than 32.
  */
@@ -41,9 +42,22 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
     await benchStart(stack)
   },
 }
-const ALL = ['validate', 'records', 'volume', 'analytics', 'knowledge', ...Object.keys(ON_A_STACK)]
+const ALL = ['validate', 'shares', 'records', 'volume', 'analytics', 'knowledge', ...Object.keys(ON_A_STACK)]
 
-const { positionals: wanted, values: options } = parseArgs({
+const USAGE = `npm run bench [-- NAME …] [options]
+
+  Benches, all by default: ${ALL.join(', ')}
+
+  --rows=N         records, volume and analytics: rows instead of 1,000,000
+  --database=URL   records: a server that keeps them
+  --only=TEXT      records and analytics: the figures whose name contains it
+  --passages=N     knowledge: passages instead of 100,000
+  --deliveries=N   outgoing: deliveries instead of 10,000
+  --waiting=N      outgoing: waiting deliveries instead of 100,000
+  --seconds=N      incoming: seconds of each round instead of 5
+  --clients=N      incoming: clients instead of 32
+  --runs=N         memory: runs instead of 20,000`
+const { positionals: wanted, values: options } = optionsOf(USAGE, {
   allowPositionals: true,
   options: {
     rows: { type: 'string', default: '1000000' },
@@ -67,6 +81,10 @@ const chosen = ALL.filter((name) => wanted.length === 0 || wanted.includes(name)
 if (chosen.includes('validate')) {
   say('validate')
   benchValidate()
+}
+if (chosen.includes('shares')) {
+  say('shares')
+  await benchShares()
 }
 if (chosen.includes('records')) {
   say('records')

@@ -8,9 +8,10 @@ import { KnownWorkflows } from '../../api/http/known-workflows.ts'
 import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
-import { nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
+import { documentSlots, nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
+import { sealing } from '../../db/postgres/connect.ts'
 import { Listener } from '../../db/postgres/notify.ts'
 import { secretsKey as secretsKeyOf } from '../../db/process/config.ts'
 import { createEmbeddings } from '../../db/process/embeddings.ts'
@@ -18,7 +19,7 @@ import { createFetchFile } from '../../db/process/fetch-file.ts'
 import { createLogger } from '../../db/process/log.ts'
 import { LogOutput } from '../../db/process/log-output.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
-import { allKeys } from '../../db/process/seal.ts'
+import { allKeys, sealerOf } from '../../db/process/seal.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { QueuedRuns } from '../../db/runs/queued-runs.ts'
@@ -28,6 +29,7 @@ import { createOrganization, filesOf, type TestDatabase, testActor } from './dat
 import { assertDeclared } from './declared.ts'
 import { noteSecretsOf } from './made-secrets.ts'
 import { plantedKey, searchedLog } from './planted.ts'
+import { apiThreads } from './threads.ts'
 
 export interface RequestOptions {
   /** Sent as JSON; a string or Buffer as it is. */
@@ -67,18 +69,19 @@ export async function createKey(
  * `storage` keeps its files, by default in a folder; null: none.
  */
 export async function startApi(
-  db: TestDatabase,
+  given: TestDatabase,
   env: Record<string, string> = {},
   log?: DestinationStream,
-  storage: FileStorage | null = diskStorage(filesOf(db)),
+  storage: FileStorage | null = diskStorage(filesOf(given)),
 ): Promise<TestApi> {
+  const config = readConfig({ DATABASE_URL: given.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
+  const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
+  const db = sealing(given, sealerOf(secretsKey))
   const runEnds = new RunEnds(db.system)
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
-  const config = readConfig({ DATABASE_URL: db.url, NODE_ENV: 'test', LOG_LEVEL: 'trace', ...env })
-  const secretsKey = env.SECRETS_KEY ? secretsKeyOf(config) : randomBytes(32)
-  const compute = new Compute()
+  const compute = new Compute(apiThreads)
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
   const embeddings = createEmbeddings(egress)
   const stopping = new AbortController()
@@ -97,6 +100,7 @@ export async function startApi(
     queryVectors: new QueryVectors(secretsKey, embeddings),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),
+    documents: documentSlots(),
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })

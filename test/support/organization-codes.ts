@@ -9,5 +9,6 @@ export const ORGANIZATION_CODES = [
   'unknown_secret',
   'unknown_env',
   'unknown_custom_field',
+  'reads_mask',
   'service_not_configured',
 ]

@@ -7,16 +7,18 @@ import { createEffects } from '../../activities/effects/index.ts'
 import { createFiles } from '../../activities/files/index.ts'
 import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { createActivities, createPoolActivities } from '../../activities/index.ts'
+import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import type { Mailer } from '../../activities/mail/mailer.ts'
 import { RateSource } from '../../activities/rates/source.ts'
 import { CodeRunner } from '../../activities/sandbox/runner.ts'
 import type { CallSlots } from '../../activities/slots/call-slots.ts'
 import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
-import type { Database } from '../../db/postgres/connect.ts'
+import { type Database, sealing } from '../../db/postgres/connect.ts'
 import { type ApprovalKey, approvalLink } from '../../db/process/approval-links.ts'
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { createEmbeddings } from '../../db/process/embeddings.ts'
 import { createLogger, type Logger } from '../../db/process/log.ts'
+import { sealerOf } from '../../db/process/seal.ts'
 import { diskStorage } from '../../db/process/storage/disk.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
 import { unsubscribeLink } from '../../db/process/unsubscribe-links.ts'
@@ -37,6 +39,7 @@ import { testBundle } from './bundle.ts'
 import { filesOf, testActor } from './database.ts'
 import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { searchedLog } from './planted.ts'
+import { workerThreads } from './threads.ts'
 import { until } from './until.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
@@ -62,7 +65,7 @@ export interface TestWorker {
 }
 
 export async function startWorker(
-  db: Database,
+  given: Database,
   effects: {
     http?: HttpClient['call']
     mailer?: Mailer | undefined
@@ -102,10 +105,11 @@ export async function startWorker(
     throw new Error('not part of this test')
   }
   const secretsKey = effects.secretsKey ?? randomBytes(32)
+  const db = sealing(given, sealerOf(secretsKey))
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
-  const lightWork = effects.lightWork ?? new LightWork()
+  const lightWork = effects.lightWork ?? new LightWork({ threads: workerThreads })
   const storage = effects.storage ?? diskStorage(filesOf(db))
   const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
@@ -172,6 +176,7 @@ export async function startWorker(
       secretsKey,
       storage,
       http: receivers,
+      openMailbox: createMailboxes({ allow: ['127.0.0.0/8'] }),
     }),
   })
   await relay.start()
@@ -284,7 +289,7 @@ export async function startPoolWorker(
   const code = new CodeRunner()
   const files = new FileStore({ storage: diskStorage(filesOf(db)), keys: secretsKey, log: testLog })
   const effects = createEffects({ db, http, code, files })
-  const lightWork = new LightWork()
+  const lightWork = new LightWork({ threads: workerThreads })
   const namespace = 'default'
   const worker = await createPoolWorker({
     connection,

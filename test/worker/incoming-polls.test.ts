@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createHttp } from '../../activities/http/client.ts'
+import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import { incomingPolls } from '../../db/incoming/polls.ts'
 import { poll } from '../../worker/queues/incoming-polls.ts'
 import { mapInThreads } from '../../worker/queues/incoming-replays.ts'
-import { startApi, type TestApi } from '../support/api.ts'
+import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { MAIL_PASSWORD, mailOf, startImap } from '../support/imap.ts'
 import { signIn } from '../support/session.ts'
 import { testLog } from '../support/worker.ts'
 
@@ -53,6 +55,7 @@ describe('a polled source of an incoming webhook', function () {
   let app: Awaited<ReturnType<typeof signIn>>
   let service: Awaited<ReturnType<typeof startService>>
   const http = createHttp({ allow: ['127.0.0.0/8'] })
+  const openMailbox = createMailboxes({ allow: ['127.0.0.0/8'] })
   before(async () => {
     db = await createTestDatabase()
     api = await startApi(db, { ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
@@ -75,10 +78,34 @@ describe('a polled source of an incoming webhook', function () {
     assert.equal(status, 201, JSON.stringify(body))
     return body.id
   }
-  const deps = () => ({ db, log: testLog, http, mapBody: mapInThreads(), secretsKey: api.secretsKey })
+  const deps = () => ({
+    db,
+    log: testLog,
+    http,
+    openMailbox,
+    mapBody: mapInThreads(),
+    secretsKey: api.secretsKey,
+  })
   const polled = async (id: string, more: object = {}) => {
     await poll({ ...deps(), ...more }, { organization_id: api.organizationId, id })
     return (await app('GET', `/webhooks/incoming/${id}`)).body
+  }
+  /** Polls until one succeeds; each transaction of the poll in turn is the last one of its worker. */
+  const dyingAnywhere = async (id: string) => {
+    for (let transactions = 0, died = true; died; transactions++) {
+      let left = transactions
+      const dying = {
+        ...db,
+        tenant: ((...args: Parameters<typeof db.tenant>) => {
+          if (left-- <= 0) throw new Error('killed')
+          return db.tenant(...args)
+        }) as typeof db.tenant,
+      }
+      died = await polled(id, { db: dying }).then(
+        () => false,
+        (error) => /killed/.test(String(error)) || assert.fail(error),
+      )
+    }
   }
   const logs = async (id: string) =>
     (await db.system('incoming_logs').where({ webhook_id: id }).orderBy('id')).map(
@@ -141,21 +168,7 @@ describe('a polled source of an incoming webhook', function () {
       )
       return { body: { data: people(...ids.slice(0, 60)) } }
     })
-    // Each transaction of the poll in turn is the last one of its worker.
-    for (let transactions = 0, died = true; died; transactions++) {
-      let left = transactions
-      const dying = {
-        ...db,
-        tenant: ((...args: Parameters<typeof db.tenant>) => {
-          if (left-- <= 0) throw new Error('killed')
-          return db.tenant(...args)
-        }) as typeof db.tenant,
-      }
-      died = await polled(id, { db: dying }).then(
-        () => false,
-        (error) => /killed/.test(String(error)) || assert.fail(error),
-      )
-    }
+    await dyingAnywhere(id)
     assert.equal((await contacts()).length, 120)
     assert.deepEqual(await logs(id), Array(120).fill('Created'))
   })
@@ -191,22 +204,32 @@ describe('a polled source of an incoming webhook', function () {
     assert.deepEqual((await logs(id)).sort(), ['Created', 'Created', 'Failed'])
   })
 
-  it('says why a poll failed, tries again after its interval, and forgets it once it succeeds', async () => {
-    const id = await createWebhook({})
+  it('says why a poll failed, tries again sooner than usual, and forgets it once it succeeds', async () => {
+    const id = await createWebhook({ interval_minutes: 60 })
     const problems = [
-      [{ status: 503, body: '' }, /answered 503/],
-      [{ body: '{"a":' }, /JSON/],
-      [{ body: { a: 1 } }, /no list/],
+      [{ status: 503, body: '' }, /answered 503/, 1],
+      [{ body: '{"a":' }, /JSON/, 5],
+      [{ body: { a: 1 } }, /no list/, 15],
+      [{ body: { a: 1 } }, /no list/, 60],
+      [{ body: { a: 1 } }, /no list/, 60],
     ] as const
-    for (const [answer, reason] of problems) {
+    for (const [i, [answer, reason, minutes]] of problems.entries()) {
       service.answers(() => answer)
-      const { poll_problem, next_poll_at } = await polled(id)
+      const { poll_problem, poll_failures, next_poll_at, polled_at } = await polled(id)
       assert.match(poll_problem, reason)
-      assert.ok(new Date(next_poll_at) > new Date())
+      assert.equal(poll_failures, i + 1)
+      const wait = (Date.parse(next_poll_at) - Date.parse(polled_at)) / 60_000
+      assert.ok(wait >= minutes && wait <= minutes * 1.05 + 0.001, `${wait} instead of ${minutes}`)
     }
     service.answers(() => ({ body: people(1) }))
-    assert.equal((await polled(id)).poll_problem, null)
+    const { poll_problem, poll_failures } = await polled(id)
+    assert.deepEqual([poll_problem, poll_failures], [null, 0])
     assert.deepEqual(await contacts(), ['P1'])
+    const often = await createWebhook({ interval_minutes: 2 })
+    service.answers(() => ({ status: 503, body: '' }))
+    await polled(often)
+    const { next_poll_at, polled_at } = await polled(often)
+    assert.ok(Date.parse(next_poll_at) - Date.parse(polled_at) < 130_000, 'at most the interval')
   })
 
   it('is due when it is made, changed or activated, for one worker at a time, and not while it is Inactive', async () => {
@@ -256,5 +279,116 @@ describe('a polled source of an incoming webhook', function () {
     assert.deepEqual(await patch('http://127.0.0.1:9/'), [])
     assert.equal((await app('PATCH', `/webhooks/incoming/${id}`, { source: null })).body.source, null)
     assert.equal((await app('GET', `/webhooks/incoming/${id}`)).body.next_poll_at, null)
+  })
+
+  describe('that is a folder of a mailbox', () => {
+    let imap: Awaited<ReturnType<typeof startImap>>
+    beforeEach(async () => {
+      imap = await startImap()
+      assert.equal((await app('PUT', '/secrets/MAILBOX', { value: MAIL_PASSWORD })).status, 200)
+    })
+    afterEach(() => imap.close())
+    const mailbox = (more: object = {}) => ({
+      type: 'imap',
+      host: '127.0.0.1',
+      port: imap.port,
+      tls: 'none',
+      user: 'ada',
+      password_secret: 'MAILBOX',
+      ...more,
+    })
+    const create = async (source: object = {}, more: object = {}): Promise<string> => {
+      const values = { name: 'Mails', source: mailbox(source), ...more }
+      const { status, body } = await app('POST', '/webhooks/incoming', values)
+      assert.equal(status, 201, JSON.stringify(body))
+      return body.id
+    }
+    const people = async () =>
+      (await db.system('contacts').where({ first_name: 'Mailed' }).orderBy('id')).map((one) => one.email)
+
+    it('gives each mail that comes after its first poll to the webhook, from its sender', async () => {
+      imap.deliver(mailOf(1))
+      const id = await create()
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(await people(), [])
+      imap.deliver(mailOf(2))
+      imap.deliver(mailOf(3))
+      // A list sends what was also sent directly.
+      imap.deliver(mailOf(3, { headers: 'List-Id: <list.example>\r\n' }))
+      await polled(id)
+      await polled(id)
+      assert.deepEqual(await people(), ['m2@example.com', 'm3@example.com'])
+      assert.deepEqual(await logs(id), ['Created', 'Created'])
+      const [log] = await db.system('incoming_logs').where({ webhook_id: id })
+      assert.equal(log.source_ip, '127.0.0.1')
+      assert.ok(!JSON.stringify(log).includes(MAIL_PASSWORD))
+      const [note] = await db.system('notes').orderBy('id', 'desc')
+      assert.match(note.body, /^Text 3/)
+    })
+
+    it('neither loses nor doubles a mail if its worker dies anywhere', async () => {
+      for (let n = 1; n <= 70; n++) imap.deliver(mailOf(n))
+      const id = await create({ existing: true })
+      await dyingAnywhere(id)
+      assert.equal(new Set(await people()).size, 70)
+      assert.deepEqual(await logs(id), Array(70).fill('Created'))
+    })
+
+    it('takes what came since its last poll, and nothing twice, when the server numbers mails anew', async () => {
+      imap.deliver(mailOf(1), new Date(Date.now() - 3 * 86_400_000))
+      const id = await create()
+      await polled(id)
+      imap.deliver(mailOf(2))
+      await polled(id)
+      imap.deliver(mailOf(3))
+      imap.renumber()
+      const { poll_problem, poll_failures } = await polled(id)
+      assert.match(poll_problem, /numbered the mails of INBOX anew \(UIDVALIDITY\)/)
+      assert.equal(poll_failures, 0)
+      assert.deepEqual(await people(), ['m2@example.com', 'm3@example.com'])
+      imap.deliver(mailOf(4))
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(await people(), ['m2@example.com', 'm3@example.com', 'm4@example.com'])
+    })
+
+    it('logs a mail that cannot be written, and goes on', async () => {
+      const id = await create({ existing: true })
+      imap.deliver('no mail')
+      imap.deliver(mailOf(2))
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(await people(), ['m2@example.com'])
+      assert.deepEqual((await logs(id)).sort(), ['Created', 'Failed'])
+    })
+
+    it('says why it cannot be read, and is read again once it can', async () => {
+      const id = await create({ existing: true })
+      await app('PUT', '/secrets/MAILBOX', { value: 'another-password' })
+      imap.deliver(mailOf(1))
+      const wrong = await polled(id)
+      assert.match(wrong.poll_problem, /refused the user or the password/)
+      assert.ok(!JSON.stringify(wrong).includes('another-password'))
+      await app('DELETE', '/secrets/MAILBOX')
+      assert.match((await polled(id)).poll_problem, /no secret MAILBOX/)
+      await app('PUT', '/secrets/MAILBOX', { value: MAIL_PASSWORD })
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(await people(), ['m1@example.com'])
+    })
+
+    it('is refused for a private host, an unknown secret, and a key that may not send secrets', async () => {
+      const refused = async (more: object) =>
+        (await app('POST', '/webhooks/incoming', { name: 'x', source: mailbox(more) })).body.detail[0].loc
+      assert.deepEqual(await refused({ host: '10.0.0.1' }), ['body', 'source', 'host'])
+      assert.deepEqual(await refused({ host: 'a/b' }), ['body', 'source', 'host'])
+      assert.deepEqual(await refused({ password_secret: 'OTHER' }), ['body', 'source', 'password_secret'])
+      const { key } = await createKey(db, api.organizationId, {
+        scopes: ['webhooks:write', 'contacts:write'],
+      })
+      const { status, body } = await api.request('POST', '/v1/webhooks/incoming', {
+        key,
+        body: { name: 'x', source: mailbox() },
+      })
+      assert.equal(status, 403, JSON.stringify(body))
+      assert.match(JSON.stringify(body), /workflows:author/)
+    })
   })
 })

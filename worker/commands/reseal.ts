@@ -3,7 +3,8 @@ import { ConfigError } from '../../db/model/config-error.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { databaseUrls, readVariables, secretsKey, sharedVariables } from '../../db/process/config.ts'
-import type { SecretsKey } from '../../db/process/seal.ts'
+import { type SecretsKey, sealerOf } from '../../db/process/seal.ts'
+import { sealPlain } from '../../db/records/custom-fields/sensitive.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 
 /** Passes after which remaining values must come from a process with another SECRETS_KEY. */
@@ -11,14 +12,17 @@ const MAX_PASSES = 5
 
 /**
  * `npm run reseal`, with the environment of api and worker: seals with SECRETS_KEY the values that a key of
- * SECRETS_KEYS_TO_OPEN sealed. The service may run meanwhile. The command can be interrupted and repeated. Exits with 1
+ * SECRETS_KEYS_TO_OPEN sealed, and those that a version before has not sealed. The service may run meanwhile. The command can be interrupted and repeated. Exits with 1
  * if values remain.
  */
 try {
   const config = readVariables(sharedVariables, process.env)
   const db = connect({ ...databaseUrls(config), poolSize: 2, applicationName: 'agx reseal' })
   try {
-    process.exitCode = (await resealAll(db.system, secretsKey(config))) ? 0 : 1
+    const keys = secretsKey(config)
+    const sealed = await sealPlain(db.system, sealerOf(keys))
+    if (sealed > 0) say(`sensitive_values: ${sealed} sealed that were not`)
+    process.exitCode = (await resealAll(db.system, keys)) ? 0 : 1
   } finally {
     await db.close()
   }

@@ -1,4 +1,5 @@
 import type { HttpClient } from '../../activities/http/client.ts'
+import type { OpenMailboxes } from '../../activities/mail/mailbox.ts'
 import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
@@ -46,12 +47,14 @@ export function allQueues({
   onSkipped,
   onMail,
   http,
+  openMailbox,
 }: QueueDeps &
   MailDeps & {
     approvalLink: (approval: ApprovalKey) => string
     secretsKey: SecretsKey
     /** Polls sources. */
     http: Pick<HttpClient, 'call'>
+    openMailbox: OpenMailboxes
     /** Undefined if the service keeps no files. */
     storage: FileStorage | undefined
     /** Counts a run of an event that was skipped, by the code of its error. */
@@ -78,7 +81,7 @@ export function allQueues({
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
     incomingReplaysQueue(db, { mapBody, secretsKey }),
-    incomingPollsQueue({ db, log, http, mapBody, secretsKey }),
+    incomingPollsQueue({ db, log, http, openMailbox, mapBody, secretsKey }),
     schedulesQueue({ db, taskQueue, attributes }),
     waitingFiresQueue(db),
     ...(storage ? [deletedFilesQueue({ db, storage })] : []),

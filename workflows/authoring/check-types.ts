@@ -12,6 +12,7 @@ import {
   fieldType,
   isUnknown,
   kindsOf,
+  maskOf,
   memberType,
   optionsOf,
   unionOf,
@@ -22,7 +23,7 @@ import type { Comparison, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
 import type { Lowered } from './lower.ts'
-import { listed, oneOfThese, unknownCustomField } from './mistakes.ts'
+import { listed, oneOfThese, readsMask, unknownCustomField } from './mistakes.ts'
 import type { Site, Types } from './types.ts'
 
 /** One sample of each type: a setting that accepts the sample accepts the type. */
@@ -198,6 +199,8 @@ function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
           },
         ]
       at = found.type
+      const entity = maskOf(at)
+      if (entity !== undefined) return [{ ...readsMask(key, entity), path }]
     }
     return []
   })

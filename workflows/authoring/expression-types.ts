@@ -11,6 +11,7 @@ import {
   kindsOf,
   listOf,
   type Member,
+  maskOf as maskOfType,
   members,
   memberType,
   NULL,
@@ -44,6 +45,8 @@ export type Mistake =
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
   /** A filter gets too few or too many arguments, or a wrong one. */
   | { kind: 'arguments'; problem: string }
+  /** The custom field is sensitive: its mask is read. */
+  | { kind: 'mask'; name: string; of: string }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
 
@@ -172,8 +175,10 @@ function reportCustom(
   name: string,
   report: Reading['report'],
 ): void {
-  const { customFieldOf, names = [] } = member
+  const { customFieldOf, names = [], type } = member
   if (customFieldOf !== undefined) report?.({ kind: 'custom', name, of: customFieldOf, names })
+  const maskOf = maskOfType(type)
+  if (maskOf !== undefined) report?.({ kind: 'mask', name, of: maskOf })
 }
 
 type Argument = Value['filters'][number]['args'][number]

@@ -38,6 +38,8 @@ export function describeMistake(mistake: Mistake): Described {
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
     case 'arguments':
       return { code: 'placeholder_syntax', message: mistake.problem }
+    case 'mask':
+      return readsMask(mistake.name, mistake.of)
     case 'operand':
       return {
         code: 'type_mismatch',
@@ -63,6 +65,13 @@ export function unknownCustomField(
     },
   }
 }
+
+/** The warning about a sensitive custom field, whose value no workflow reads. */
+export const readsMask = (name: string, entity: string): Described => ({
+  code: 'reads_mask',
+  message: `custom_fields.${name.slice(0, 100)} of ${entity} is sensitive: a workflow reads its mask, never its value`,
+  hint: 'test only whether it has a value (`!= null`); keep what workflows decide by in another field',
+})
 
 const MAX_LISTED = 30
 

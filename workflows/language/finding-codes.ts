@@ -516,6 +516,10 @@ export const CODES = {
     'A workflow names a custom field that the organization has not defined, or an imported template needs one of another type.',
     'Define it: POST /v1/custom-fields/<entity>.',
   ),
+  reads_mask: warning(
+    'A placeholder or a field of items reads a sensitive custom field: a run has its mask, such as `[masked:3k…]`, which is equal to nothing that anybody knows.',
+    'Test only whether it has a value, or decide by a field that is not sensitive.',
+  ),
   service_not_configured: warning(
     'A node needs a setting of the service, such as its mail server: it fails until the setting is set.',
     'Ask the operator to set the environment variable.',

@@ -20,6 +20,8 @@ export interface Shape {
   allOf?: Shape[]
   /** Not of JSON Schema: the mapping holds the custom fields of this kind of record. */
   customFieldsOf?: string
+  /** Not of JSON Schema: the mask of a sensitive custom field of this kind of record. */
+  maskOf?: string
 }
 
 /** Kept: schemas never change, and their conversion takes a millisecond. */

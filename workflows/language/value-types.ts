@@ -181,6 +181,10 @@ function memberOfOption(option: ValueType, key: string): ValueType | undefined {
   return type === 'string' && key === 'size' ? INTEGER : undefined
 }
 
+/** The kind of record whose sensitive custom field a value is. */
+export const maskOf = (type: ValueType): string | undefined =>
+  optionsOf(type).find((option) => option.maskOf !== undefined)?.maskOf
+
 /** The type at a dotted path of fields; unknown where there is none. */
 export function fieldType(type: ValueType, field: string): ValueType {
   let at = type

@@ -76,6 +76,7 @@ export interface CustomField {
   type: string
   /** The values of a selection. */
   options: readonly string[] | null
+  sensitive?: boolean | undefined
   /** The values of a native field, such as the stages of deals. */
   isNative?: true
 }
@@ -87,7 +88,9 @@ export function withCustomFields(catalogue: Catalogue, fields: CustomFields): Ca
       const [native, custom] = [true, false].map((isNative) =>
         (fields[entity] ?? []).filter((field) => (field.isNative ?? false) === isNative),
       ) as [CustomField[], CustomField[]]
-      const customFields = Object.fromEntries(custom.map((field) => [field.name, typeOfCustomField(field)]))
+      const customFields = Object.fromEntries(
+        custom.map((field) => [field.name, typeOfCustomField(field, entity)]),
+      )
       const custom_fields: ValueType = { type: 'object', properties: customFields, customFieldsOf: entity }
       const own = withValues(
         kind,
@@ -142,7 +145,8 @@ const withMembers = (type: ValueType, members: Record<string, ValueType>): Value
 
 const SCALARS: Record<string, ValueType> = { number: NUMBER, boolean: BOOLEAN, json: UNKNOWN }
 
-function typeOfCustomField({ type, options }: CustomField): ValueType {
+function typeOfCustomField({ type, options, sensitive }: CustomField, entity: string): ValueType {
+  if (sensitive) return unionOf([{ ...TEXT, maskOf: entity }, NULL])
   if (options && type === 'select') return unionOf([oneOf(options), NULL])
   if (options && type === 'multi_select') return unionOf([listOf(oneOf(options)), NULL])
   return unionOf([SCALARS[type] ?? TEXT, NULL])

@@ -129,13 +129,19 @@ export const crmManager = defineNode({
   scopes(config, catalogue) {
     const level = reads(config) ? 'read' : 'write'
     const named = kindsOf(config, catalogue)
-    const related = filterNames(config.filters).flatMap((name) => kindReadBy(fieldOf(name)) ?? [])
+    const { filters } = config
+    // What a placeholder gives may have any member.
+    const related =
+      filters === undefined || isObject(filters)
+        ? filterNames(filters).flatMap((name) => kindReadBy(fieldOf(name)) ?? [])
+        : Object.keys(catalogue.entities)
     const times = new Set(named.flatMap((kind) => catalogue.entities[kind]?.backdated ?? []))
-    const written = WRITTEN.flatMap((member) => Object.keys(Object(config[member] ?? {})))
+    const backdates = (fields: unknown) =>
+      isObject(fields) ? Object.keys(fields).some((name) => times.has(name)) : fields !== undefined
     return [
       ...named.map((kind) => `${kind}:${level}`),
       ...related.map((kind) => `${kind}:read`),
-      ...(written.some((name) => times.has(name)) ? ['records:backdate'] : []),
+      ...(WRITTEN.some((member) => backdates(config[member])) ? ['records:backdate'] : []),
     ]
   },
   check: (config, catalogue) => [

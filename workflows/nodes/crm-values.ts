@@ -2,7 +2,7 @@ import { type ConfigIssue, checkConfig } from '../language/config.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { defineField, meantBy, nearestName, REMOVE } from '../language/problems.ts'
 import { repairHint } from '../language/repair.ts'
-import { allowedValues } from '../language/value-types.ts'
+import { allowedValues, maskOf, UNKNOWN } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { nearest } from '../shared/nearest.ts'
 import type { Catalogue, FilterIssue, RecordKind } from './catalogue.ts'
@@ -81,7 +81,19 @@ function customProblems(entity: string, { customFields }: RecordKind, config: Au
       },
     ]
   })
-  return [...unknown, ...refused]
+  const hidden = places.flatMap(({ name, ...place }): ConfigProblem[] => {
+    if (name === undefined || place.path.length === 3 || !maskOf(customFields[name] ?? UNKNOWN)) return []
+    if (String(place.path[1]).endsWith('[is_null]')) return []
+    return [
+      {
+        code: 'invalid_value',
+        message: `custom_fields.${name} of ${entity} is sensitive: records cannot be found or sorted by it`,
+        ...place,
+        hint: `only \`custom_fields.${name}[is_null]\` is possible`,
+      },
+    ]
+  })
+  return [...unknown, ...refused, ...hidden]
 }
 
 export const kindOf = (entity: unknown, entities: Catalogue['entities']): RecordKind | undefined =>

@@ -47,6 +47,8 @@ export const peopleNode = defineNode({
     'Users: `get` by id, such as an `owner_id`, `find` by email, `list`; `next` takes turns (round robin). Outputs: {id, name, email, role}; list `{data}`; nobody: the error `no_such_user`.',
   effect: ({ operation }) => (operation === 'next' ? 'write' : 'read'),
   effects: ['people'],
+  // `GET /v1/users` shows no email addresses: a key reads them only if it could save a workflow that does.
+  scopes: () => ['workflows:author'],
   config: operations,
   output: z.record(z.string(), z.unknown()),
   outputType,

@@ -6,12 +6,12 @@ import { type Payload, parseText } from './parse-body.ts'
 
 /** A source that is polled, for senders that have no webhooks. Its headers are sealed in a column of their own. */
 export type Source = {
-  url: string
   interval_minutes: number
   /** Whether what the source lists at its first poll is taken; otherwise only what comes after it. */
   existing: boolean
-  header_names: string[]
-} & (
+} & (HttpSource | MailSource)
+
+export type HttpSource = { url: string; header_names: string[] } & (
   | { type: 'rss' }
   | {
       type: 'http_list'
@@ -22,6 +22,23 @@ export type Source = {
       cursor: SourceCursor | null
     }
 )
+
+/** A folder of a mailbox. */
+export interface MailSource {
+  type: 'imap'
+  host: string
+  port: number
+  /** From the first byte, by STARTTLS, or not at all. */
+  tls: 'implicit' | 'starttls' | 'none'
+  user: string
+  /** The secret of the organization that is its password. */
+  password_secret: string
+  folder: string
+}
+
+/** The host of a source, which its log entries name. */
+export const hostOf = (source: Source): string =>
+  source.type === 'imap' ? source.host : new URL(source.url).hostname
 
 /** How the next page of a list is asked for: by a parameter of the query, and its value in this answer. */
 export interface SourceCursor {
@@ -46,7 +63,7 @@ export interface SourcePage {
 const MOST_ITEMS = 1_000
 
 /** The items of an answer, the oldest first, as a feed lists the newest first. Throws invalid_request. Pure. */
-export function readSource(source: Source, text: string): SourcePage {
+export function readSource(source: HttpSource, text: string): SourcePage {
   const { items, cursor } = source.type === 'rss' ? feedIn(text) : listIn(text, source)
   if (items.length > MOST_ITEMS)
     throw new AppError(
@@ -58,7 +75,7 @@ export function readSource(source: Source, text: string): SourcePage {
   return { items: [...unique.values()], cursor }
 }
 
-const itemOf = (payload: Payload, identity: unknown): SourceItem => ({
+export const itemOf = (payload: Payload, identity: unknown): SourceItem => ({
   fingerprint: createHash('sha256')
     .update(`source ${JSON.stringify(identity)}`)
     .digest(),
@@ -67,7 +84,7 @@ const itemOf = (payload: Payload, identity: unknown): SourceItem => ({
 
 function listIn(
   text: string,
-  { items, identity, cursor }: Extract<Source, { type: 'http_list' }>,
+  { items, identity, cursor }: Extract<HttpSource, { type: 'http_list' }>,
 ): SourcePage {
   const body = parseText(text, 'application/json')
   const found = items === null ? onlyListIn(body) : valueAt(body, items)

@@ -165,6 +165,7 @@ export interface IncomingWebhook {
   next_poll_at: Date | null
   /** Why the last poll failed. */
   poll_problem: string | null
+  poll_failures: number
   /** Until then the next request is captured as a sample. */
   capturing_until: Date | null
   /** The log entry of the captured sample. */

@@ -48,7 +48,7 @@ export async function listCustomFields(tx: Tenant): Promise<CustomFields> {
     rows.map(({ entity, definitions }) => [
       entity,
       Object.entries(definitions ?? {}).map(
-        ([name, { type, options }]): CustomField => ({ name, type, options }),
+        ([name, { type, options, sensitive }]): CustomField => ({ name, type, options, sensitive }),
       ),
     ]),
   )

@@ -5,19 +5,30 @@ import type { Rules } from '../../model/records/custom-fields/types.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kinds } from '../../model/records/kinds/index.ts'
 import type { Write } from '../../model/records/prepare.ts'
-import type { Tenant } from '../../postgres/tenancy.ts'
+import type { Sealer } from '../../model/sealer.ts'
+import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { getRecord } from '../read.ts'
 
 /**
- * The values of sensitive custom fields: a row for each mask that a record has, or has had, so that a revert finds the
- * value again. They are deleted with the record.
+ * The values of sensitive custom fields, sealed: a row for each mask that a record has, or has had, so that a revert
+ * finds the value again. They are deleted with the record.
  */
 
 interface Kept {
   record_id: string
   name: string
   mask: string
-  value: unknown
+  /** Null in a row of a version before. */
+  sealed: string | null
+}
+
+/** The owner that a value is sealed for. Its record may change, by a merge. */
+export const ownerOfSensitive = (organizationId: string, mask: string) =>
+  `${organizationId}.sensitive.${mask}`
+
+function sealerOf({ sealer }: Tenant): Sealer {
+  if (!sealer) throw new Error('sensitive values need a database that is `sealing`')
+  return sealer
 }
 
 export const hasSensitive = (rules: Rules): boolean =>
@@ -42,8 +53,11 @@ export async function keepSensitive(
     const fields = record.custom_fields as Record<string, unknown>
     for (const [name, value] of Object.entries(fields)) {
       if (value instanceof SensitiveValue) {
-        kept.push({ record_id: record.id, name, mask: value.mask, value: value.reveal() })
-        fields[name] = value.mask
+        const { mask } = value
+        const owner = ownerOfSensitive(tx.organizationId, mask)
+        const sealed = sealerOf(tx).seal(JSON.stringify(value.reveal()), owner)
+        kept.push({ record_id: record.id, name, mask, sealed })
+        fields[name] = mask
       } else if (rules.definitions[name]?.sensitive && isMask(value) && before[name] !== value)
         given.push({ record_id: record.id, name, mask: value })
     }
@@ -51,9 +65,9 @@ export async function keepSensitive(
   await requireOwnMasks(tx, given)
   if (kept.length === 0) return
   await tx.trx.raw(
-    `insert into sensitive_values (organization_id, entity, record_id, name, mask, value)
-     select ?, ?, record_id, name, mask, value
-     from jsonb_to_recordset(?) as v (record_id uuid, name text, mask text, value jsonb)`,
+    `insert into sensitive_values (organization_id, entity, record_id, name, mask, sealed)
+     select ?, ?, record_id, name, mask, sealed
+     from jsonb_to_recordset(?) as v (record_id uuid, name text, mask text, sealed text)`,
     [tx.organizationId, kind, JSON.stringify(kept)],
   )
 }
@@ -97,10 +111,10 @@ export async function revealSensitive(
       'mask',
       fields.map(([, mask]) => mask),
     )
-    .select<Kept[]>('name', 'mask', 'value')
+    .select<(Kept & { value: unknown })[]>('name', 'mask', 'sealed', 'value')
   const values = fields.flatMap(([name, mask]) => {
     const row = rows.find((one) => one.name === name && one.mask === mask)
-    return row ? [[name, row.value]] : []
+    return row ? [[name, opened(tx, row)]] : []
   })
   const found: Record<string, unknown> = Object.fromEntries(values)
   if (values.length > 0)
@@ -110,6 +124,12 @@ export async function revealSensitive(
       details: { entity: kind, fields: Object.keys(found) },
     })
   return found
+}
+
+/** A row that a version before the sealing has written has `value`, until `sealPlain`. */
+function opened(tx: Tenant, { sealed, mask, value }: Kept & { value: unknown }): unknown {
+  if (sealed === null) return value
+  return JSON.parse(sealerOf(tx).open(sealed, ownerOfSensitive(tx.organizationId, mask)))
 }
 
 /** The values of a record that is merged into another. */
@@ -139,4 +159,29 @@ export async function requireNoValues(tx: Tenant, kind: KindName, name: string):
         candidates: rows.map(({ id }) => ({ object: kinds[kind].object, id })),
       },
     )
+}
+
+const PLAIN_BATCH = 500
+
+/** Seals the values that a version before the sealing has written. Can be interrupted and repeated. @returns their number. */
+export async function sealPlain(system: System, sealer: Sealer): Promise<number> {
+  for (let sealed = 0; ; ) {
+    const rows = await system('sensitive_values')
+      .whereNull('sealed')
+      .limit(PLAIN_BATCH)
+      .select<{ organization_id: string; mask: string; value: unknown }[]>('organization_id', 'mask', 'value')
+    if (rows.length === 0) return sealed
+    const fresh = rows.map(({ organization_id, mask, value }) => ({
+      organization_id,
+      mask,
+      sealed: sealer.seal(JSON.stringify(value), ownerOfSensitive(organization_id, mask)),
+    }))
+    await system.raw(
+      `update sensitive_values v set sealed = f.sealed, value = null
+       from jsonb_to_recordset(?) as f (organization_id uuid, mask text, sealed text)
+       where v.organization_id = f.organization_id and v.mask = f.mask and v.sealed is null`,
+      [JSON.stringify(fresh)],
+    )
+    sealed += rows.length
+  }
 }

@@ -46,6 +46,19 @@ describe('/app/webhooks/outgoing', () => {
       assert.ok(!JSON.stringify([stored, shown, list]).includes(secret))
   })
 
+  it('sends its headers to no other server than they were given for', async () => {
+    const { id, url } = await create({ headers: { 'X-Api-Key': HEADER } })
+    const patch = (body: object) => app('PATCH', `/webhooks/outgoing/${id}`, body)
+    const elsewhere = { url: 'https://elsewhere.example.net/' }
+    const { status, body } = await patch(elsewhere)
+    assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'headers']])
+    assert.match(body.detail[0].hint, /x-api-key/)
+    assert.equal((await app('GET', `/webhooks/outgoing/${id}`)).body.url, url)
+    assert.deepEqual((await patch({ url: new URL('/other', url).href })).body.header_names, ['x-api-key'])
+    assert.deepEqual((await patch({ ...elsewhere, headers: {} })).body.header_names, [])
+    assert.equal((await patch({ url })).status, 200)
+  })
+
   it('is updated, deactivated, activated and deleted', async () => {
     const { id } = await create()
     const changed = await app('PATCH', `/webhooks/outgoing/${id}`, { timeout_ms: 2_000, status: 'Inactive' })

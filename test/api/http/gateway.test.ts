@@ -11,7 +11,7 @@ import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { type Route, route } from '../../../api/http/route.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import { serve } from '../../../api/http/serve.ts'
-import { nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
+import { documentSlots, nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
 import { v1Realm } from '../../../api/v1/realm.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { conflict, notFound } from '../../../db/model/errors.ts'
@@ -111,6 +111,7 @@ describe('the gateway', () => {
       queuedRuns: new QueuedRuns(),
       streams: streamSlots(),
       nodeTests: nodeTestSlots(),
+      documents: documentSlots(),
       compute: new Compute(),
       queryVectors: noVectors(),
       fetchFile: () => Promise.reject(new Error('nothing is fetched')),

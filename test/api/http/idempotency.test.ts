@@ -7,7 +7,7 @@ import { runOnce } from '../../../api/http/idempotency.ts'
 import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
-import { nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
+import { documentSlots, nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
 import { conflict } from '../../../db/model/errors.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import { createLogger } from '../../../db/process/log.ts'
@@ -51,6 +51,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       queuedRuns: new QueuedRuns(),
       streams: streamSlots(),
       nodeTests: nodeTestSlots(),
+      documents: documentSlots(),
       compute: new Compute(),
       queryVectors: noVectors(),
       fetchFile: () => Promise.reject(new Error('nothing is fetched')),

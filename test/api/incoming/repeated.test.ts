@@ -45,6 +45,25 @@ describe('requests that a sender repeats', () => {
     assert.equal(await isRepeated(webhook, [lead, {}]), true)
   })
 
+  it('add no second note without an id and a window, unless another came between', async () => {
+    const webhook = await test.createWebhook()
+    const send = async (message: string, headers = {}) =>
+      (await test.send(webhook, { email: 'noted@example.com', message }, headers)).body
+    const before = Number(await noteCount())
+    const { record_id } = await send('Please call me')
+    const again = await send('Please call me')
+    assert.deepEqual([again.action, again.record_id], ['updated', record_id])
+    assert.match(again.warnings[0], /the note was not added/)
+    await Promise.all([1, 2, 3].map(() => send('Please call me')))
+    assert.equal(Number(await noteCount()), before + 1)
+    await send('And again')
+    await send('Please call me')
+    assert.equal(Number(await noteCount()), before + 3)
+    // Another delivery id is another message.
+    await send('Please call me', { 'Webhook-Id': 'm-1' })
+    assert.equal(Number(await noteCount()), before + 4)
+  })
+
   it('are found by their form, whatever its boundary is', async () => {
     const webhook = await test.createWebhook({ deduplication, dedupe_window: 60 })
     const form = (boundary: string): [string, Record<string, string>] => [

@@ -3,6 +3,7 @@ import { deflateSync } from 'node:zlib'
 import { createKey } from '../../support/api.ts'
 import { docxParts, lineOf, pdfOf, streamOf, zipOf } from '../../support/document-files.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
+import { until } from '../../support/until.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const COLLECTIONS = '/v1/knowledge/collections'
@@ -14,12 +15,14 @@ describe('a document made of a file', function () {
   const suite = withApi({ EGRESS_ALLOW: '127.0.0.0/8' })
   let collection: string
   let site: HttpServer
+  let hanging = 0
   before(async () => {
     const { body } = await suite.api.request('POST', COLLECTIONS, { body: { name: 'Files' } })
     collection = body.id
     site = await startHttpServer((request, response) => {
       if (request.url === '/old') return response.writeHead(302, { location: '/guide.pdf' }).end()
       if (request.url === '/private') return response.writeHead(302, { location: 'http://10.0.0.1/' }).end()
+      if (request.url === '/never') return void hanging++
       if (request.url !== '/guide.pdf') return response.writeHead(404).end()
       response.writeHead(200, { 'Content-Type': 'application/octet-stream' })
       response.end(pdfOf([lineOf('Chargebacks take a month')]))
@@ -114,5 +117,29 @@ describe('a document made of a file', function () {
     }
     const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['knowledge:write'] })
     equal((await fetched({ url: site.url }, key)).status, 403)
+  })
+  it('is one of four at once, also if a server or a client never ends', async () => {
+    const { body } = await suite.api.request('POST', COLLECTIONS, { body: { name: 'Slow' } })
+    const path = `${suite.api.url}${COLLECTIONS}/${body.id}/documents`
+    const given = new AbortController()
+    const { signal } = given
+    const headers = { Authorization: `Bearer ${suite.api.key}`, 'Content-Type': 'application/json' }
+    const url = JSON.stringify({ url: `${site.url}/never` })
+    const fetches = [1, 2, 3].map(() =>
+      fetch(`${path}/fetch`, { method: 'POST', headers, body: url, signal }).catch(() => {}),
+    )
+    await until(() => hanging === 3)
+    const endless = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('x')) })
+    const sent = { method: 'POST', headers: { ...headers, 'Content-Type': 'text/plain' }, duplex: 'half' }
+    const slow = fetch(`${path}/upload?title=x`, { ...sent, body: endless, signal } as RequestInit).catch(
+      () => {},
+    )
+    await until(async () => (await upload(Buffer.from('x'), 'text/plain')).status === 429)
+    const refused = await fetched({ url: `${site.url}/guide.pdf` })
+    equal(refused.status, 429)
+    match(refused.body.error.message, /limit of 4 documents/)
+    given.abort()
+    await Promise.all([...fetches, slow])
+    await until(async () => (await upload(Buffer.from('x'), 'text/plain')).status === 201)
   })
 })

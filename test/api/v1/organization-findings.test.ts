@@ -40,6 +40,7 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
       'unlike_sample 14:11',
     ],
   },
+  'sensitive-fields.yaml': { validation: ['reads_mask 7:27', 'reads_mask 6:11', 'reads_mask 9:92'] },
   'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
 }
 
@@ -56,6 +57,9 @@ describe('findings about the organization', () => {
       body: { name: 'Orders', target_entity: 'none', workflow_id: saved.body.workflow_id },
     })
     await suite.api.request('POST', `${hooks}/${webhook.id}/capture`)
+    await suite.api.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'ssn', type: 'text', sensitive: true },
+    })
     const order = {
       customer: { email: 'ada@example.com', phone: null },
       lines: [{ sku: 'A', price: 1 }],
@@ -90,6 +94,21 @@ describe('findings about the organization', () => {
       )
       for (const { code } of missing) found.add(code)
     })
+
+  it('refuse a search by a sensitive field, of which a run finds nothing', async () => {
+    const config = {
+      operation: 'search',
+      entity: 'contacts',
+      filters: { 'custom_fields.ssn': '1', 'custom_fields.ssn[is_null]': 'false' },
+      sort: 'custom_fields.ssn',
+    }
+    const definition = { name: 'Found', nodes: [{ id: 'a', type: 'crm_manager', config }] }
+    const { errors } = (await post('/validate', { definition })).body
+    deepEqual(
+      errors.map(({ code, path }: { code: string; path: string }) => `${code} ${path}`),
+      ['invalid_value /nodes/0/config/filters/custom_fields.ssn', 'invalid_value /nodes/0/config/sort'],
+    )
+  })
 
   it('have a fixture of each code', () => {
     deepEqual([...found].sort(), ORGANIZATION_CODES.toSorted())

@@ -8,7 +8,7 @@ import { createWorkflow } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import type { Definition } from '../../../workflows/language/definition.ts'
 import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
+import { createMember, createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
 import { startWorker, type TestWorker } from '../../support/worker.ts'
 
@@ -506,6 +506,22 @@ outputs: {a: "{{ nodes.a.status }}", b: "{{ nodes.b.status }}"}
     const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })
     assert.equal(answer.status, 403)
     assert.match(answer.body.error.message, /contacts:write/)
+  })
+
+  it("requires the scope that saves workflows for the members' addresses, which no list of users shows", async () => {
+    const { key } = await createKey(db, api.organizationId, { scopes: ['workflows:run'] })
+    await createMember(db, api.organizationId)
+    const users = await api.request('GET', '/v1/users', { key })
+    assert.equal(users.body.data.length, 1)
+    assert.doesNotMatch(JSON.stringify(users.body), /@|email/)
+    const rotation = { operation: 'next', rotation: 'leads' }
+    for (const config of [{ operation: 'list' }, { operation: 'find', email: 'a@b.ch' }, rotation])
+      for (const confirm of [false, true]) {
+        const body = { node_type: 'people', config, confirm }
+        const answer = await api.request('POST', '/v1/workflows/nodes/test', { body, key })
+        assert.equal(answer.status, 403)
+        assert.match(answer.body.error.message, /workflows:author/)
+      }
   })
 
   const linking: [what: string, fields: unknown][] = [

@@ -3,6 +3,8 @@ import { computation } from './computation.ts'
 import { csrf } from './csrf.ts'
 import { egress } from './egress.ts'
 import { mails } from './mails.ts'
+import { mcp } from './mcp.ts'
+import { mcpRequests } from './mcp-requests.ts'
 import { references } from './references.ts'
 import { rowSecurity } from './row-security.ts'
 import { sandbox } from './sandbox.ts'
@@ -18,6 +20,8 @@ export const FAMILIES: Family[] = [
   tenants,
   references,
   scopes,
+  mcp,
+  mcpRequests,
   csrf,
   rowSecurity,
   egress,

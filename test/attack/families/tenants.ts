@@ -81,7 +81,7 @@ async function openPages(
 }
 
 /** The state once the victim's own work has ended. */
-async function restingState(ground: Ground): Promise<Map<string, string>> {
+export async function restingState(ground: Ground): Promise<Map<string, string>> {
   let state = await stateOf(ground)
   for (let tries = 0; tries < 60; tries++) {
     await sleep(1_000)
@@ -93,7 +93,7 @@ async function restingState(ground: Ground): Promise<Map<string, string>> {
 }
 
 /** A hash of the victim's rows, by table. */
-async function stateOf({ asOwner, victim }: Ground): Promise<Map<string, string>> {
+export async function stateOf({ asOwner, victim }: Ground): Promise<Map<string, string>> {
   return asOwner(async (client) => {
     const state = new Map<string, string>()
     for (const { name, isView, organizationColumn } of await tenantTables(client)) {

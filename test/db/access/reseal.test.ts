@@ -8,6 +8,7 @@ import { reseal, SEALED_PLACES } from '../../../db/access/reseal.ts'
 import { openSecrets, ownerOfSecret, putSecret } from '../../../db/access/secrets.ts'
 import { approvalToken, readApprovalToken } from '../../../db/process/approval-links.ts'
 import { headerOf, open, seal } from '../../../db/process/seal.ts'
+import { ownerOfSensitive } from '../../../db/records/custom-fields/sensitive.ts'
 import { createNodeTest, openTestValues } from '../../../db/runs/node-tests.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { untilBlocked } from '../../support/blocked.ts'
@@ -18,6 +19,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 import { signIn } from '../../support/session.ts'
+import { until } from '../../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -97,6 +99,11 @@ describe('a rotation of SECRETS_KEY', () => {
       `/v1/objects/contacts/${contact.id}/files?name=x.txt`,
       { body: 'the content', headers: { 'Content-Type': 'text/plain' } },
     )
+    await before.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'iban', type: 'text', sensitive: true },
+    })
+    const withIban = { last_name: 'Hopper', custom_fields: { iban: 'DE89 3704' } }
+    const { body: sensitive } = await before.request('POST', '/v1/objects/contacts', { body: withIban })
     const subscribe = async (api: TestApi) =>
       (
         await api.request('POST', '/v1/webhooks/outgoing', {
@@ -114,12 +121,17 @@ describe('a rotation of SECRETS_KEY', () => {
       'outgoing_webhooks',
       'runs',
       'secrets',
+      'sensitive_values',
     ]
     assert.deepEqual(await tablesWith(old), sealedTables)
 
     const assertServes = async (api: TestApi) => {
       const { body } = await api.request('GET', `/v1/files/${file.id}`, { key: before.key })
       assert.equal(body, 'the content')
+      const revealed = await api.request('POST', `/v1/objects/contacts/${sensitive.id}/reveal`, {
+        key: before.key,
+      })
+      assert.deepEqual(revealed.body.custom_fields, { iban: 'DE89 3704' })
       for (const secret of [incoming.secret, rotated.secret]) {
         const { status } = await api.request('POST', `/webhooks/incoming/${incoming.id}`, {
           key: null,
@@ -144,13 +156,14 @@ describe('a rotation of SECRETS_KEY', () => {
       'incoming_webhooks',
       'outgoing_webhooks',
       'runs',
+      'sensitive_values',
     ]
     assert.deepEqual(await tablesWith(old), left)
     for (const api of [prepared, changed]) await assertServes(api)
 
     const rest = await reseal(db.system, both, { batch: 2 })
     const counts = [partial, rest].flat().reduce((sum, { resealed }) => sum + resealed, 0)
-    assert.equal(counts, 5 + 2 + 3 + 1 + 1 + 1 + 1 + 1)
+    assert.equal(counts, 5 + 2 + 3 + 1 + 1 + 1 + 1 + 1 + 1)
     assert.deepEqual(await tablesWith(old), [])
     assert.deepEqual(await tablesWith(fresh), sealedTables)
     for (const api of [prepared, changed, await start(fresh)]) {
@@ -252,6 +265,15 @@ describe('a rotation of SECRETS_KEY', () => {
       while ((await remaining()) === COUNT) await new Promise((resolve) => setTimeout(resolve, 5))
       killed.kill('SIGKILL')
       await exited
+      // A statement that it had sent may still commit.
+      const sessions = () =>
+        db.asOwner(async (client) => {
+          const { rowCount } = await client.query(
+            "select from pg_stat_activity where datname = current_database() and application_name like 'agx reseal%'",
+          )
+          return rowCount
+        })
+      await until(async () => (await sessions()) === 0, 'the end of its sessions')
       const left = await remaining()
       assert.ok(left > 0 && left < COUNT, String(left))
       const { code, output } = await run([old])
@@ -260,6 +282,28 @@ describe('a rotation of SECRETS_KEY', () => {
       assert.match(output, /SECRETS_KEYS_TO_OPEN can be removed/)
       const opened = await secretsOf(organization, fresh)
       assert.ok(rows.every(({ name }, i) => opened.get(name) === `value ${i}`))
+    })
+
+    it('seals the sensitive values of a version that did not', async () => {
+      const organization_id = await createOrganization(db)
+      const rows = Array.from({ length: 1_001 }, (_, i) => ({
+        organization_id,
+        record_id: uuidv7(),
+        entity: 'contacts',
+        name: 'ssn',
+        mask: `[masked:${i}]`,
+        value: JSON.stringify(`ssn-${i}`),
+      }))
+      await db.system.batchInsert('sensitive_values', rows, 500)
+      const { code, output } = await run([])
+      assert.equal(code, 0, output)
+      assert.match(output, /sensitive_values: 1001 sealed that were not/)
+      const stored = await db.system('sensitive_values').where({ organization_id }).select()
+      const opened = stored.map(({ mask, sealed, value }) => {
+        assert.equal(value, null)
+        return JSON.parse(open(fresh, sealed, ownerOfSensitive(organization_id, mask)))
+      })
+      assert.deepEqual(opened.sort(), rows.map(({ value }) => JSON.parse(value)).sort())
     })
 
     it('names what no key opens, without a value, and exits with 1', async () => {

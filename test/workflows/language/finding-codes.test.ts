@@ -39,6 +39,7 @@ describe('the codes of findings', () => {
       'unknown_secret',
       'unknown_env',
       'unknown_custom_field',
+      'reads_mask',
       'service_not_configured',
     ])
     for (const [code, { meaning, mend }] of entries) ok(meaning.length > 20 && mend.length >= 10, code)

@@ -214,6 +214,27 @@ describe('node types', () => {
     ])
   })
 
+  it('crm_manager needs what any filter and field could need if a placeholder gives them', () => {
+    const scopes = (config: Record<string, unknown>) => nodeTypes.crm_manager!.scopes(config, catalogue)
+    const search = { operation: 'search', entity: 'contacts' }
+    deepEqual(scopes({ ...search, filters: { 'associations.deals': 'true' } }), [
+      'contacts:read',
+      'deals:read',
+    ])
+    deepEqual(
+      [...new Set(scopes({ ...search, filters: '{{ inputs.filters }}' }))].sort(),
+      Object.keys(catalogue.entities)
+        .map((kind) => `${kind}:read`)
+        .sort(),
+    )
+    const create = { operation: 'create', entity: 'contacts' }
+    deepEqual(scopes({ ...create, fields: { created_at: '2020-01-01T00:00:00Z' } }), [
+      'contacts:write',
+      'records:backdate',
+    ])
+    ok(scopes({ ...create, fields: '{{ inputs.fields }}' }).includes('records:backdate'))
+  })
+
   it('crm_manager checks the fields of an upsert that only a create or an update writes', () => {
     const upsert = { operation: 'upsert', entity: 'deals', by: 'external_id', fields: { external_id: 'x' } }
     const problems = (config: object) =>

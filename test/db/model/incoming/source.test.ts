@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { readSource, type Source } from '../../../../db/model/incoming/source.ts'
+import { type HttpSource, readSource, type Source } from '../../../../db/model/incoming/source.ts'
 
+type Read = Source & HttpSource
 const common = { url: 'https://a.example/', interval_minutes: 15, existing: false, header_names: [] }
-const feed: Source = { type: 'rss', ...common }
-const list = (more: object = {}): Source =>
-  ({ type: 'http_list', ...common, items: null, identity: ['id'], cursor: null, ...more }) as Source
+const feed: Read = { type: 'rss', ...common }
+const list = (more: object = {}): Read =>
+  ({ type: 'http_list', ...common, items: null, identity: ['id'], cursor: null, ...more }) as Read
 
-const read = (source: Source, body: unknown) =>
+const read = (source: Read, body: unknown) =>
   readSource(source, typeof body === 'string' ? body : JSON.stringify(body))
-const payloads = (source: Source, body: unknown) => read(source, body).items.map(({ payload }) => payload)
+const payloads = (source: Read, body: unknown) => read(source, body).items.map(({ payload }) => payload)
 
 const RSS = `<?xml version="1.0"?><rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"
   xmlns:dc="http://purl.org/dc/elements/1.1/"><channel><title>News</title>
