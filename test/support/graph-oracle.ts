@@ -34,6 +34,12 @@ export function oracleGraphOf(
 
   const arrivals = (id: string) => (into.get(id) ?? []).filter(({ from }) => reachable.has(from))
   const skippable = (id: string) => nodes.get(id)!.when !== undefined
+  /** Whether the node may have been skipped: it then leaves by its first handle. */
+  const maybeSkipped = ({ from, handle }: Edge) => {
+    const type = typeOf(nodes.get(from)!)
+    const [first] = type?.handles(nodes.get(from)!.config).filter(({ name }) => name !== type.body) ?? []
+    return skippable(from) && handle === (first?.name ?? 'success')
+  }
 
   /** Whether a node that runs always continues by this handle, because no other handle leads on. */
   const surelyLeavesBy = (id: string, handle: string): boolean => {
@@ -65,7 +71,7 @@ export function oracleGraphOf(
     common(
       arrivals(id).map((edge) => {
         const ran = new Set(companions(edge.from))
-        if (!skippable(edge.from)) ran.add(edge.from)
+        if (!maybeSkipped(edge)) ran.add(edge.from)
         return follow(ran, edge)
       }),
     ),
@@ -76,7 +82,9 @@ export function oracleGraphOf(
     // At `join: all` every branch has ended; at `any` only the one that arrived first.
     if (nodes.get(id)!.join !== 'any') return new Set([...companions(id)].filter((at) => before.has(at)))
     return common(
-      arrivals(id).map(({ from }) => new Set(skippable(from) ? certain(from) : [...certain(from), from])),
+      arrivals(id).map(
+        (edge) => new Set(maybeSkipped(edge) ? certain(edge.from) : [...certain(edge.from), edge.from]),
+      ),
     )
   })
 

@@ -13,7 +13,7 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
-import { mayBeOmitted, needsLaterEngine } from '../language/expressions/template.ts'
+import { mayBeOmitted, needsLaterEngine, usesFixed } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { RUN_KEY } from '../shared/limits.ts'
@@ -66,6 +66,9 @@ export function compile(definition: Definition): Program {
       ),
       ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
         mayBeOmitted(text) ? LATER_LANGUAGE.omission : 0,
+      ),
+      ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
+        usesFixed(text) ? LATER_LANGUAGE.to_fixed : 0,
       ),
       results.alone ? LATER_LANGUAGE.results : 0,
       admission ? LATER_LANGUAGE.admission : 0,

@@ -25,11 +25,13 @@ import {
   unionOf,
   type ValueType,
 } from '../language/value-types.ts'
+import { argumentProblem } from './filter-arguments.ts'
 
 /** What is wrong in an expression, in terms of its types. `origin`: the type is only likely. */
 export type Mistake = {
   origin?: Origin | undefined
-} /** The value at `path` has no such member. `names`: those it has. */ & (
+} & /** The value at `path` has no such member. `names`: those it has. */
+(
   | {
       kind: 'path'
       path: readonly Segment[]
@@ -44,6 +46,8 @@ export type Mistake = {
   | { kind: 'comparison'; value: string; allowed: readonly string[] }
   /** The organization has no such custom field. */
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
+  /** A filter gets too few or too many arguments, or a wrong one. */
+  | { kind: 'arguments'; problem: string }
   /** The custom field is sensitive: its mask is read. */
   | { kind: 'mask'; name: string; of: string }
   /** A filter that computes gets a list or a mapping. */
@@ -209,6 +213,11 @@ const BY_FIELD = [
 function filtered(input: ValueType, name: string, args: readonly Argument[], reading: Reading): ValueType {
   const tokens = args.map((argument) => (Array.isArray(argument) ? argument[1] : argument))
   const types = tokens.map((token) => typeOfToken(token, reading))
+  const problem = argumentProblem(
+    name,
+    args.flatMap((argument) => (Array.isArray(argument) ? [] : [argument])),
+  )
+  if (problem !== undefined) reading.report?.({ kind: 'arguments', problem })
   const [first, second] = tokens
   const field = first && TypeGuards.isQuotedToken(first) ? first.content : undefined
   const member =

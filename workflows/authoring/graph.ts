@@ -11,6 +11,8 @@ export interface Graph {
   mayPrecede(id: string, node: string): boolean
   /** Whether a node has run in every run in which another, reachable one starts. */
   surelyPrecedes(id: string, node: string): boolean
+  /** Whether a node has run in every run, or iteration, that ends after one of these last nodes. */
+  surelyEnds(id: string, nodes: readonly string[]): boolean
 }
 
 /**
@@ -36,7 +38,8 @@ export function graphOf(
   const cycle = findCycle(nodes)
   const order = cycle ? [] : topological(nodes)
   const before = ancestors(nodes, order)
-  const certain = precedents(nodes, order, reachable, before, typeOf)
+  const { certain, ended } = precedents(nodes, order, reachable, before, typeOf)
+  const ends = new Map<readonly string[], Bitset>()
   const holds = (sets: (Bitset | undefined)[]) => (id: string, node: string) => {
     const [at, of] = [index.get(id), index.get(node)]
     return at !== undefined && of !== undefined && (sets[of]?.has(at) ?? false)
@@ -46,6 +49,13 @@ export function graphOf(
     cycle: cycle?.map((at) => specs[at]!.id),
     mayPrecede: holds(before),
     surelyPrecedes: holds(certain),
+    surelyEnds(id, among) {
+      const at = index.get(id)
+      if (at === undefined || cycle) return false
+      const found = ends.get(among) ?? ended(among.map((one) => index.get(one)!))
+      ends.set(among, found)
+      return found.has(at)
+    },
   }
 }
 
@@ -162,29 +172,65 @@ function precedents(
   reachable: boolean[],
   before: (Bitset | undefined)[],
   typeOf: (node: NodeSpec) => NodeType | undefined,
-): (Bitset | undefined)[] {
-  const skippable = (at: number) => nodes[at]!.node.when !== undefined
+): { certain: (Bitset | undefined)[]; ended: (among: number[]) => Bitset } {
+  // A node that is skipped leaves by its first handle.
+  const skippable = ({ from, handle }: Pick<Arc, 'from' | 'handle'>) => {
+    const { node } = nodes[from]!
+    return node.when !== undefined && handle === leavesBy(node, typeOf)
+  }
   const consequences = consequencesOf(nodes, order, typeOf)
   const branches = branchesOf(nodes, consequences)
   // The nodes that run in every run in which the node runs, before it or in parallel.
   const companions: Bitset[] = []
   const certain: Bitset[] = []
+  const ranBy = (arc: Pick<Arc, 'from' | 'handle'>) => {
+    const { from, handle } = arc
+    const ran = companions[from]!.copy().unite(branches[from]!.get(handle))
+    return skippable(arc) ? ran : ran.unite(consequences[from])
+  }
   for (const at of order) {
     const arrivals = nodes[at]!.into.filter(({ from }) => reachable[from])
-    companions[at] = common(nodes.length, unique(arrivals), ({ from, handle }) => {
-      const ran = companions[from]!.copy().unite(branches[from]!.get(handle))
-      return skippable(from) ? ran : ran.unite(consequences[from])
-    })
+    companions[at] = common(nodes.length, unique(arrivals), ranBy)
     // With `join: all` every branch has ended; with `any` only the one that arrived first.
     certain[at] =
       nodes[at]!.node.join === 'any'
-        ? common(nodes.length, arrivals, ({ from }) => {
-            const ran = certain[from]!.copy()
-            return skippable(from) ? ran : ran.add(from)
+        ? common(nodes.length, arrivals, (arc) => {
+            const ran = certain[arc.from]!.copy()
+            return skippable(arc) ? ran : ran.add(arc.from)
           })
         : companions[at].copy().intersect(before[at]!)
   }
-  return certain
+  const ended = (among: number[]) =>
+    common(
+      nodes.length,
+      among.filter((at) => reachable[at]).flatMap((at) => exitsOf(at, nodes[at]!, typeOf)),
+      // A node without handles ends the run while others may be open.
+      (exit) => (exit.handle === '' ? certain[exit.from]!.copy().add(exit.from) : ranBy(exit)),
+    )
+  return { certain, ended }
+}
+
+/** The handle by which a node leaves that is skipped; that of an unknown type is not known. */
+function leavesBy(node: NodeSpec, typeOf: (node: NodeSpec) => NodeType | undefined): string {
+  const type = typeOf(node)
+  return type?.handles(node.config).find(({ name }) => name !== type.body)?.name ?? 'success'
+}
+
+/** The handles of a node by which nothing follows. */
+function exitsOf(
+  from: number,
+  { node, out }: Vertex,
+  typeOf: (node: NodeSpec) => NodeType | undefined,
+): Pick<Arc, 'from' | 'handle'>[] {
+  const type = typeOf(node)
+  if (!type) return []
+  const handles = type.handles(node.config).map(({ name }) => name)
+  if (handles.length === 0) return [{ from, handle: '' }]
+  const followed = new Set(out.map(({ handle }) => handle))
+  return handles
+    .filter((handle) => handle !== type.body && !followed.has(handle))
+    .filter((handle) => handle !== 'error' || node.on_error === 'end')
+    .map((handle) => ({ from, handle }))
 }
 
 /** Each node, and all nodes that certainly run once it has run. */
@@ -227,7 +273,7 @@ function branchesOf(nodes: Vertex[], consequences: Bitset[]): Map<string, Bitset
 }
 
 /** The intersection of what ran by each arrival; empty without arrivals. */
-function common(size: number, arrivals: Arc[], ranBy: (arc: Arc) => Bitset): Bitset {
+function common<T>(size: number, arrivals: T[], ranBy: (arrival: T) => Bitset): Bitset {
   let found: Bitset | undefined
   for (const arc of arrivals) found = found ? found.intersect(ranBy(arc)) : ranBy(arc)
   return found ?? new Bitset(size)

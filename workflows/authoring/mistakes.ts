@@ -43,6 +43,8 @@ function describe(mistake: Mistake): Described {
     }
     case 'custom':
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
+    case 'arguments':
+      return { code: 'placeholder_syntax', message: mistake.problem }
     case 'mask':
       return readsMask(mistake.name, mistake.of)
     case 'operand':

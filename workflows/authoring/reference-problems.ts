@@ -38,6 +38,8 @@ export interface Names {
   bodies: Bodies
   inputs: Definition['inputs']
   nodes: ReadonlyMap<string, NodeSpec>
+  /** The nodes by which a run can complete, or an iteration of a loop can end. */
+  ends(loop?: string): readonly string[]
 }
 
 /** Where a placeholder stands. */
@@ -54,12 +56,30 @@ export interface Place extends Site {
 
 type ReferenceProblem = Pick<Problem, 'code' | 'message' | 'hint'>
 
-export const namesOf = ({ definition }: Lowered, graph: Graph, bodies: Bodies): Names => ({
-  graph,
-  bodies,
-  inputs: definition.inputs,
-  nodes: new Map(definition.nodes.map((node) => [node.id, node])),
-})
+export function namesOf({ definition }: Lowered, graph: Graph, bodies: Bodies): Names {
+  const ends = new Map<string | undefined, string[]>()
+  return {
+    graph,
+    bodies,
+    inputs: definition.inputs,
+    nodes: new Map(definition.nodes.map((node) => [node.id, node])),
+    ends(loop) {
+      const found =
+        ends.get(loop) ?? definition.nodes.filter((node) => mayEnd(node, bodies, loop)).map(({ id }) => id)
+      ends.set(loop, found)
+      return found
+    },
+  }
+}
+
+/** Whether a run whose outputs are rendered, or an iteration of a loop, can end by a node. */
+function mayEnd({ id, type, config, role }: NodeSpec, bodies: Bodies, loop: string | undefined): boolean {
+  if (role !== undefined) return false
+  // A node without handles ends the run, also in a body.
+  if (findNodeType(type)?.handles(config).length === 0)
+    return loop === undefined && config.status !== 'failed' && config.outputs === undefined
+  return bodies.around(id)[0] === loop
+}
 
 /** What is wrong with one reference: the first problem of its segments, from left to right, then of its order. */
 export function referenceProblem(
@@ -202,10 +222,12 @@ function orderProblem(
   const { graph, bodies } = names
   const { reader, perItem } = place
   // An output of the workflow is rendered after all nodes.
-  if (!reader) return undefined
+  if (!reader) return endProblem(names, reference, node)
   // A setting that a loop renders for each item reads the loop and its body.
-  if (perItem && isLoop(reader) && (node === reader || bodies.around(node.id).includes(reader.id)))
-    return undefined
+  if (perItem && isLoop(reader)) {
+    if (node === reader) return undefined
+    if (bodies.around(node.id).includes(reader.id)) return endProblem(names, reference, node, reader.id)
+  }
   // Nodes in a cycle and unreachable nodes have no order; both are reported already.
   if (graph.cycle || !graph.reachable.has(reader.id)) return undefined
   if (node.id === reader.id)
@@ -223,7 +245,8 @@ function orderProblem(
     }
   // A run can end at any node, and a failed cleanup node does not keep the next from running.
   const isAtEnd = node.role !== undefined || reader.role === 'on_cancel' || reader.role === 'finally'
-  if (reference.optional || (!isAtEnd && graph.surelyPrecedes(node.id, reader.id))) return undefined
+  if (reference.optional || reference.tested || (!isAtEnd && graph.surelyPrecedes(node.id, reader.id)))
+    return undefined
   // A node that was skipped has the status `skipped` and no output, which a condition can test.
   const isTested =
     place.isCondition || reference.path[2] === 'status' || place.tested?.has(`nodes.${node.id}`)
@@ -231,6 +254,22 @@ function orderProblem(
   return {
     code: 'maybe_not_upstream',
     message: `${node.id} is not upstream of ${reader.id} on every path`,
+    hint: 'add a default: {{ … | default: "" }}',
+  }
+}
+
+/** A value that is read at the end of a run, or of an item or turn of a loop: alone, null says that there is none. */
+function endProblem(
+  { graph, ends }: Names,
+  { whole, optional, tested, path }: Reference,
+  { id }: NodeSpec,
+  loop?: string,
+): ReferenceProblem | undefined {
+  if (whole || optional || tested || path[2] === 'status') return undefined
+  if (graph.cycle || !graph.reachable.has(id) || graph.surelyEnds(id, ends(loop))) return undefined
+  return {
+    code: 'maybe_not_upstream',
+    message: `${id} does not run on every path: here its ${path[2] ?? 'output'} is null where it did not`,
     hint: 'add a default: {{ … | default: "" }}',
   }
 }

@@ -101,13 +101,13 @@ const node = {
     .enum(['fail', 'continue', 'end'])
     .optional()
     .describe(
-      'What to do if the node fails and its `error` handle has no edge: `fail` the run (default), `continue` by the first handle, or `end` this branch (same as `next: {error: end}`).',
+      'If the node fails and its `error` handle has no edge: `fail` the run (default), `continue` after it (not with several handles), or `end` this branch (same as `next: {error: end}`).',
     ),
   when: z
     .union([z.string(), z.boolean().transform(String)])
     .optional()
     .describe(
-      'A placeholder, such as `{{ inputs.amount > 100 }}`. If it renders false, null or an empty text, the node is skipped, and the run continues by its first handle.',
+      'A placeholder, such as `{{ inputs.amount > 100 }}`. If it renders false, null or an empty text, the node is skipped, and the run continues after it: by `done`, by `approved`; not for others with several handles.',
     ),
   join: z
     .enum(['all', 'any'])

@@ -24,6 +24,7 @@ import { checkCalls } from './check-calls.ts'
 import { checkCancelOn } from './check-cancel-on.ts'
 import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
+import { checkDecisions } from './check-decisions.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
   checkErrorWorkflow,
@@ -119,6 +120,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkExpected(lowered.definition),
     ...checkCancelOn(lowered.definition),
     ...checkNodes(whole, catalogue),
+    ...checkDecisions(lowered),
     ...checkCleanup(lowered, bodies),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
@@ -145,7 +147,10 @@ function withoutSequels(found: Problem[]): Problem[] {
   // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
   // A setting that cannot be a placeholder.
-  const refused = new Set(found.flatMap(({ code, path }) => (code === 'invalid_config' ? [path] : [])))
+  // One that reads a wrong path has no type to speak of.
+  const refused = new Set(
+    found.flatMap(({ code, path }) => (['invalid_config', 'unknown_field'].includes(code) ? [path] : [])),
+  )
   return found.filter(({ code, path, message }) => {
     if (code === 'unused_output') return !unread
     if (code === 'loop_body') return !bodiless

@@ -1,11 +1,13 @@
 import { checkShape, describeIssue } from '../language/config.ts'
 import { render, renderTainted, type Scope } from '../language/expressions/liquid.ts'
 import { SECRETS_ROOT } from '../language/expressions/secrets.ts'
+import { hasPlaceholder } from '../language/expressions/template.ts'
 import { NodeError } from '../language/node-error.ts'
 import type { NodeContext, NodeEnd, NodeLoop, NodeTurns, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { hideSecretPlaces } from '../nodes/secret-places.ts'
 import type { WaitFor } from '../nodes/wait-for.ts'
+import { isObject } from '../shared/is-object.ts'
 import type { Redactor } from '../shared/redactor.ts'
 import type { Limits } from '../shared/run-limits.ts'
 import { capture, splitLate } from './late.ts'
@@ -87,7 +89,7 @@ async function attempt(
     secrets?.hide(hideSecretPlaces(rendered, rendered).values)
     input = masked({ ...(config.shown as object), ...late })
     const parsed = type.config.safeParse(rendered)
-    if (!parsed.success) throw invalidConfig(type, rendered)
+    if (!parsed.success) throw invalidConfig(type, rendered, node.config)
     const result = await type.run(parsed.data, context)
     const { value: output, characters } = measured(result.output, limits.valueBytes)
     written.characters += characters
@@ -155,9 +157,26 @@ export const describeLoop = (loop: NodeLoop | NodeTurns): string => {
   return `run its body for ${items.length} items, ${Math.max(1, Math.min(concurrency, items.length))} at a time`
 }
 
-function invalidConfig(type: NodeType, rendered: unknown): NodeError {
+/** What to write for a placeholder whose value is null. */
+const MAY_BE_EMPTY =
+  ': its placeholder is null, so write `| omit_if_empty` to leave it out, or `| default: …`'
+
+const isPlaceholder = (authored: unknown, path: readonly PropertyKey[]): boolean => {
+  const at = path.reduce<unknown>(
+    (value, key) =>
+      isObject(value) || Array.isArray(value) ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+    authored,
+  )
+  return typeof at === 'string' && hasPlaceholder(at)
+}
+
+function invalidConfig(type: NodeType, rendered: unknown, authored: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))
-  const message = problems.map(({ message }) => message).join('; ')
+  const message = problems
+    .map(({ message, path }) =>
+      isPlaceholder(authored, path) && /\bempty$/.test(message) ? `${message}${MAY_BE_EMPTY}` : message,
+    )
+    .join('; ')
   return new NodeError('invalid_config', message.slice(0, 2_000))
 }
 

@@ -5,9 +5,9 @@ import type { NodeLoop, NodeTurns } from '../nodes/define.ts'
 import { isObject } from '../shared/is-object.ts'
 import type { Limits } from '../shared/run-limits.ts'
 import { firstHandle, typeOf } from './execute.ts'
-import { chainOf, type Frame, isRepeat, loopKey, type OpenLoop } from './frames.ts'
+import { type Frame, isRepeat, loopKey, type OpenLoop } from './frames.ts'
 import { at } from './open-nodes.ts'
-import { renderOutputs } from './outputs.ts'
+import { renderAtEnd } from './outputs.ts'
 import type { Rows } from './rows.ts'
 import type { ItemResult, KeptLoop, LoopItem, RunError, RunFacts, RunLoop, RunNode } from './run-state.ts'
 import { scopeOf } from './scope.ts'
@@ -239,7 +239,7 @@ export class Loops {
     return done.at(-1)?.output ?? null
   }
 
-  /** Whether a turn is the last one. A condition that reads a node which did not complete does not hold. */
+  /** Whether a turn is the last one. */
   private isMet(frame: Frame): boolean {
     const { until } = this.deps.program.nodes[frame.loop!.id]!.config
     const value = this.renderIn(frame, until) ?? false
@@ -251,15 +251,7 @@ export class Loops {
   /** Renders a setting of a loop as in its body. */
   private renderIn(frame: Frame, setting: unknown): unknown {
     const { facts, limits } = this.deps
-    const frames = chainOf(frame)
-    const statusOf = (id: string) =>
-      frames.some(({ loop }) => loop?.id === id)
-        ? 'completed'
-        : frames.flatMap(({ rows }) => rows.get(id) ?? [])[0]?.status
-    const scope = scopeOf(facts, frame)
-    // A member that reads a node that did not complete is null; the others keep their values.
-    if (isObject(setting)) return renderOutputs(setting, statusOf, scope, limits.valueBytes)
-    return renderOutputs({ setting }, statusOf, scope, limits.valueBytes).setting
+    return renderAtEnd(setting, scopeOf(facts, frame), limits.valueBytes)
   }
 
   private ended(frame: Frame): void {

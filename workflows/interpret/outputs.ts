@@ -1,36 +1,21 @@
 import { render, type Scope } from '../language/expressions/liquid.ts'
 import { references } from '../language/expressions/references.ts'
-import type { NodeStatus } from '../shared/statuses.ts'
+import { textsIn } from '../language/texts.ts'
 import { capped } from './storable.ts'
 
+/** What placeholders read of a node that the run, the item or the turn ended without, as of one that was skipped. */
+const NOT_REACHED = { output: null, status: 'skipped', handle: null, error: null }
+
 /**
- * Renders the outputs of a run. An output that reads the output of a node is null unless the node completed; one that
- * reads its error is null unless it failed. Throws NodeError.
+ * Renders a setting that is evaluated when a run, an item or a turn has ended: the `outputs` of a workflow, `output` and
+ * `until` of a loop. Placeholders have the values that they have in the config of a node. Throws NodeError.
  */
-export function renderOutputs(
-  outputs: Record<string, unknown>,
-  statusOf: StatusOf,
-  scope: Scope,
-  maxBytes: number,
-): Record<string, unknown> {
-  const rendered = Object.entries(outputs).map(([name, value]) => [
-    name,
-    isAvailable(value, statusOf) ? render(value, scope) : null,
-  ])
-  return capped(Object.fromEntries(rendered), maxBytes) as Record<string, unknown>
-}
-
-/** The status of a node by its id; undefined if it was not reached. */
-type StatusOf = (id: string) => NodeStatus | undefined
-
-function isAvailable(value: unknown, statusOf: StatusOf): boolean {
-  if (typeof value === 'string')
-    return references(value).every(({ path: [root, id, member], optional }) => {
-      if (root !== 'nodes' || optional || typeof id !== 'string') return true
-      const status = statusOf(id)
-      if (member === 'status' || member === 'handle') return status !== undefined
-      return status === (member === 'error' ? 'failed' : 'completed')
-    })
-  if (typeof value !== 'object' || value === null) return true
-  return Object.values(value).every((item) => isAvailable(item, statusOf))
+export function renderAtEnd(value: unknown, scope: Scope, maxBytes: number): unknown {
+  const nodes = scope.nodes as Record<string, unknown>
+  const read = textsIn(value).flatMap(({ text }) => references(text))
+  const missing = read.flatMap(({ path: [root, id] }) =>
+    root === 'nodes' && typeof id === 'string' && !Object.hasOwn(nodes, id) ? [[id, NOT_REACHED]] : [],
+  )
+  const known = missing.length > 0 ? { ...scope, nodes: { ...Object.fromEntries(missing), ...nodes } } : scope
+  return capped(render(value, known), maxBytes)
 }

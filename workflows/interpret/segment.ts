@@ -21,7 +21,7 @@ import { runsInPools, sleepsUntil } from './idle.ts'
 import { type LoopHost, Loops } from './loops.ts'
 import { OpenCalls } from './open-calls.ts'
 import { at, commandOf, endCommand, reissue } from './open-nodes.ts'
-import { renderOutputs } from './outputs.ts'
+import { renderAtEnd } from './outputs.ts'
 import { type LoopChange, Rows } from './rows.ts'
 import type {
   AnsweredNode,
@@ -436,10 +436,8 @@ class Segment {
 
   private complete(): void {
     try {
-      const { root } = this.rows
-      const statusOf = (id: string) => root.rows.get(id)?.status
-      const scope = scopeOf(this.state, root)
-      const outputs = renderOutputs(this.program.outputs, statusOf, scope, this.host.limits.valueBytes)
+      const scope = scopeOf(this.state, this.rows.root)
+      const outputs = renderAtEnd(this.program.outputs, scope, this.host.limits.valueBytes)
       this.endAs({ status: 'completed', outputs, error: null })
     } catch (error) {
       if (!(error instanceof NodeError)) throw error

@@ -246,6 +246,7 @@ export const LATER_LANGUAGE = {
   admission: 9,
   cleanup: 10,
   rate: 12,
+  to_fixed: 15,
 }
 
 export interface Program {

@@ -304,6 +304,14 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 * * *"}\ninputs: {n: {type: number, default: 1}}\n${STOP}`,
     ),
   ),
+  handle_without_decision: error(
+    'A node with several handles, such as a condition, an approval or a wait with a `timeout`, has `on_error: continue`, or a `when`: without a decision, the run would take its first handle, such as `true` or `approved`. Only an approval can have a `when`: one that is skipped counts as approved.',
+    'Lead on from its `error` handle; place what `when` tests in a condition before it.',
+    both(
+      `nodes: {c: {type: condition, on_error: continue, config: {conditions: [{left: "{{ run.id }}", operator: eq, right: x}]}, next: {"true": s}}, s: {type: stop, config: {}}}`,
+      `nodes: {c: {type: condition, config: {conditions: [{left: "{{ run.id }}", operator: eq, right: x}]}, next: {"true": s, error: s}}, s: {type: stop, config: {}}}`,
+    ),
+  ),
   search_without_condition: error(
     'Each condition of a search may be left out by `omit_if_empty`: with empty values it would find all records, and the nodes after it would take the first ones for what was sought.',
     'Write the placeholder without `omit_if_empty`: with an empty value the search then finds no record, or fails. A search that is to find all without a value needs a condition that stays, such as `created_at[gte]: 2000-01-01`.',
@@ -321,7 +329,7 @@ export const CODES = {
     'Write a shorter timeout: the hint says the longest. A workflow that waits for a slow service can use `wait_for_signal` instead.',
   ),
   maybe_not_upstream: warning(
-    'A node reads the output of a node that does not run on every path. On other paths the value is missing, and the node fails.',
+    'A node, or a longer text of an output, reads the output of a node that does not run on every path. On other paths the value is null, or missing, and the node fails.',
     'Add a default: `{{ nodes.b.output.x | default: "" }}`.',
     both(
       `nodes: {${CONDITION}, b: {type: set_fields, config: {fields: {x: y}}, next: c}, c: {type: stop, config: {message: "{{ nodes.b.output.x }}"}}}`,

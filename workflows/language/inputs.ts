@@ -21,13 +21,22 @@ export function checkInputs(
       else if (spec.required) problems.push({ name, message: `Input ${name} is required.`, type: 'missing' })
       else inputs.push([name, null])
     } else if (!fits(spec.type, value))
-      problems.push({ name, message: `Input ${name} must be of type ${spec.type}.`, type: 'type_error' })
+      problems.push({ name, message: wrongType(name, spec.type, value), type: 'type_error' })
     else inputs.push([name, value])
   }
   for (const name of Object.keys(given))
     if (!Object.hasOwn(specs, name))
       problems.push({ name, message: `The workflow has no input ${name}.`, type: 'unknown_input' })
   return { inputs: Object.fromEntries(inputs), problems }
+}
+
+/** With what the placeholder of another workflow needs to convert the value. */
+function wrongType(name: string, type: InputSpec['type'], value: unknown): string {
+  const convert =
+    type === 'string' && typeof value === 'number'
+      ? ' (in a placeholder, `| append: ""` makes a text of a number)'
+      : ''
+  return `Input ${name} must be of type ${type}${convert}.`
 }
 
 /** Whether a value has the type of an input. */

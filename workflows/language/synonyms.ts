@@ -3,6 +3,10 @@
  * where they are among the allowed ones. The other names of a node type are in its own file.
  */
 const SYNONYMS: Record<string, readonly string[]> = {
+  // Fields and stages of deals, as other systems name them.
+  close_date: ['expected_close_date'],
+  closed_won: ['won'],
+  closed_lost: ['lost'],
   // Operators of conditions and filters.
   '=': ['eq'],
   '==': ['eq'],

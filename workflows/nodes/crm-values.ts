@@ -176,7 +176,7 @@ function unknownValue(name: string, value: string, values: readonly string[]) {
   if (hasPlaceholder(value) || values.some((one) => plain(one) === plain(value))) return undefined
   return {
     code: 'invalid_value' as const,
-    message: `${name} is none of the organization: ${values.join(', ')}`,
+    message: `${name} ${JSON.stringify(value.slice(0, 100))} is none of the organization: ${values.join(', ')}`,
     ...choice(value, values),
   }
 }
@@ -205,6 +205,17 @@ function valueIssue({ values }: RecordKind, parameter: string, value: unknown): 
 function filterProblems(kind: RecordKind, parameter: string, value: unknown): ConfigProblem[] {
   const issue = kind.checkFilter(parameter, value) ?? valueIssue(kind, parameter, value)
   const unknownYet = [value].flat().some((one) => typeof one === 'string' && hasPlaceholder(one))
+  if (isObject(value)) {
+    const [operator = 'gt', operand = '…'] = Object.entries(value)[0] ?? []
+    return [
+      {
+        code: 'invalid_value',
+        message: `the operator of a filter is in its key`,
+        path: ['filters', parameter],
+        hint: `replace it by \`"${parameter}[${operator}]": ${JSON.stringify(operand)}\``,
+      },
+    ]
+  }
   if (!issue || (issue.type === 'invalid_value' && unknownYet)) return []
   const { message, type, allowed } = issue
   const path = ['filters', parameter]

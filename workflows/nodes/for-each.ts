@@ -61,7 +61,7 @@ export const forEach = defineNode({
       .unknown()
       .optional()
       .describe(
-        'The result of an item, with placeholders as in the body, rendered when the item is done; null where a node did not complete. Default: the output of the node that completed last.',
+        'The result of an item, with placeholders as in the body, rendered when the item is done; the output of a node that did not run is null. Default: the output of the node that completed last.',
       ),
   }),
   output: outcome,

@@ -47,7 +47,7 @@ export const repeat = defineNode({
       .boolean({ error: 'must be true or false' })
       .optional()
       .describe(
-        'Required. The condition, rendered after each turn with placeholders as in the body: `"{{ nodes.check.output.body.status == \'done\' }}"`. It does not hold where it reads a node that did not complete.',
+        'Required. The condition, rendered after each turn with placeholders as in the body: `"{{ nodes.check.output.body.status == \'done\' }}"`. The output of a node that did not run is null.',
       ),
     max_turns: z.int().min(1).max(LOOP.turns).default(DEFAULT_TURNS).describe('The most turns.'),
     on_limit: z
@@ -64,7 +64,7 @@ export const repeat = defineNode({
       .unknown()
       .optional()
       .describe(
-        'The result of a turn, with placeholders as in the body, rendered when its body is done; null where a node did not complete. Default: the output of the node that completed last.',
+        'The result of a turn, with placeholders as in the body, rendered when its body is done; the output of a node that did not run is null. Default: the output of the node that completed last.',
       ),
   }),
   output,

@@ -19,9 +19,9 @@ const optionalMailbox = z
 const listOf = (item: z.ZodString) => z.array(item).max(MAIL_LIMITS.recipients)
 
 const copies = z
-  .union([optionalMailbox, listOf(optionalMailbox)])
+  .union([optionalMailbox, listOf(optionalMailbox), z.null()])
   .default([])
-  .describe('An address, or a list of addresses; an empty one counts as none.')
+  .describe('An address, or a list of addresses; an empty one, or null, counts as none.')
 
 const body = z.string().max(MAIL_LIMITS.body).optional()
 
@@ -106,7 +106,7 @@ export const sendEmail = defineNode({
     { mail, idempotencyKey },
   ) {
     if (!text && !html) throw new NodeError('invalid_config', 'text and html are both empty: one is required')
-    const recipients = { to: mailboxesIn(to), cc: mailboxesIn(cc), bcc: mailboxesIn(bcc) }
+    const recipients = { to: mailboxesIn(to), cc: mailboxesIn(cc ?? []), bcc: mailboxesIn(bcc ?? []) }
     const count = Object.values(recipients).flat().length
     if (count > MAIL_LIMITS.recipients)
       throw new NodeError(

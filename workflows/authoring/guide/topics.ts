@@ -68,11 +68,11 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Flow: next, end, branches and joins',
     text: () =>
       [
-        '- Without `next`, a node leads by its first handle to the node after it, unless some `next` names that one: branches can be written one after the other. `next: <id>` continues a branch, `next: end` ends it.',
+        '- Without `next`, a node leads by its first handle to the node after it, unless some `next` names that one. `next: <id>` continues a branch, `next: end` ends it.',
         '- By handle: `next: {"true": a, "false": [b, c], error: end}`; b and c run in parallel. Quote `"true"`, `"false"`. Other handles end the branch.',
-        '- Cases of a switch are handles: lead each to a node or to `end`.',
-        '- Several at once: `begin: {type: set_fields, config: {fields: {}}, next: [a, b]}`.',
-        '- A node reads results of nodes before it. If one is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`.',
+        '- Cases of a switch are handles: lead each on or to `end`.',
+        '- Several at once: `{type: set_fields, config: {fields: {}}, next: [a, b]}`.',
+        '- A node reads results of nodes before it. If one is on some paths only, add a default: `{{ nodes.a.output.x | default: "" }}`; in `outputs`, that of a node that did not run is null.',
       ].join('\n'),
   },
   loops: {
@@ -84,7 +84,7 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Expressions',
     text: (_, level) =>
       [
-        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders, in quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps the type of its value; in a longer text, null is empty, lists and objects are JSON. No tags ({% … %}); \`{inputs.a}\`, \`\${inputs.a}\` are plain text.`,
+        `Texts in \`config\`, \`when\` and \`outputs\` can have placeholders, in quotes: \`x: "{{ inputs.a }}"\`. One whole placeholder keeps its type; in a longer text, null is empty, lists and objects are JSON. No tags ({% … %}); \`{inputs.a}\`, \`\${inputs.a}\` are plain text.`,
         '',
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
@@ -94,7 +94,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also those in texts, compare by value; text is case-sensitive.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also in texts, compare by value; text is case-sensitive.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -103,7 +103,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. They are Liquid's; an argument can be a path. \`date\` writes UTC; format_date has time zones.`,
+        `Filters: ${FILTERS.join(', ')}. They are Liquid's; \`sort\` and \`sort | reverse\` put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. \`date\` writes UTC; format_date has time zones.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
@@ -149,8 +149,8 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Failures: retry, timeout, on_error',
     text: () =>
       [
-        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails with this error, and the other branches are cancelled.',
-        `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for nodes with the effect external. The others run in a transaction.`,
+        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails, and the other branches are cancelled.',
+        `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for external nodes; the others run in a transaction.`,
         `- Without them: these intervals and timeout; ${defaultAttempts()}. Only transient errors are retried.`,
         '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. Nodes in loops have no undo.',
         '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
@@ -178,7 +178,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert finds by ${commonUpsertKeys(catalogue.entities).join(' or ')} and overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. Updates merge custom_fields by name and replace tags; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; fields also \`custom_fields.<name>\`, \`"tags[has_not]"\`, \`associations.deals\` (an id; \`"associations.deals[is_null]": true\`: without any), of contacts, companies and deals \`"last_activity_at[not_since]": last_30_days\`. A search returns at most 200, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; fields also \`custom_fields.<name>\`, \`"tags[has_not]"\`, \`associations.deals\` (an id; \`"associations.deals[is_null]": true\`: without any), of contacts, companies and deals \`"last_activity_at[not_since]": last_30_days\`. A search returns at most 200, the newest first, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   metrics: {

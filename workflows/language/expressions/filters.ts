@@ -86,6 +86,7 @@ const RESULTS: Record<string, Result> = Object.assign(Object.create(null), {
   omit_if_empty: 'own',
   json: 'text',
   sha256: 'text',
+  to_fixed: 'text',
   to_integer: 'count',
 } satisfies Record<string, Result>)
 

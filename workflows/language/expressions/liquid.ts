@@ -1,10 +1,11 @@
-import { Context, toValue, type Value } from 'liquidjs'
+import { toValue, type Value } from 'liquidjs'
 import { EXPRESSION } from '../../shared/limits.ts'
 import { createTurns } from '../../shared/turns.ts'
 import { NodeError } from '../node-error.ts'
 import { pointer } from '../problems.ts'
 import { hintAt } from './missing-member.ts'
 import { acceptsMissing, OMITTED } from './omitted.ts'
+import { ScopeContext } from './scope-context.ts'
 import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
@@ -61,7 +62,7 @@ export async function renderEach(text: string, scope: Scope, items: readonly unk
 /** Each text has the whole time limit; all texts share the limit of work. */
 function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
   const { memoryLimit } = rendering.context
-  const context = Object.assign(new Context(scope, engine.options, { sync: true }, { liquid: engine }), {
+  const context = Object.assign(new ScopeContext(scope, engine.options, { sync: true }, { liquid: engine }), {
     memoryLimit,
   })
   const until = Date.now() + DEFAULTS.milliseconds
@@ -87,12 +88,17 @@ const kept = (value: unknown) => (value === OMITTED ? null : value)
 function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
   const { work, milliseconds, characters } = { ...DEFAULTS, ...limits }
   // One context for all placeholders, so that they share one limit.
-  const context = new Context(scope, engine.options, { sync: true, memoryLimit: work }, { liquid: engine })
+  const context = new ScopeContext(
+    scope,
+    engine.options,
+    { sync: true, memoryLimit: work },
+    { liquid: engine },
+  )
   return { context, until: Date.now() + milliseconds, characters }
 }
 
 interface Rendering {
-  context: Context
+  context: ScopeContext
   until: number
   /** The characters that are left. */
   characters: number

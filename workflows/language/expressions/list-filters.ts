@@ -6,7 +6,8 @@ import { result } from './number-filters.ts'
 /** The filters of lists that compare or add: they follow the rules of the operators, also for numbers in texts. */
 export const listFilters: Record<string, FilterImplOptions> = {
   sum: (list: unknown, field?: unknown) => sumOf(itemsOf(list), field),
-  sort: (list: unknown, field?: unknown) => sorted(itemsOf(list), field),
+  sort: sorting(order),
+  sort_natural: sorting((a, b) => order(lowered(a), lowered(b))),
   where: (list: unknown, ...test: unknown[]) => itemsOf(list).filter(testOf(test)),
   reject: (list: unknown, ...test: unknown[]) => itemsOf(list).filter((item) => !testOf(test)(item)),
   find: (list: unknown, ...test: unknown[]) => itemsOf(list).find(testOf(test)) ?? null,
@@ -60,13 +61,23 @@ function sumOf(list: unknown[], field: unknown): number | string {
   return result(present, numbers.reduce(add, integer(0)))
 }
 
-/** Empty values come last. */
-function sorted(list: unknown[], field: unknown): unknown[] {
-  const read = reader(field)
-  const rows = list.map((item) => ({ item, key: read(item) ?? null }))
-  rows.sort((a, b) => {
-    if (a.key === null || b.key === null) return a.key === b.key ? 0 : a.key === null ? 1 : -1
-    return order(a.key, b.key) || 0
-  })
-  return rows.map(({ item }) => item)
+/** The argument of a sort that `reverse` follows: see `sortDescending`. */
+export const DESCENDING = 'descending'
+
+/** Empty values come last, also in a list that is then reversed. */
+function sorting(compare: (a: unknown, b: unknown) => number): FilterImplOptions {
+  return (list: unknown, ...given: unknown[]) => {
+    const isPair = (one: unknown) => Array.isArray(one) && one[0] === DESCENDING
+    const emptyFirst = given.some(isPair) ? -1 : 1
+    const read = reader(given.find((one) => !isPair(one)))
+    const rows = itemsOf(list).map((item) => ({ item, key: read(item) ?? null }))
+    rows.sort((a, b) => {
+      if (a.key === null || b.key === null)
+        return a.key === b.key ? 0 : a.key === null ? emptyFirst : -emptyFirst
+      return compare(a.key, b.key) || 0
+    })
+    return rows.map(({ item }) => item)
+  }
 }
+
+const lowered = (value: unknown) => (typeof value === 'string' ? value.toLowerCase() : value)

@@ -12,7 +12,8 @@ import {
 
 /**
  * The filters that compute. They are exact: `0.1 | plus: 0.2` is 0.3. If a value is a text with decimals, such as money,
- * the result is one too, with at least as many decimals; otherwise it is a number.
+ * the result is one too, with at least as many decimals; otherwise it is a number. With null or an empty text there is
+ * nothing to compute: the result is null, not the amount 0.
  */
 export const numberFilters: Record<string, FilterImplOptions> = {
   plus: computes(add),
@@ -31,10 +32,11 @@ export const numberFilters: Record<string, FilterImplOptions> = {
   }),
   at_least: computes((a, b) => (isLess(a, b) ? b : a)),
   at_most: computes((a, b) => (isLess(a, b) ? a : b)),
-  abs: (value: unknown) => result([value], positive(decimal(value))),
-  floor: (value: unknown) => toInteger(value, 'floor'),
-  ceil: (value: unknown) => toInteger(value, 'ceil'),
-  round: (value: unknown, places?: unknown) => rounded(value, places),
+  abs: ofNumber((value) => result([value], positive(decimal(value)))),
+  floor: ofNumber((value) => toInteger(value, 'floor')),
+  ceil: ofNumber((value) => toInteger(value, 'ceil')),
+  round: ofNumber(rounded),
+  to_fixed: ofNumber((value, places = 2) => decimalText(roundedTo(value, places, 'to_fixed'))),
 }
 
 /** Decimals of a quotient that does not end. */
@@ -44,8 +46,17 @@ const MAX_PLACES = 20
 
 function computes(compute: (a: Decimal, b: Decimal) => Decimal): FilterImplOptions {
   return (value: unknown, argument: unknown) =>
-    result([value, argument], compute(decimal(value), decimal(argument)))
+    isAbsent(value) || isAbsent(argument)
+      ? null
+      : result([value, argument], compute(decimal(value), decimal(argument)))
 }
+
+/** A filter of one number, with settings. */
+function ofNumber(compute: (value: unknown, setting?: unknown) => number | string): FilterImplOptions {
+  return (value: unknown, setting?: unknown) => (isAbsent(value) ? null : compute(value, setting))
+}
+
+const isAbsent = (value: unknown) => value === null || value === undefined || value === ''
 
 function requireDivisor({ digits }: Decimal): void {
   if (digits === 0n) throw new Error('the result is not finite: it divides by zero')
@@ -55,9 +66,9 @@ const isLess = (a: Decimal, b: Decimal) => add(a, negate(b)).digits < 0n
 const positive = (value: Decimal): Decimal => (value.digits < 0n ? negate(value) : value)
 const scaled = ({ digits, places }: Decimal, to: number) => digits * 10n ** BigInt(to - places)
 
-/** Null and an empty text are 0. Throws an error for the author for another text. */
+/** Throws an error for the author for a text that is no number. */
 function decimal(value: unknown): Decimal {
-  if (value === null || value === undefined || value === '' || value === false) return integer(0)
+  if (value === false) return integer(0)
   if (value === true) return integer(1)
   const found = parseDecimal(value)
   if (found) return found
@@ -101,18 +112,23 @@ function toInteger(value: unknown, towards: 'floor' | 'ceil'): number | string {
   return result([], { digits: whole + (up ? 1n : down ? -1n : 0n), places: 0 })
 }
 
-/** Halves are rounded away from zero. A text with decimals gets exactly `places` of them. */
+/** A text with decimals gets exactly `places` of them. */
 function rounded(value: unknown, given: unknown): number | string {
   const places = Number(given ?? 0)
-  if (!Number.isInteger(places) || Math.abs(places) > MAX_PLACES)
-    throw new Error(`round takes a number of decimals, at most ${MAX_PLACES}`)
-  const exact = decimal(value)
-  if (places < 0) {
-    const unit = { digits: 10n ** BigInt(-places), places: 0 }
-    return result([], multiply(divide(exact, unit, 0), unit))
-  }
-  const found = divide(exact, integer(1), places)
+  const found = roundedTo(value, places, 'round')
+  if (places < 0) return result([], found)
   return writtenPlaces([value]) === undefined || places === 0
     ? Number(decimalText(found))
     : decimalText(found)
+}
+
+/** Halves are rounded away from zero. Without decimals below zero: `-2` rounds to hundreds. */
+function roundedTo(value: unknown, given: unknown, filter: string): Decimal {
+  const places = Number(given)
+  if (!Number.isInteger(places) || Math.abs(places) > MAX_PLACES)
+    throw new Error(`${filter} takes a number of decimals, at most ${MAX_PLACES}`)
+  const exact = decimal(value)
+  if (places >= 0) return divide(exact, integer(1), places)
+  const unit = { digits: 10n ** BigInt(-places), places: 0 }
+  return multiply(divide(exact, unit, 0), unit)
 }

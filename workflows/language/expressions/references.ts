@@ -1,6 +1,7 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
 import { acceptsMissing } from './omitted.ts'
 import { hasPlaceholder, parseTemplate, type Template } from './template.ts'
+import { isOptionalDefault, testedTokens } from './tree.ts'
 
 /** A path that a placeholder reads, up to the first computed segment. */
 export interface Reference {
@@ -12,7 +13,11 @@ export interface Reference {
   whole: boolean
   /** Whether a filter `default` or `omit_if_empty` follows directly: the value may be missing. */
   optional: boolean
+  /** Whether it is compared with null: the author knows that it may be null. */
+  tested: boolean
 }
+
+type Traits = Pick<Reference, 'whole' | 'optional' | 'tested'>
 
 /** Every reference in a string, also within brackets and filter arguments. Throws TemplateError. */
 export function references(text: string): Reference[] {
@@ -28,30 +33,39 @@ export function referencesOf(part: Value, alone: boolean): Reference[] {
   const found: Reference[] = []
   const whole = alone && part.filters.length === 0 && part.initial.postfix.length === 1
   const optional = acceptsMissing(part)
-  for (const token of part.initial.postfix) collect(token, { whole, optional }, found)
-  for (const filter of part.filters)
-    for (const argument of filter.args)
-      collect(Array.isArray(argument) ? argument[1] : argument, { whole: false, optional: false }, found)
+  collectAll(part, { whole, optional, tested: false }, found, isOptionalDefault)
   return found
 }
 
-function collect(
-  token: Token | undefined,
-  traits: { whole: boolean; optional: boolean },
+/** The references of an expression and its filters. `mayMiss`: whether the arguments of a filter may be missing. */
+function collectAll(
+  { initial, filters }: Filtered,
+  traits: Traits,
   found: Reference[],
+  mayMiss: typeof isOptionalDefault = () => false,
 ): void {
+  const tested = testedTokens(initial)
+  for (const token of initial.postfix)
+    collect(token, { ...traits, tested: traits.tested || tested.has(token) }, found)
+  for (const [index, { args }] of filters.entries())
+    for (const argument of args) {
+      const optional = mayMiss(filters, index)
+      collect(
+        Array.isArray(argument) ? argument[1] : argument,
+        { whole: false, optional, tested: false },
+        found,
+      )
+    }
+}
+
+type Filtered = Pick<Value, 'initial' | 'filters'>
+
+function collect(token: Token | undefined, traits: Traits, found: Reference[]): void {
   if (!token) return
-  const inner = { whole: false, optional: traits.optional }
+  const inner = { ...traits, whole: false }
   if (TypeGuards.isFilteredValueToken(token)) {
     const optional = traits.optional || acceptsMissing(token)
-    for (const one of token.initial.postfix) collect(one, { whole: false, optional }, found)
-    for (const { args } of token.filters)
-      for (const argument of args)
-        collect(
-          Array.isArray(argument) ? argument[1] : argument,
-          { whole: false, optional: traits.optional },
-          found,
-        )
+    collectAll(token as unknown as Filtered, { ...inner, optional }, found)
   }
   if (TypeGuards.isRangeToken(token)) {
     collect(token.lhs, inner, found)

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { EXPRESSION } from '../../shared/limits.ts'
 import { comparisons } from './comparisons.ts'
 import { FILTERS } from './filters.ts'
+import { foreignSign } from './foreign-signs.ts'
 import { listFilters } from './list-filters.ts'
 import { numberFilters } from './number-filters.ts'
 import { mayOmit, omitFilters } from './omitted.ts'
@@ -78,7 +79,7 @@ function parse(text: string): Template {
     const written = parts.filter((part) => part !== '')
     return { parts: written, ...(mayOmit(written) && { omits: true }) }
   } catch (error) {
-    throw new TemplateError(explain(error))
+    throw new TemplateError(foreignSign(text) ?? explain(error))
   }
 }
 
@@ -118,6 +119,9 @@ export const needsLaterEngine = (text: string): boolean =>
             ),
         )),
   )
+
+/** Whether a text needs the engine `LATER_LANGUAGE.to_fixed`. */
+export const usesFixed = (text: string): boolean => hasPlaceholder(text) && /\|\s*to_fixed\b/.test(text)
 
 /** Whether a text needs the engine `LATER_LANGUAGE.omission`. Throws TemplateError. */
 export const mayBeOmitted = (text: string): boolean => parseTemplate(text).omits === true

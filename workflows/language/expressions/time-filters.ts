@@ -10,6 +10,7 @@ const MINUTES: Record<string, number> = { minutes: 1, hours: 60, days: 1_440, we
 export const timeFilters: Record<string, FilterImplOptions> = {
   /** `inputs.day | add_time: 3, "days"`. A date stays a date, unless hours or minutes are added. */
   add_time: (value: unknown, amount: unknown, unit: unknown) => {
+    if (isAbsent(value)) return null
     const name = unitOf(unit, TIME_UNITS)
     const count = Number(amount)
     if (amount === null || amount === '' || !Number.isInteger(count))
@@ -21,11 +22,15 @@ export const timeFilters: Record<string, FilterImplOptions> = {
   },
   /** `run.started_at | time_until: inputs.day, "days"`: whole units, negative if the second time is before. */
   time_until: (value: unknown, end: unknown, unit: unknown) => {
+    if (isAbsent(value) || isAbsent(end)) return null
     const name = unitOf(unit, Object.keys(MINUTES))
     const minutes = (momentOf(end).getTime() - momentOf(value).getTime()) / 60_000
     return Math.trunc(minutes / MINUTES[name]!) || 0
   },
 }
+
+/** Without a time there is nothing to compute, as with numbers. */
+const isAbsent = (value: unknown) => value === null || value === undefined || value === ''
 
 /** The unit in the plural. Throws an error for the author. */
 function unitOf(unit: unknown, units: readonly string[]): string {

@@ -1,6 +1,7 @@
 import { type Context, evalToken, type Token, TypeGuards, toValue, type Value } from 'liquidjs'
 import { EXPRESSION } from '../../shared/limits.ts'
-import { requireNone } from './omitted.ts'
+import { DESCENDING } from './list-filters.ts'
+import { acceptsMissing, requireNone } from './omitted.ts'
 
 /**
  * The operators of expressions. LiquidJS reads the tokens and evaluates values and filters; the order in which operators
@@ -45,6 +46,7 @@ function prepareWithin(token: Token | undefined): void {
   if (!token) return
   if (TypeGuards.isFilteredValueToken(token)) {
     requireNone(token)
+    sortDescending(token.filters)
     prepare(token.initial)
     for (const { args } of token.filters)
       for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument)
@@ -60,9 +62,39 @@ function prepareWithin(token: Token | undefined): void {
 /** Prepares a placeholder: its expression, and those in the arguments of its filters. */
 export function preparePlaceholder({ initial, filters }: Value): void {
   prepare(initial)
-  for (const { args } of filters)
-    for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument)
+  sortDescending(filters)
+  for (const [index, filter] of filters.entries()) {
+    for (const argument of filter.args) prepareWithin(Array.isArray(argument) ? argument[1] : argument)
+    if (isOptionalDefault(filters, index)) acceptMissingArgument(filter)
+  }
 }
+
+type Argument = Value['filters'][number]['args'][number]
+
+/** Tells a sort that `reverse` follows directly: empty values are then last too. */
+function sortDescending(filters: readonly { name: string; args: Argument[] }[]): void {
+  for (const [index, { name, args }] of filters.entries())
+    if (SORTS.includes(name) && filters[index + 1]?.name === 'reverse')
+      args.push([DESCENDING, { content: true } as unknown as ValueToken])
+}
+
+const SORTS = ['sort', 'sort_natural']
+
+type ValueToken = Exclude<Argument, unknown[]>
+
+/** Makes a `default` whose value is missing leave the decision to the next one. */
+function acceptMissingArgument(filter: Value['filters'][number]): void {
+  const render = filter.render.bind(filter)
+  const [argument] = filter.args
+  filter.render = function* (value: unknown, context: Context): Step {
+    const given = Array.isArray(argument) ? undefined : yield evalToken(argument, context, true)
+    return (given ?? null) === null ? (value === false ? null : value) : yield* render(value, context) as Step
+  }
+}
+
+/** Whether the value of a `default` may be missing too, since another one follows: `x | default: y | default: z`. */
+export const isOptionalDefault = (filters: readonly { name: string }[], index: number): boolean =>
+  filters[index]!.name === 'default' && acceptsMissing({ filters: filters.slice(index + 1) })
 
 const COMPARISONS = ['==', '!=', '>', '<', '>=', '<=', 'contains']
 const MISSING = 'an operator or a filter is missing between two values'
@@ -153,6 +185,33 @@ export function isLater(tokens: Tokens): boolean {
       (TypeGuards.isOperatorToken(token) && Object.hasOwn(CHOICE, token.operator)),
   )
 }
+
+/** The values that an expression compares with null. */
+export function testedTokens(tokens: Tokens): ReadonlySet<Token> {
+  const found = new Set<Token>()
+  const visit = (tree: Expression): void => {
+    if (tree.kind === 'comparison') {
+      const { left, right, operator } = tree
+      if (operator === '==' || operator === '!=')
+        for (const [one, other] of [
+          [left, right],
+          [right, left],
+        ] as const)
+          if (one.kind === 'value' && isNil(other)) found.add(one.token)
+    }
+    for (const inner of Object.values(tree)) if (isTree(inner)) visit(inner)
+  }
+  visit(treeOf(tokens))
+  return found
+}
+
+const isNil = (tree: Expression) =>
+  tree.kind === 'value' &&
+  TypeGuards.isLiteralToken(tree.token) &&
+  ['nil', 'null'].includes(tree.token.getText())
+
+const isTree = (value: unknown): value is Expression =>
+  typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string'
 
 type Step = Generator<unknown, unknown, unknown>
 

@@ -29,6 +29,15 @@ describe('placeholders', () => {
     equal(render('{{ inputs.n > 4 }}', scope), true)
   })
 
+  it('read a custom field without a value as null, and no other absent member', () => {
+    const record = { custom_fields: { seats: 5 }, other: { a: 1 } }
+    const read = (path: string) => render(`{{ trigger.record.${path} }}`, { trigger: { record } })
+    equal(read('custom_fields.seats'), 5)
+    equal(read('custom_fields.tier'), null)
+    equal(read('custom_fields["tier"] | default: "none"'), 'none')
+    throws(() => read('other.tier'), /undefined variable/)
+  })
+
   it('are rendered as text inside a text', () => {
     equal(
       render('n={{ inputs.n }}, none={{ inputs.none }}, {{ inputs.object }}', scope),
