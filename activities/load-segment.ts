@@ -56,7 +56,7 @@ export async function loadSegment(
   const { run_id, segment, resume } = input
   const state = await lockRun(tx, run_id, { temporal_run_id: temporalRunId, segment })
   if (!state) return UNKNOWN
-  if (state.recorded && isRepeated(state, input)) return state.recorded.answer
+  if (state.recorded && isRepeated(state, input)) return again(state.recorded.answer, input)
   const { status, temporal_run_id: owner, engine } = state.run
   if (engine > ENGINE) throw new NeedsNewerWorker()
   const owns = owner === null || owner === temporalRunId
@@ -89,8 +89,10 @@ export async function loadSegment(
     )
     if (!mine) return SUPERSEDED
   }
-  const again = await lockRun(tx, run_id, undefined)
-  return again ? { ...loaded, state: again } : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
+  const reread = await lockRun(tx, run_id, undefined)
+  return reread
+    ? { ...loaded, state: reread }
+    : endedAs('terminated', 'The run no longer exists.', UNKNOWN_RUN)
 }
 
 /** The state after `takeOver`, which need not be read again: a resumed run costs a third less time in PostgreSQL. */
@@ -116,6 +118,13 @@ function isRepeated({ recorded, last }: RunState, { segment, happened }: Segment
     !happened.some(({ type }) => type === 'refresh')
   )
 }
+
+/**
+ * A recorded answer. What it says of calls was true then, or was not asked: the history may have become long meanwhile,
+ * by the events of the lost task. The workflow asks again before it continues as new.
+ */
+const again = (answer: SegmentAnswer, { drain }: SegmentInput): SegmentAnswer =>
+  drain ? { ...answer, busy: true } : answer
 
 const endsWorkflow = ({ commands }: SegmentAnswer) => commands.some(({ type }) => type === 'end')
 

@@ -14,6 +14,7 @@ import {
   hasOwned,
   type KeptProgress,
   lockRun,
+  ownsAttempt,
   releaseAttempt,
   sleepForTurns,
   updateNode,
@@ -31,7 +32,7 @@ import { AttemptProgress } from './attempt-progress.ts'
 import { withDeadline } from './deadline.ts'
 import { causeOf, exceeded, UNEXPECTED } from './explain.ts'
 import { toFailure, withoutStack } from './faults.ts'
-import { withHeartbeat } from './heartbeat.ts'
+import { type OnBegun, OwnAttempts } from './own-attempts.ts'
 import { failed, type NodeDeps, type Performed, performNode } from './perform-node.ts'
 import { isInWrongQueue, poolRefusal } from './pool.ts'
 import type { Programs } from './programs.ts'
@@ -63,10 +64,11 @@ const MAX_FAILURES = 5
 export function createRunNode(deps: RunNodeDeps) {
   const turns = new NodeTurns(deps)
   const failures = new Failures()
+  const attempts = new OwnAttempts()
   return async function runNode(input: NodeInput): Promise<{ status: 'completed' }> {
     try {
-      await withHeartbeat((signal) =>
-        turns.run(input, signal, (reach) => oneAttempt(deps, input, signal, reach)),
+      await attempts.join(input, (signal, begun) =>
+        turns.run(input, signal, (reach) => oneAttempt(deps, input, { signal, reach, begun })),
       )
       return { status: 'completed' }
     } catch (error) {
@@ -101,14 +103,12 @@ const MOST_COUNTED = 10_000
 async function oneAttempt(
   deps: RunNodeDeps,
   input: NodeInput,
-  signal: AbortSignal,
-  reach: Reach,
+  { signal, reach, begun: onBegun }: { signal: AbortSignal; reach: Reach; begun: OnBegun },
 ): Promise<void> {
   const log = deps.log.child({ run_id: input.run_id, node: input.node })
-  const transact = <T>(work: (tx: Tenant) => Promise<T>) =>
-    whenAvailable({ log, signal }, () =>
-      deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work),
-    )
+  const once = <T>(work: (tx: Tenant) => Promise<T>) =>
+    deps.db.tenant(input.organization_id, { type: 'workflow_run', id: input.run_id }, work)
+  const transact = <T>(work: (tx: Tenant) => Promise<T>) => whenAvailable({ log, signal }, () => once(work))
   const token = randomUUID()
   const begun = await transact((tx) => begin(tx, deps, input, token))
   if (begun === 'settled') return
@@ -116,6 +116,8 @@ async function oneAttempt(
   if (begun === 'held') throw failure({ code: 'paused', message: 'The run is to be paused.' }, false)
   if (begun === 'elsewhere')
     throw failure({ code: NOT_MADE.wrongQueue, message: 'Workers of another pool make this call.' }, true)
+  // Without the database nobody else can have taken the row.
+  onBegun(() => once((tx) => ownsAttempt(tx, input, token)).catch(() => true))
   const { node, attempt, state } = begun
   const start = Date.now()
   const refusal = poolRefusal({ wanted: node.pool, own: deps.pool, allowed: state.pools })

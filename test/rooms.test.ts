@@ -111,6 +111,21 @@ describe('the rooms', () => {
     assert.ok(bare.test(['/**', 'Of another sender. */'].join(' ')) && !bare.test('/** The name of it. */'))
   })
 
+  it('have no comment that names a file which does not exist', () => {
+    const files = Object.keys(MAY_IMPORT).flatMap(filesOf)
+    const known = files.map((file) => `/${relative(ROOT, file)}`)
+    const missing = (file: string, source: string) =>
+      (source.match(COMMENT) ?? [])
+        .flatMap((comment) => comment.match(/(?<![\w./-])[\w.-]+(?:\/[\w.-]+)+\.tsx?\b/g) ?? [])
+        .filter((path) => !known.some((one) => one.endsWith(`/${path.replace(/^(?:\.\.?\/)+/, '')}`)))
+        .map((path) => `${relative(ROOT, file)} names ${path}`)
+    assert.deepEqual(
+      files.flatMap((file) => missing(file, readFileSync(file, 'utf8'))),
+      [],
+    )
+    assert.equal(missing('a.ts', ['/** See `db/nowhere', 'gone.ts`. */'].join('/')).length, 1)
+  })
+
   it('name node types in workflows/nodes and in examples only', () => {
     const files = Object.keys(MAY_IMPORT)
       .filter((room) => room !== 'test')
@@ -312,7 +327,8 @@ function needsDatabase(source: string): boolean {
   return sqlIn(source).length > 0 || CONNECTION.test(code) || strings.some((string) => FRAGMENT.test(string))
 }
 
-const codeOf = (source: string) => source.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm, '')
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm
+const codeOf = (source: string) => source.replace(COMMENT, '')
 
 function filesOf(room: string): string[] {
   return readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })

@@ -1,4 +1,5 @@
 import type { ActivityInterceptorsFactory } from '@temporalio/worker'
+import { grown, median, shrunk } from './adaptive-limit.ts'
 
 const INITIAL = 32
 /** The least capacity, also of a slow worker. */
@@ -10,9 +11,6 @@ const SLOW_MS = 100
  * many runs; an idle one takes some 20 ms. Above a second its tasks exceed their deadline, and are repeated.
  */
 const LATE_MS = 500
-const SHRINK = 0.7
-/** Growth is slower than shrinking: runs that start together are also slow together. */
-const GROW = 1.2
 /** The share of the capacity that must be in use before it grows: an idle worker proves nothing. */
 const IN_USE = 0.8
 
@@ -43,8 +41,8 @@ export class RunCapacity {
     if (time === undefined) return
     const late = delay !== undefined && delay > LATE_MS
     if (late) this.delaysFrom = Date.now() + delay
-    if (time > SLOW_MS || late) this.active = Math.max(LEAST, Math.floor(this.active * SHRINK))
-    else if (used >= IN_USE) this.active = Math.min(this.most, Math.ceil(this.active * GROW))
+    if (time > SLOW_MS || late) this.active = shrunk(this.active, LEAST)
+    else if (used >= IN_USE) this.active = grown(this.active, this.most)
   }
 
   /** Records the time of one segment in milliseconds, from its schedule to its end. */
@@ -72,6 +70,3 @@ export class RunCapacity {
     })
   }
 }
-
-const median = (values: number[]): number | undefined =>
-  values.sort((a, b) => a - b)[Math.floor(values.length / 2)]

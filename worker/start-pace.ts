@@ -1,10 +1,10 @@
+import { grown, median, shrunk } from './adaptive-limit.ts'
+
 const LEAST = 4
 const INITIAL = 8
 /** How much longer than the baseline a start may take. */
 const SLOWER = 2
 const SLACK_MS = 50
-const SHRINK = 0.7
-const GROW = 1.2
 /** The baseline follows a machine that has become slower, by this factor a second. */
 const DRIFT = 1.01
 
@@ -38,13 +38,11 @@ export class StartPace {
 
   /** Adjusts the number to the starts since the last call, a second ago. */
   adjust(): void {
-    const time = this.times.sort((a, b) => a - b)[Math.floor(this.times.length / 2)]
+    const time = median(this.times)
     this.times = []
     if (time === undefined) return
     this.baseline = Math.min(time, this.baseline * DRIFT)
     const isSlow = time > SLOWER * this.baseline + SLACK_MS
-    this.atOnce = isSlow
-      ? Math.max(LEAST, Math.floor(this.atOnce * SHRINK))
-      : Math.min(this.most, Math.ceil(this.atOnce * GROW))
+    this.atOnce = isSlow ? shrunk(this.atOnce, LEAST) : grown(this.atOnce, this.most)
   }
 }

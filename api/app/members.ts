@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { changeRole, type FullMember, listFullMembers, removeMember } from '../../db/access/members.ts'
+import { changeRole, type FullMember, listFullMembers } from '../../db/access/members.ts'
+import { removeMember } from '../../db/access/remove-member.ts'
 import { MEMBER_ROLES } from '../../db/model/access/roles.ts'
 import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
@@ -61,12 +62,34 @@ export const memberRoutes: AppRoute[] = [
     tag: 'Members',
     summary: 'Remove a member',
     description:
-      'Ends the sessions of the member in the organization at once. Only owners remove owners, and one owner remains. API keys that the member has created remain.',
+      'Ends the sessions of the member in the organization at once. Only owners remove owners, and one owner remains. API keys that the member has created remain. What the member owns or is assigned goes to the users of `hand_over`; 409 without it if there is such a record. Authors of notes stay.',
     params,
-    response: deletion('member', undefined, 'RemovedMember'),
-    async handler({ params, tenant }) {
-      await tenant((tx) => removeMember(tx, params.user_id))
-      return { object: 'member', id: params.user_id, deleted: true }
+    query: z.strictObject({
+      hand_over: z
+        .string()
+        .max(4_000)
+        .transform((text) => (text === 'nobody' ? [] : text.split(',')))
+        .pipe(z.array(z.uuid('must be ids of users, separated by commas, or nobody').toLowerCase()).max(100))
+        .optional()
+        .meta({
+          type: 'string',
+          description:
+            'The users who get the records of the member: one, or several separated by commas, who take turns (round robin); `nobody` clears the fields.',
+        }),
+    }),
+    response: deletion(
+      'member',
+      {
+        id: z.uuid(),
+        hand_over_jobs: z
+          .array(z.uuid())
+          .meta({ description: 'The bulk jobs that hand over, one for each field; each can be undone.' }),
+      },
+      'RemovedMember',
+    ),
+    async handler({ params, query, tenant }) {
+      const hand_over_jobs = await tenant((tx) => removeMember(tx, params.user_id, query.hand_over))
+      return { object: 'member', id: params.user_id, deleted: true, hand_over_jobs }
     },
   }),
 ]

@@ -24,7 +24,8 @@ export const pageControls = {
   offset: pageOffset(),
   cursor: z
     .string()
-    .max(2_000)
+    // Three sort values of 200 characters, each escaped twice.
+    .max(6_000)
     .optional()
     .describe(
       'The `next_cursor` of the previous page, valid with the same sort, filters and q. Mutually exclusive with `offset`.',

@@ -2,11 +2,12 @@ import { z } from 'zod'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { link, listRelated, unlink } from '../../db/records/associations.ts'
+import { withExpanded } from '../../db/records/expand.ts'
 import { deletion } from '../http/deletion.ts'
 import { listEnvelope, offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { associationContent } from './association-shape.ts'
-import { filterScopes } from './filter-scopes.ts'
+import { expandScopes, filterScopes } from './filter-scopes.ts'
 import { customQueryIssues, relatedParameters, relatedQuery } from './record-query.ts'
 import { kindParams, listItem, recordParams, selectFields } from './record-shapes.ts'
 
@@ -86,9 +87,12 @@ export const associationRoutes: Route[] = [
       schema: listEnvelope(z.union(kindNames.map(listItem)), 'AssociatedRecord'),
     },
     handler: async ({ params: { entity, entity_id, target }, query, requireScopes, tenant }) => {
-      requireScopes(filterScopes(query))
+      requireScopes([...filterScopes(query), ...expandScopes(target, query.expand)])
       const offset = offsetOf(query)
-      const page = await tenant((tx) => listRelated(tx, entity, entity_id, target, { ...query, offset }))
+      const page = await tenant(async (tx) => {
+        const found = await listRelated(tx, entity, entity_id, target, { ...query, offset })
+        return { ...found, data: await withExpanded(tx, target, found.data, query.expand) }
+      })
       return presentList({ ...page, data: selectFields(page.data, query) })
     },
     otherIssues: ({ params: { target }, tenant }, { query }) =>

@@ -5,7 +5,7 @@ import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts
 import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
 import { type Kind, referencesOf } from '../../db/model/records/kind.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
-import { createSchema, recordSchema, updateSchema } from '../../db/model/records/schemas.ts'
+import { createSchema, fieldsSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { upsertKeys } from '../../db/model/records/upsert-keys.ts'
 import { typeOfSchema, withoutReferences } from '../../workflows/language/value-types.ts'
 import {
@@ -47,7 +47,7 @@ export const catalogue: Catalogue = {
 }
 
 function recordKind(kind: Kind): RecordKind {
-  const record = typeOfSchema(recordSchema(kind.entity))
+  const record = typeOfSchema(fieldsSchema(kind.entity))
   const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)
   return {
     object: kind.object,

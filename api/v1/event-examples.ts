@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { recordExample } from '../../db/model/records/examples.ts'
 import type { KindEvent } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
-import { recordSchema } from '../../db/model/records/schemas.ts'
+import { fieldsSchema } from '../../db/model/records/schemas.ts'
 import type { CatalogueEvent } from '../../workflows/shared/events.ts'
 import { approvalShape } from '../approvals/shape.ts'
 
@@ -55,7 +55,7 @@ const kindOf = ({ subject }: CatalogueEvent) => kindNames.find((kind) => kinds[k
 export function eventSchema(event: CatalogueEvent): Record<string, unknown> {
   const kind = kindOf(event)
   // A new schema object: the kind's own schema would become a reference into the OpenAPI document.
-  const shape = kind && { ...recordSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
+  const shape = kind && { ...fieldsSchema(kind).shape, ...(isMerge(event) ? mergedFrom : {}) }
   const schema = shape ? z.object(shape) : (OTHERS[event.subject]?.schema ?? custom)
   return z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
 }

@@ -34,12 +34,12 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
 /** Any filter by its full name: custom fields have no documented parameters. */
 export const anyFilters = z
   .record(
-    z.string().regex(/^(custom_fields\.|associations\.)?[a-z][a-z0-9_]{0,62}(\[[a-z_]+\])?$/),
+    z.string().regex(/^([a-z_]+\.){0,3}[a-z][a-z0-9_]{0,62}(\[[a-z_]+\])?$/),
     z.union([z.string(), z.array(z.string())]),
   )
   .optional()
   .describe(
-    'Filters by their full names, each sent as a parameter of its own: `custom_fields.tier=gold`, `amount[gte]=1000`, `associations.deals[is_null]=true`. For custom fields and associations, and for clients that cannot send `deepObject` parameters.',
+    'Filters by their full names, each sent as a parameter of its own: `custom_fields.tier=gold`, `amount[gte]=1000`, `associations.deals[is_null]=true`, `company.industry=software`. For custom fields, associations and fields of related records, and for clients that cannot send `deepObject` parameters.',
   )
   .meta({ example: { 'custom_fields.tier[in]': 'gold,silver' } })
 
@@ -60,7 +60,7 @@ const relativeDay = z.string().regex(RELATIVE_DAY)
 const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   id: z.uuid(),
   reference: z.uuid(),
-  user: z.uuid(),
+  user: z.union([z.uuid(), z.literal('me')]),
   integer: z.int(),
   money: z.string().meta({ format: 'decimal', examples: ['1250.00'] }),
   boolean: z.boolean(),
@@ -78,8 +78,10 @@ const NAMES: Partial<Record<Filtered, string>> = {
   enum: 'Enum',
   id: 'Id',
   reference: 'Reference',
-  user: 'Reference',
+  user: 'User',
   tags: 'Tags',
+  emails: 'Tags',
+  phones: 'Tags',
   address: 'Address',
 }
 

@@ -67,6 +67,12 @@ interface FromFile {
   given: z.output<typeof ofFile>
 }
 
+type OfCollection = RouteRequest<z.output<typeof collectionParams>>
+
+/** Throws `not_found`: nothing is read or fetched for a collection that does not exist. */
+const requireCollection = ({ tenant, params }: OfCollection) =>
+  tenant((tx) => getCollection(tx, params.collection_id))
+
 /** A server or client that is slow holds a bounded part of the memory. Throws `rate_limited`. */
 async function inSlot<T>({ caller, deps }: RouteRequest, work: () => Promise<T>): Promise<T> {
   const release = deps.documents.take(caller.id, caller.organization.id)
@@ -79,7 +85,7 @@ async function inSlot<T>({ caller, deps }: RouteRequest, work: () => Promise<T>)
 
 /** Adds the text of a file as a document. */
 async function addFile(
-  { caller, deps, params, tenant, setHeader }: RouteRequest<z.output<typeof collectionParams>>,
+  { caller, deps, params, tenant, setHeader }: OfCollection,
   { bytes, type, name, sourceUrl, given }: FromFile,
 ) {
   if (!isFileType(type))
@@ -90,7 +96,6 @@ async function addFile(
         hint: `send one of ${Object.keys(FILE_TYPES).join(', ')}`,
       },
     )
-  await tenant((tx) => getCollection(tx, params.collection_id))
   const { body, format, title: ofFile } = await deps.compute.extract(caller.organization.id, bytes, type)
   const title = (given.title ?? ofFile ?? name)?.slice(0, KNOWLEDGE.title)
   if (!title)
@@ -127,13 +132,15 @@ export const knowledgeDocumentRoutes: Route[] = [
     bodyLimit: KNOWLEDGE.fileBytes,
     response: { status: 201, schema: documentSchema },
     etag: true,
-    handler: (request) =>
-      inSlot(request, async () => {
+    handler: async (request) => {
+      await requireCollection(request)
+      return inSlot(request, async () => {
         const chunks: Buffer[] = []
         for await (const chunk of request.upload.bytes) chunks.push(chunk)
         const { type } = request.upload
         return addFile(request, { bytes: Buffer.concat(chunks), type, sourceUrl: null, given: request.query })
-      }),
+      })
+    },
   }),
   route({
     ...ofCollection,
@@ -158,8 +165,7 @@ export const knowledgeDocumentRoutes: Route[] = [
     handler: async (request) => {
       const { url, replace_existing, ...given } = request.body
       const { signal, deps } = request
-      // Nothing is sent for a collection that does not exist.
-      await request.tenant((tx) => getCollection(tx, request.params.collection_id))
+      await requireCollection(request)
       return inSlot(request, async () => {
         const limits = { maxBytes: KNOWLEDGE.fileBytes, timeoutMs: 15_000 }
         const fetched = await deps.fetchFile(url, { ...limits, signal })

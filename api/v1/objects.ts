@@ -4,6 +4,8 @@ import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'
 import { deleteRecord } from '../../db/records/delete.ts'
+import { existingValues } from '../../db/records/existing.ts'
+import { withExpanded } from '../../db/records/expand.ts'
 import { inputIssues } from '../../db/records/input-issues.ts'
 import { listRecords } from '../../db/records/list.ts'
 import { findRecord, getRecord } from '../../db/records/read.ts'
@@ -13,7 +15,8 @@ import { ifMatch } from '../http/if-match.ts'
 import { offsetOf, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
-import { filterScopes } from './filter-scopes.ts'
+import { expandOf } from './expand-parameter.ts'
+import { expandScopes, filterScopes } from './filter-scopes.ts'
 import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
 import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
@@ -64,9 +67,16 @@ function routesOf(kind: KindName): Route[] {
       query: { of: () => recordQuery(kind), documented: recordParameters(kind) },
       response: { status: 200, schema: recordList(kind) },
       handler: async ({ query, requireScopes, tenant }) => {
-        requireScopes(filterScopes(query))
+        requireScopes([
+          ...(query.deleted ? [`${kind}:write` as const] : []),
+          ...filterScopes(query),
+          ...expandScopes(kind, query.expand),
+        ])
         const offset = offsetOf(query)
-        const page = await tenant((tx) => listRecords(tx, kind, { ...query, offset }))
+        const page = await tenant(async (tx) => {
+          const found = await listRecords(tx, kind, { ...query, offset })
+          return { ...found, data: await withExpanded(tx, kind, found.data, query.expand) }
+        })
         return presentList({ ...page, data: selectFields(page.data, query) })
       },
       otherIssues: ({ tenant }, { query }) => tenant((tx) => customQueryIssues(tx, kind, query)),
@@ -87,7 +97,15 @@ function routesOf(kind: KindName): Route[] {
       etag: true,
       handler: async ({ body, requireScopes, tenant, setHeader }) => {
         requireScopes(writeScopes(kind, body, true))
-        return withETag(setHeader, await tenant((tx) => createRecord(tx, kind, body, { isLast: true })))
+        const made = await tenant(async (tx) => {
+          // In one round trip with the first statement of the creation; so the new record is not among them.
+          const [warnings, record] = await Promise.all([
+            existingValues(tx, kind, body),
+            createRecord(tx, kind, body, { isLast: true }),
+          ])
+          return { ...record, ...(warnings.length > 0 && { warnings }) }
+        })
+        return withETag(setHeader, made)
       },
       otherIssues: (request, { body }) => bodyIssues(request, kind, body),
     }),
@@ -98,9 +116,17 @@ function routesOf(kind: KindName): Route[] {
       scope: `${kind}:read`,
       id: `get${title(object)}`,
       summary: `Retrieve ${withArticle(object)}`,
+      query: z.strictObject({ expand: expandOf(kinds[kind]) }),
       response: { status: 200, schema: record },
       etag: true,
-      handler: async ({ params, tenant, oneStatement, setHeader }) => {
+      handler: async ({ params, query: { expand }, requireScopes, tenant, oneStatement, setHeader }) => {
+        if (expand) {
+          requireScopes(expandScopes(kind, expand))
+          const [shown] = await tenant(async (tx) =>
+            withExpanded(tx, kind, [await getRecord(tx, kind, params.entity_id)], expand),
+          )
+          return withETag(setHeader, shown!)
+        }
         const found = await oneStatement((tx) => findRecord(tx, kind, params.entity_id))
         // A record that is not found may have been merged into another.
         return withETag(setHeader, found ?? (await tenant((tx) => getRecord(tx, kind, params.entity_id))))

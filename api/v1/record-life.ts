@@ -1,15 +1,19 @@
 import { z } from 'zod'
+import { writableColumns } from '../../db/model/records/columns.ts'
+import { customName, unknownHint } from '../../db/model/records/filters.ts'
 import { type KindName, withArticle } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { actor, type RecordInput, recordSchema } from '../../db/model/records/schemas.ts'
 import { revealSensitive } from '../../db/records/custom-fields/sensitive.ts'
 import { listHistory } from '../../db/records/history.ts'
+import { withNames } from '../../db/records/history-names.ts'
 import { mergeRecords } from '../../db/records/merge.ts'
 import { restoreRecord } from '../../db/records/restore.ts'
 import { revertRecord } from '../../db/records/revert.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
+import { allows } from '../http/scopes.ts'
 import { linkScopes } from './link-scopes.ts'
 import { kindParams, recordParams, title, withETag } from './record-shapes.ts'
 
@@ -40,6 +44,32 @@ export const historyEntry = z
     merged_from: z.uuid().nullable().describe('The id of the duplicate, for a `merged` entry.'),
   })
   .meta({ id: 'HistoryEntry' })
+
+const namedEntry = historyEntry
+  .extend({
+    names: z
+      .record(z.uuid(), z.string())
+      .describe(
+        'The names of the actor, and of the users and records that the changes name, by id; of records if the key may read their kind.',
+      ),
+  })
+  .meta({ id: 'NamedHistoryEntry' })
+
+const historyQuery = (kind: KindName) => z.strictObject({ ...pageControls, order, field: historyField(kind) })
+
+const historyField = (kind?: KindName) =>
+  z
+    .string()
+    .max(100)
+    .superRefine((name, ctx) => {
+      if (!kind || customName(name) !== undefined) return
+      const known = writableColumns(kinds[kind]).filter((column) => column !== 'custom_fields')
+      if (known.includes(name)) return
+      const hint = unknownHint(kinds[kind], name, [...known, 'custom_fields.<name>'], 'fields')
+      ctx.addIssue({ code: 'custom', message: 'is not a field', params: { hint }, input: name })
+    })
+    .optional()
+    .describe('Only changes of this field, or of `custom_fields.<name>`.')
 
 /** A record of the kind of the path. */
 const anyRecord = z.union(kindNames.map(recordSchema))
@@ -128,11 +158,19 @@ function historyRoute(): Route {
     summary: 'List the changes of a record',
     description: HISTORY,
     params: recordParams.extend(kindParams.shape),
-    query: z.strictObject({ ...pageControls, order }),
-    response: { status: 200, schema: listEnvelope(historyEntry) },
-    handler: async ({ params: { entity, entity_id }, query, tenant }) => {
+    query: {
+      of: ({ entity }) => historyQuery(entity),
+      documented: z.strictObject({ ...pageControls, order, field: historyField() }),
+    },
+    response: { status: 200, schema: listEnvelope(namedEntry) },
+    handler: async ({ params: { entity, entity_id }, query, caller, tenant }) => {
       const offset = offsetOf(query)
-      return presentList(await tenant((tx) => listHistory(tx, entity, entity_id, { ...query, offset })))
+      const readable = kindNames.filter((kind) => allows(caller.scopes, `${kind}:read`))
+      const page = await tenant(async (tx) => {
+        const found = await listHistory(tx, entity, entity_id, { ...query, offset })
+        return { ...found, data: await withNames(tx, entity, found.data, readable) }
+      })
+      return presentList(page)
     },
   })
 }

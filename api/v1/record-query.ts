@@ -2,33 +2,44 @@ import { z } from 'zod'
 import type { Issue } from '../../db/model/errors.ts'
 import {
   type Filter,
-  isSortable,
+  knownHop,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilter,
-  sortNames,
   unknownHint,
 } from '../../db/model/records/filters.ts'
 import type { Kind, KindName } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
-import { recordSchema } from '../../db/model/records/schemas.ts'
+import { fieldsSchema } from '../../db/model/records/schemas.ts'
+import { hasDirections } from '../../db/model/records/sorts.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { tryReadByType } from '../../db/records/custom-fields/query.ts'
 import type { ListQuery } from '../../db/records/list.ts'
 import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
-import { count, order, pageControls } from '../http/list-query.ts'
+import { count, pageControls } from '../http/list-query.ts'
 import type { RawQuery } from '../http/route.ts'
+import { expandOf, refuseWidePage } from './expand-parameter.ts'
 import { operatorsIn } from './filter-objects.ts'
 import { anyFilters, filterShapes } from './filter-shapes.ts'
+import { refuseOrder, sortControls } from './sort-parameters.ts'
 
 export interface RecordQuery extends Omit<ListQuery, 'offset'> {
   offset?: number | undefined
   /** The fields to return; undefined for all. */
   fields: string[] | undefined
+  /** What is shown beside each record. */
+  expand: string[] | undefined
 }
 
 /** Maximum number of unknown fields that an error names. */
 const MAX_NAMED = 20
+
+const deleted = z
+  .enum(['true', 'false'])
+  .optional()
+  .describe(
+    '`true`: the deleted records that can be restored, with `deleted_at`, instead of the others. Needs the scope to write the kind, as a restore does.',
+  )
 
 /** The query parameters of a list of one kind: the controls, and the filters of its fields. */
 export const recordQuery = (kind: KindName): z.ZodType<RecordQuery> => queries[kind]
@@ -46,19 +57,10 @@ export const relatedParameters = z.object({ ...controlsOf(), filters: anyFilters
 /** The parameters other than filters. Without `kind`: those of any kind. */
 function controlsOf(kind?: KindName, alsoShown: string[] = []) {
   const definition = kind && kinds[kind]
-  const shown = kind && [...Object.keys(recordSchema(kind).shape), ...alsoShown]
+  const shown = kind && [...Object.keys(fieldsSchema(kind).shape), ...alsoShown]
   return {
     ...pageControls,
-    sort: z
-      .string()
-      .default('created_at')
-      .superRefine((field, ctx) => {
-        if (!definition || isSortable(definition, field)) return
-        const hint = sortHint(definition, field)
-        ctx.addIssue({ code: 'custom', message: 'is not a field to sort by', params: { hint }, input: field })
-      })
-      .describe('The field to sort by, or `custom_fields.<name>`.'),
-    order,
+    ...sortControls(definition),
     q: z
       .string()
       .max(500)
@@ -94,16 +96,9 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
       })
       .optional()
       .describe('The fields to return, separated by commas. `id` and `object` are always returned.'),
+    expand: expandOf(definition),
+    ...(kind && alsoShown.length === 0 && { deleted }),
   }
-}
-
-/** Other APIs write the direction with the field: `-amount`, `amount:desc`. */
-function sortHint(kind: Kind, written: string): string {
-  const [, sign, field = '', direction] = /^([-+]?)(.*?)(?:[: ](asc|desc))?$/i.exec(written) ?? []
-  if (field === written || !isSortable(kind, field))
-    return unknownHint(kind, written, sortNames(kind), 'sort fields')
-  const isDescending = sign === '-' || direction?.toLowerCase() === 'desc'
-  return `write sort=${field}&order=${isDescending ? 'desc' : 'asc'}`
 }
 
 function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQuery> {
@@ -118,8 +113,14 @@ function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQ
       // Runs even if a control parameter is invalid: a response lists all issues.
       when: () => true,
     })
+    .superRefine((query, ctx) => {
+      refuseOrder(query, ctx)
+      refuseWidePage(definition, query, ctx)
+    })
     .transform((query): RecordQuery => {
-      const { limit, offset, cursor, sort, q, match, fields, time_zone } = query
+      const { limit, offset, cursor, sort, q, match, fields, expand, time_zone } = query
+      const isDeleted = (query as { deleted?: string }).deleted === 'true'
+      const order = query.order ?? (hasDirections(sort) ? 'asc' : 'desc')
       return {
         limit,
         offset,
@@ -128,8 +129,10 @@ function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQ
         q,
         match,
         fields,
+        expand,
         time_zone,
-        order: query.order,
+        ...(isDeleted && { deleted: true }),
+        order,
         count: query.count,
         filters: validFilters(parseFilters(definition, query, isFilter)),
       }
@@ -142,10 +145,18 @@ function buildQuery(kind: KindName, alsoShown: string[] = []): z.ZodType<RecordQ
  */
 export function customQueryIssues(tx: Tenant, kind: KindName, sent: RawQuery): Promise<Issue[]> {
   const definition = kinds[kind]
-  const isDefined = (name: string) =>
-    name.startsWith('custom_fields.') || definition.fields[name.split('[')[0]!]?.ofOrganization === true
+  const isDefined = (name: string) => {
+    const field = name.split('[')[0]!
+    return (
+      /(^|\.)custom_fields\./.test(field) ||
+      knownHop(definition, field) !== undefined ||
+      definition.fields[field]?.ofOrganization === true
+    )
+  }
   const filters = validFilters(parseFilters(definition, sent, isDefined))
-  return tryReadByType(tx, kind, { sort: String(sent.sort), filters }).then(({ issues }) => issues)
+  return tryReadByType(tx, kind, { sort: String(sent.sort), order: 'asc', filters }).then(
+    ({ issues }) => issues,
+  )
 }
 
 /** The filters of a query. A parameter that is repeated is several filters. */

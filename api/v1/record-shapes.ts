@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { recordExample } from '../../db/model/records/examples.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
-import { type AgxRecord, listedSchema } from '../../db/model/records/schemas.ts'
+import { type AgxRecord, expanded, listedSchema } from '../../db/model/records/schemas.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import type { RouteRequest } from '../http/route.ts'
 import { associationContent } from './association-shape.ts'
@@ -22,7 +22,11 @@ export const listItem = (kind: KindName) => listItems[kind]
 function buildListItem(kind: KindName) {
   const definition = kinds[kind]
   return listedSchema(kind)
-    .extend({ association: associationContent.optional().describe('Only in lists of associated records.') })
+    .extend({
+      association: associationContent.optional().describe('Only in lists of associated records.'),
+      expanded,
+      deleted_at: z.iso.datetime().optional().describe('Only in lists of deleted records.'),
+    })
     .describe('All fields; with `fields`, those that it names, `id` and `object`.')
     .meta({ id: `${title(definition.object)}ListItem`, examples: [recordExample(definition)] })
 }
@@ -36,9 +40,15 @@ const listItems = Object.fromEntries(kindNames.map((kind) => [kind, buildListIte
 export const recordList = (kind: KindName) => listEnvelope(listItem(kind), title(kinds[kind].object))
 
 /** The records with only the requested `fields`. */
-export function selectFields(records: AgxRecord[], { fields }: RecordQuery): object[] {
+export function selectFields(records: AgxRecord[], { fields, expand, deleted }: RecordQuery): object[] {
   if (!fields) return records
-  const kept = ['object', 'id', ...fields]
+  const kept = [
+    'object',
+    'id',
+    ...fields,
+    ...(expand ? ['expanded'] : []),
+    ...(deleted ? ['deleted_at'] : []),
+  ]
   return records.map((record) => Object.fromEntries(kept.map((name) => [name, record[name]])))
 }
 

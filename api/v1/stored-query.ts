@@ -7,7 +7,7 @@ import { recordQuery } from './record-query.ts'
 /** The parameters of a list in a JSON body, which exports, views and bulk operations keep. */
 
 /** Parameters of a list that a selection refuses: they belong to a page. */
-const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields']
+const PAGING = ['limit', 'offset', 'cursor', 'count', 'fields', 'expand', 'deleted']
 
 /** A parameter is text in a URL; in JSON it can also be a number or boolean. */
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()])

@@ -23,11 +23,16 @@ export const userRoutes: Route[] = [
     summary: 'List users',
     description:
       'Lists the members of the organization, for `owner_id` of records, `assignee_id` of tasks and `author_id` of notes.',
-    query: z.object(pageControls),
+    query: z.strictObject({
+      ...pageControls,
+      q: z.string().max(200).optional().describe('Every word must occur in the name.'),
+      email: z.string().max(254).optional().describe('The whole email address.'),
+    }),
     response: { status: 200, schema: listEnvelope(user) },
     handler: async ({ query, tenant }) => {
-      const { limit, cursor } = query
-      const page = await tenant((tx) => listMembers(tx, { limit, cursor, offset: offsetOf(query) }))
+      const { limit, cursor, q, email } = query
+      const offset = offsetOf(query)
+      const page = await tenant((tx) => listMembers(tx, { limit, cursor, offset }, { q, email }))
       return presentList({ ...page, data: page.data.map((one) => ({ object: 'user', ...one })) })
     },
   }),

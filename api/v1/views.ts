@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../../db/model/errors.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
-import { actor, recordSchema } from '../../db/model/records/schemas.ts'
+import { actor, fieldsSchema } from '../../db/model/records/schemas.ts'
 import { check } from '../../db/model/validate.ts'
 import { checkSelection, type Selection } from '../../db/records/selection.ts'
 import {
@@ -40,7 +40,7 @@ const members = {
 
 /** Checks a query and columns of the kind; the types of custom fields are checked with the database. */
 function checked(entity: KindName, { query, fields }: ViewPatch, ctx: z.RefinementCtx) {
-  checkFields(fields ?? null, Object.keys(recordSchema(entity).shape), ctx)
+  checkFields(fields ?? null, Object.keys(fieldsSchema(entity).shape), ctx)
   return query && parseSelection(entity, query, VIEWS, ctx)
 }
 

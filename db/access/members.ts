@@ -2,6 +2,7 @@ import { type IdPage, pageById } from '../lists/id-list.ts'
 import { includesRole, type MemberRole } from '../model/access/roles.ts'
 import { AppError, conflict, notFound } from '../model/errors.ts'
 import type { Page } from '../model/lists/page.ts'
+import { escapeLike } from '../model/records/like.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { recordChange } from './audit-log.ts'
 
@@ -18,16 +19,37 @@ export interface FullMember extends Member {
   created_at: Date
 }
 
+/** Which members are listed. */
+export interface MemberSearch {
+  /** Every word occurs in the name. */
+  q?: string | undefined
+  /** The whole address: a part of it would tell the addresses of members to those who try. */
+  email?: string | undefined
+}
+
 /** One page of members, oldest first. Throws `invalid_request` for a cursor of another list. */
-export const listMembers = (tx: Tenant, page: IdPage): Promise<Page<Member>> =>
-  pageOfMembers(tx, page, ['id', 'name', 'role'])
+export const listMembers = (tx: Tenant, page: IdPage, search: MemberSearch = {}): Promise<Page<Member>> =>
+  pageOfMembers(tx, page, ['id', 'name', 'role'], search)
 
 /** The same, with email addresses. */
 export const listFullMembers = (tx: Tenant, page: IdPage): Promise<Page<FullMember>> =>
   pageOfMembers(tx, page, ['id', 'name', 'role', 'email', 'created_at'])
 
-const pageOfMembers = <T extends Member>(tx: Tenant, page: IdPage, columns: string[]): Promise<Page<T>> =>
-  pageById(tx, tx.trx.from(members(tx).as('members')).select(columns), page, { of: ['users'], order: 'asc' })
+function pageOfMembers<T extends Member>(
+  tx: Tenant,
+  page: IdPage,
+  columns: string[],
+  { q, email }: MemberSearch = {},
+): Promise<Page<T>> {
+  const found = members(tx)
+  for (const word of (q ?? '').split(/\s+/).filter(Boolean))
+    found.whereRaw('lower(u.name) like lower(?)', [`%${escapeLike(word)}%`])
+  if (email !== undefined) found.whereRaw('lower(u.email) = lower(?)', [email])
+  return pageById(tx, tx.trx.from(found.as('members')).select(columns), page, {
+    of: ['users', ...(q === undefined && email === undefined ? [] : [q, email])],
+    order: 'asc',
+  })
+}
 
 const members = (tx: Tenant) =>
   tx
@@ -85,25 +107,6 @@ export async function changeRole(tx: Tenant, userId: string, role: MemberRole): 
 }
 
 /**
- * Removes a member. The member's sessions in the organization end at once; the user and the keys that the user created
- * remain. Throws not_found, insufficient_scope; conflict for the last owner.
- */
-export async function removeMember(tx: Tenant, userId: string): Promise<void> {
-  const member = await lockMember(tx, userId)
-  await requireMayManage(tx, member.role)
-  await requireOtherOwner(tx, member)
-  // Before the deletion, because the name of a user without membership is not visible.
-  await recordChange(tx, 'member.removed', {
-    id: userId,
-    name: member.name,
-    details: { role: member.role },
-  })
-  await withdrawLinks(tx, userId, { invitations: true })
-  await tx.trx('sessions').where({ organization_id: tx.organizationId, user_id: userId }).delete()
-  await memberships(tx).where({ user_id: userId }).delete()
-}
-
-/**
  * Locks and returns a member. Transactions that change members of an organization are serialised, so that two owners
  * who demote each other cannot leave it without an owner. Throws not_found.
  */
@@ -133,7 +136,8 @@ export async function requireMayManage(tx: Tenant, ...roles: MemberRole[]): Prom
     })
 }
 
-async function requireOtherOwner(tx: Tenant, member: Member): Promise<void> {
+/** Throws conflict for the last owner. */
+export async function requireOtherOwner(tx: Tenant, member: Member): Promise<void> {
   if (member.role !== 'owner') return
   const other = await memberships(tx)
     .where({ role: 'owner' })
@@ -149,7 +153,7 @@ async function requireOtherOwner(tx: Tenant, member: Member): Promise<void> {
  * Withdraws the links through which a member could keep or regain the removed rights: the member's own resets, resets
  * that the member created for others, and invitations.
  */
-async function withdrawLinks(
+export async function withdrawLinks(
   tx: Tenant,
   userId: string,
   { invitations }: { invitations: boolean },
@@ -163,4 +167,4 @@ async function withdrawLinks(
   if (invitations) await tx.trx('invitations').where({ organization_id, invited_by: userId }).delete()
 }
 
-const memberships = (tx: Tenant) => tx.trx('memberships').where({ organization_id: tx.organizationId })
+export const memberships = (tx: Tenant) => tx.trx('memberships').where({ organization_id: tx.organizationId })

@@ -24,7 +24,7 @@ export interface PlanLimits {
   /** Recipients of mails of workflows, approvals and invitations; see `db/mails/allowance.ts`. */
   mail_recipients_per_day: number
   mail_recipients_per_minute: number
-  /** Bytes that the organization stores (`db/storage/tables.ts`). */
+  /** Bytes that the organization stores (`db/model/storage/tables.ts`). */
   storage_bytes: number
   /** Bytes of the inputs, outputs and results of one run together, with those of all items of its loops. */
   run_bytes: number

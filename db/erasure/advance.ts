@@ -36,16 +36,16 @@ interface Progress {
   review_count: number
 }
 
-/** Items of the receipt. */
+/** The most items that a receipt lists. */
 const REVIEWED = 1_000
-/** What others write without end ends no search. */
+/** Bound of the passes: rows that somebody writes without pause must not keep an erasure from its end. */
 const MOST_PASSES = 20
 const BUSY_SECONDS = 2
 
 /**
- * Searches the next rows, and erases the person from them. A pass goes over all places: rows that were in work, and what
- * was written from them meanwhile, are found by the next one. A pass without either is the last, and ends the erasure:
- * its row then holds only the receipt. @returns whether there is more to do now.
+ * Searches the next page of rows, and erases the person from them. A pass goes over all places. If it met rows that are in
+ * work, or changed any, another pass follows, which finds what was written meanwhile. The last pass ends the erasure, whose
+ * row then holds only the receipt. @returns whether there is more to do now.
  */
 export async function advanceErasure(tx: Tenant, job: JobKey): Promise<boolean> {
   const row = () => tx.trx('erasures').where({ organization_id: tx.organizationId, id: job.id })

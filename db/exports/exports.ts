@@ -7,6 +7,8 @@ import { type ExportFormat, PLAIN, separatorsOf } from '../model/files/export-fo
 import type { ExportStatus } from '../model/files/statuses.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
+import { ofCaller } from '../model/records/of-caller.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationTimezone } from '../records/local-times.ts'
 import { checkSelection, type Selection } from '../records/selection.ts'
@@ -61,6 +63,7 @@ export const EXPORT_COLUMNS = [
 /** Queues an export. Throws `validation_error` for a query that the list refuses. */
 export async function createExport(tx: Tenant, values: NewExport): Promise<ExportRow> {
   await checkSelection(tx, values.entity, values.list_query)
+  const filters = ofCaller(tx.actor, kinds[values.entity], values.list_query.filters)
   // Kept: if the organization's changes, the cursors of the export are still valid.
   const { locale } = await getOrganization(tx)
   const options = { ...PLAIN, ...separatorsOf(locale), ...values.options }
@@ -73,7 +76,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
       ...values,
       options: JSON.stringify(options),
       query: JSON.stringify(values.query),
-      list_query: JSON.stringify({ ...values.list_query, time_zone }),
+      list_query: JSON.stringify({ ...values.list_query, filters, time_zone }),
       status: 'queued',
       created_by: JSON.stringify(tx.actor),
     })

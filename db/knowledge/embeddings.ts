@@ -5,7 +5,7 @@ import { open, type SecretsKey, seal } from '../process/seal.ts'
 
 /**
  * The embedding of a collection: how to make the vectors of its passages, and how far they are made. A workflow makes
- * them (`activities/embed-passages.ts`): it is queued by the transaction that changes the endpoint or a passage.
+ * them (`activities/embed-some.ts`): it is queued by the transaction that changes the endpoint or a passage.
  */
 
 /** The embedding of a collection, as in the API. */

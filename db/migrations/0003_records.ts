@@ -63,7 +63,7 @@ export async function up(knex: Knex): Promise<void> {
      website text, linkedin_url text, address jsonb, timezone text, lead_source text, lead_status text,
      lifecycle_stage text, do_not_contact boolean not null, last_contacted_at timestamptz(3),
      email_lower text generated always as (lower(email)) stored,
-     last_name_lower text generated always as (lower(last_name)) stored`,
+     last_name_lower text collate "und-x-icu" generated always as (lower(last_name)) stored`,
     ['lead_status', 'lifecycle_stage', 'lead_source'],
     [['company_id', 'contacts_company']],
   )
@@ -74,7 +74,7 @@ export async function up(knex: Knex): Promise<void> {
      employee_count integer, annual_revenue numeric, currency text, linkedin_url text, address jsonb, type text,
      lifecycle_stage text, parent_company_id uuid,
      email_lower text generated always as (lower(email)) stored,
-     name_lower text generated always as (lower(name)) stored`,
+     name_lower text collate "und-x-icu" generated always as (lower(name)) stored`,
     ['type', 'lifecycle_stage', 'industry'],
     [['parent_company_id', 'companies_parent']],
   )

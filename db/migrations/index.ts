@@ -23,8 +23,10 @@ import * as pipelines from './0021_pipelines.ts'
 import * as erasures from './0022_erasures.ts'
 import * as sealedValues from './0023_sealed_values.ts'
 import * as pollFailures from './0024_poll_failures.ts'
-import * as importValues from './0025_import_values.ts'
-import * as taskReminders from './0026_task_reminders.ts'
+import * as recordReads from './0025_record_reads.ts'
+import * as otherAddresses from './0026_other_addresses.ts'
+import * as importValues from './0027_import_values.ts'
+import * as taskReminders from './0028_task_reminders.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -76,6 +78,8 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0022_erasures', erasures],
   ['0023_sealed_values', sealedValues],
   ['0024_poll_failures', pollFailures],
-  ['0025_import_values', importValues],
-  ['0026_task_reminders', taskReminders],
+  ['0025_record_reads', recordReads],
+  ['0026_other_addresses', otherAddresses],
+  ['0027_import_values', importValues],
+  ['0028_task_reminders', taskReminders],
 ]

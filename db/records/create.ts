@@ -3,6 +3,7 @@ import { kinds } from '../model/records/kinds/index.ts'
 import { creation } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { lockListed } from './alternate-keys.ts'
 import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
@@ -42,7 +43,8 @@ export async function createSet(
   const allLinks = separated.flatMap(({ links }) => links)
   const withCurrency = currencyFiller(tx, definition)
   // Sent in one round trip, in this order.
-  const [rules, values, locked] = await Promise.all([
+  const [, rules, values, locked] = await Promise.all([
+    lockListed(tx, kind, inputs),
     lockFieldRules(tx, kind),
     Promise.all(separated.map(({ fields }) => withCurrency(fields))),
     lockWithLinked(tx, definition, [], allLinks),

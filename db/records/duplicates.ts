@@ -6,20 +6,38 @@ import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
-/** What records can have in common: the indexed column that is read in order, and the value that must be equal. */
+/**
+ * What records can have in common: the indexed columns that are read in order, and the value that must be equal; for
+ * `alternates` also the alternate keys of the field.
+ */
+interface Match {
+  columns: string[]
+  /** Default: the column. */
+  value?: string
+  alternates?: true
+}
+
 const MATCHES = {
   contacts: {
-    email: { column: 'email_lower', value: 'email_lower' },
-    name: { column: 'last_name_lower', value: "last_name_lower || coalesce(', ' || lower(first_name), '')" },
+    email: { columns: ['email_lower'], alternates: true },
+    phone: { columns: ['phone', 'mobile_phone'], alternates: true },
+    name: {
+      columns: ['last_name_lower'],
+      value: "last_name_lower || coalesce(', ' || lower(first_name), '')",
+    },
   },
   companies: {
-    domain: { column: 'domain', value: 'domain' },
-    name: { column: 'name_lower', value: 'name_lower' },
+    domain: { columns: ['domain'], alternates: true },
+    phone: { columns: ['phone'] },
+    name: { columns: ['name_lower'] },
   },
-} as const
+} as const satisfies Record<string, Record<string, Match>>
 
 /** The kinds whose duplicates can be listed, each with what it is compared by; the first is the default. */
-export const DUPLICATES_BY = { contacts: ['email', 'name'], companies: ['domain', 'name'] } as const
+export const DUPLICATES_BY = {
+  contacts: ['email', 'phone', 'name'],
+  companies: ['domain', 'phone', 'name'],
+} as const
 export type DuplicateKind = keyof typeof DUPLICATES_BY
 
 /** Records with an equal value. */
@@ -55,19 +73,20 @@ export async function listDuplicates(
   { limit, cursor }: { limit: number; cursor?: string | undefined },
   compared = COMPARED_AT_ONCE,
 ): Promise<Page<DuplicateGroup>> {
-  const { column, value } = (MATCHES[kind] as Record<string, { column: string; value: string }>)[by]!
+  const match = (MATCHES[kind] as Record<string, Match>)[by]!
   const hash = queryHash(['duplicates', kind, by])
   const after = cursor === undefined ? null : decodeCursor(hash, cursor, () => true).value
   const { rows } = await tx.trx.raw<{
     rows: { groups: Group[] | null; last: string | null; read: number }[]
   }>(
     `with compared as materialized (
-       select id, created_at, ${column} as position, ${value} as value from ${kind}
-       where organization_id = :organization and deleted_at is null and ${column} is not null
-         ${after === null ? '' : `and ${column} > :after`}
-       order by ${column} limit :compared
+       select * from (${sourcesOf(kind, by, match, after !== null).join(' union all ')}) sources
+       order by position limit :compared
      ), whole as (
-       select *, max(position) over () as last, min(position) over () as first, count(*) over () as read from compared
+       -- A record with a value in two columns counts once.
+       select *, max(position) over () as last, min(position) over () as first,
+         (select count(*) from compared) as read
+       from (select distinct id, created_at, position, value from compared) one
      ), groups as (
        select position, value, count(*)::integer as count, (array_agg(id order by created_at, id))[1:${MAX_SHOWN}] as ids
        from whole
@@ -106,6 +125,25 @@ export async function listDuplicates(
     total: null,
     total_is_estimate: false,
   }
+}
+
+/** SQL of each source of values, in their order. */
+function sourcesOf(kind: DuplicateKind, by: string, match: Match, isLater: boolean): string[] {
+  const order = 'order by position limit :compared'
+  const own = match.columns.map(
+    (column) =>
+      `(select id, created_at, ${column} as position, ${match.value ?? column} as value from ${kind}
+        where organization_id = :organization and deleted_at is null and ${column} is not null
+          ${isLater ? `and ${column} > :after` : ''} ${order})`,
+  )
+  if (!match.alternates) return own
+  return [
+    ...own,
+    `(select r.id, r.created_at, a.key as position, a.key as value from alternate_keys a
+      join ${kind} r on r.organization_id = a.organization_id and r.id = a.record_id
+      where a.organization_id = :organization and a.entity = '${kind}' and a.field = '${by}' and r.deleted_at is null
+        ${isLater ? 'and a.key > :after' : ''} ${order})`,
+  ]
 }
 
 /** The first groups, without a position that has more groups than are shown; at least those of one position. */

@@ -5,16 +5,19 @@ import { fieldTypes, type Operator } from '../model/records/field-types.ts'
 import {
   customName,
   type Filter,
-  isSortable,
+  isList,
+  knownHop,
   typeOf,
   WHOLE_VALUE_OPERATORS,
 } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { FieldType, Kind } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import { escapeLike } from '../model/records/like.ts'
+import type { Order, Sort } from '../model/records/sorts.ts'
 import { inZone, isLocal } from '../model/records/values.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { associationCondition, importCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
+import { associationCondition, hopCondition, importCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 
@@ -26,10 +29,22 @@ export function condition(
   zone = 'UTC',
 ): Fragment {
   const { field, operator, values } = filter
+  const hop = knownHop(kind, field)
+  if (hop)
+    return hopCondition(organizationId, kind, hop, filter, (one) =>
+      condition({ organizationId }, kinds[hop.kind], one, zone),
+    )
   if (field === 'tags')
     return operator === 'has' || operator === 'has_not'
       ? { sql: negatedIf(operator, HAS_TAG), bindings: values }
       : { sql: `(tags = '{}') = ?::boolean`, bindings: values }
+  if (isList(typeOf(kind, field)?.type ?? ''))
+    return operator === 'is_null'
+      ? { sql: `(${field} = '{}') = ?::boolean`, bindings: values }
+      : {
+          sql: negatedIf(operator, `exists (select from unnest(${field}) item where lower(item) = lower(?))`),
+          bindings: values,
+        }
   const associated = associatedKind(field)
   if (associated) return associationCondition(organizationId, kind, associated, filter)
   if (field === IMPORT_ID) return importCondition(organizationId, filter)
@@ -45,7 +60,11 @@ export function condition(
   }
   const { sql: comparison, type, isTime } = comparable(kind, field, filter.type)
   const isExact = EXACT.includes(field) && WHOLE_VALUE_OPERATORS.includes(operator)
-  const column = isExact ? field : comparison
+  const column = isExact
+    ? field
+    : RANGES.includes(operator)
+      ? inOrder(kind, field, comparison, type)
+      : comparison
   // PostgreSQL lower-cases both sides: JavaScript lower-cases differently.
   const value = type !== 'text' ? `(?::${type})` : isExact ? '?::text' : 'lower(?)'
   const bindings = isTime ? boundsOf(operator, values, zone) : values
@@ -74,6 +93,9 @@ export function condition(
       return { sql: `${column} ${COMPARISONS[operator]} ${value}`, bindings }
   }
 }
+
+/** The operators that compare by the order of a list. */
+const RANGES: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'not_since']
 
 const HAS_TAG = 'exists (select from unnest(tags) tag where lower(tag) = lower(?))'
 
@@ -111,6 +133,7 @@ function endOf(value: string, zone: string): string {
 const DAY_MS = 86_400_000
 
 export interface SortKey {
+  order: Order
   sql: string
   /** The SQL type that a cursor's value is cast to. */
   type: string
@@ -124,23 +147,20 @@ export interface SortKey {
 /** Longer texts are sorted by their beginning, since each cursor contains a value. */
 const MAX_SORTED = 200
 
-/**
- * The sort key for `order by` and cursors; undefined if the field is not sortable. `customType`: the type of a custom
- * field with a definition.
- */
-export function sortKey(kind: Kind, field: string, customType?: CustomFieldType): SortKey | undefined {
-  if (!isSortable(kind, field)) return undefined
+/** The sort key of a sortable field. `customType`: the type of a custom field with a definition. */
+export function sortKey(kind: Kind, { field, order }: Sort, customType?: CustomFieldType): SortKey {
   const { sql, type } = comparable(kind, field, customType)
   const custom = customType && customTypes[customType]
   if (custom && !custom.isText) {
     const isValue = custom.cursorValue ?? ((text: string) => custom.filterValue(text) !== undefined)
-    return { sql, type, nullable: true, indexed: false, isValue }
+    return { order, sql, type, nullable: true, indexed: false, isValue }
   }
   const { required, default: fallback, filled, max = 0, sorted = false } = kind.fields[field] ?? {}
   const isLong = customName(field) !== undefined || (type === 'text' && max > MAX_SORTED)
   const { filterValue } = fieldTypes[typeOf(kind, field)!.type as FieldType]
   return {
-    sql: isLong ? `left(${sql}, ${MAX_SORTED})` : sql,
+    order,
+    sql: inOrder(kind, field, isLong ? `left(${sql}, ${MAX_SORTED})` : sql, type),
     type,
     nullable: !(required || filled || fallback !== undefined || NEVER_NULL.includes(field)),
     indexed: sorted || INDEXED.includes(field),
@@ -151,6 +171,13 @@ export function sortKey(kind: Kind, field: string, customType?: CustomFieldType)
 const NEVER_NULL = ['id', 'version', 'created_at', 'updated_at']
 /** The fields whose order every kind has an index for. */
 const INDEXED = ['created_at', 'updated_at']
+
+/**
+ * Texts are ordered as people expect, whatever the locale of the database is: Äpfel beside Apfel. The columns that serve
+ * sorts have this collation themselves.
+ */
+const inOrder = (kind: Kind, field: string, sql: string, type: string): string =>
+  type === 'text' && !kind.fields[field]?.sorted ? `${sql} collate "und-x-icu"` : sql
 
 interface Comparable {
   /** Text in lower case, from a lower-case column if there is one, so that an index can serve. */

@@ -177,15 +177,18 @@ function lookUps(
   return {
     peek,
     async find(keys) {
-      // Sorted, for the lock order of lock.ts.
-      if (keys.length > 0)
-        await tx.trx.raw(
-          `select pg_advisory_xact_lock(lock) from (
-             select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
-           ) locks`,
-          [keys.map((key) => `${tx.organizationId} ${kind} ${by} ${key}`)],
-        )
+      if (keys.length > 0) await lockLookUps(tx, kind, by, keys)
       return peek(keys)
     },
   }
 }
+
+/** Serialises the transactions that look up these keys until they end. */
+export const lockLookUps = (tx: Tenant, kind: KindName, by: string, keys: string[]): Promise<unknown> =>
+  // Sorted, for the lock order of lock.ts.
+  tx.trx.raw(
+    `select pg_advisory_xact_lock(lock) from (
+       select distinct hashtextextended(name, 0) as lock from unnest(?::text[]) name order by lock
+     ) locks`,
+    [keys.map((key) => `${tx.organizationId} ${kind} ${by} ${key}`)],
+  )

@@ -1,6 +1,8 @@
 import type { Actor } from '../model/actor.ts'
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
+import { customName } from '../model/records/filters.ts'
+import type { Fragment } from '../model/records/fragment.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Write } from '../model/records/prepare.ts'
@@ -26,6 +28,8 @@ export interface HistoryQuery {
   offset: number
   cursor?: string | undefined
   order: 'asc' | 'desc'
+  /** Only changes of this field: of the kind, or `custom_fields.<name>`. */
+  field?: string | undefined
 }
 
 /**
@@ -36,19 +40,21 @@ export async function listHistory(
   tx: Tenant,
   kind: KindName,
   id: string,
-  { limit, offset, cursor, order }: HistoryQuery,
+  { limit, offset, cursor, order, field }: HistoryQuery,
 ): Promise<Page<HistoryEntry>> {
   const definition = kinds[kind]
   const missing = await recordNotFound(tx, definition, id)
   if (missing.details.merged_into) throw missing
   const exists = await tx.trx(kind).where({ organization_id: tx.organizationId, id }).first('id')
   if (!exists) throw missing
-  const hash = queryHash(['history', kind, id, order])
+  const hash = queryHash(['history', kind, id, order, ...(field === undefined ? [] : [field])])
   const position = cursor ? decodeCursor(hash, cursor, (text) => POSITION.test(text)) : undefined
   const [at, version] = position?.value?.split(' ') ?? []
+  const changed = field === undefined ? undefined : changesOf(field)
   const source = `from record_history where organization_id = ? and record_id in (
-    select ?::uuid union all select id from merged_records where organization_id = ? and merged_into = ?)`
-  const bindings = [tx.organizationId, id, tx.organizationId, id]
+    select ?::uuid union all select id from merged_records where organization_id = ? and merged_into = ?)
+    ${changed ? `and ${changed.sql}` : ''}`
+  const bindings = [tx.organizationId, id, tx.organizationId, id, ...(changed?.bindings ?? [])]
   const beyond = `and (at, version, record_id) ${order === 'asc' ? '>' : '<'} (?::timestamptz, ?::integer, ?::uuid)`
   const [{ rows }, counted] = await Promise.all([
     tx.trx.raw<{ rows: Row[] }>(
@@ -56,7 +62,7 @@ export async function listHistory(
        order by at ${order}, version ${order}, record_id ${order} limit ? offset ?`,
       [...bindings, ...(position ? [at, version, position.id] : []), limit + 1, offset] as never,
     ),
-    tx.trx.raw<{ rows: { total: number }[] }>(`select count(*) as total ${source}`, bindings),
+    tx.trx.raw<{ rows: { total: number }[] }>(`select count(*) as total ${source}`, bindings as never),
   ])
   const page = rows.slice(0, limit)
   const last = page.at(-1)
@@ -69,6 +75,16 @@ export async function listHistory(
     next_cursor: has_more && last ? encodeCursor(hash, positionOf(last)) : null,
     total: counted.rows[0]!.total,
     total_is_estimate: false,
+  }
+}
+
+/** The condition of entries that changed a field. */
+function changesOf(field: string): Fragment {
+  const custom = customName(field)
+  if (custom === undefined) return { sql: 'jsonb_exists(changes, ?)', bindings: [field] }
+  return {
+    sql: `changes #> array['custom_fields', 'from', ?] is distinct from changes #> array['custom_fields', 'to', ?]`,
+    bindings: [custom, custom],
   }
 }
 

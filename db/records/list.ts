@@ -1,18 +1,22 @@
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
 import { present } from '../model/records/columns.ts'
-import type { Filter } from '../model/records/filters.ts'
+import { type Filter, knownHop } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { ofCaller } from '../model/records/of-caller.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { searchPatterns } from '../model/records/search-text.ts'
+import { type Order, sortsOf } from '../model/records/sorts.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
-import { condition, sortKey } from './filter-sql.ts'
+import { condition, type SortKey, sortKey } from './filter-sql.ts'
 import { withToday, zoneOfFilters } from './local-times.ts'
-import { type Row, selectPage } from './pages.ts'
+import { type ListPosition, type Row, selectPage, sortValues } from './pages.ts'
+import { RESTORABLE_DAYS } from './restore.ts'
 import { type Found, searchPage, wordConditions } from './search.ts'
+import { MAX_SORTED, requireFewToSort } from './sort-bound.ts'
 import { sortedPage } from './sorted.ts'
 import { total } from './total.ts'
 
@@ -20,12 +24,15 @@ export interface ListQuery {
   limit: number
   offset: number
   cursor?: string | undefined
+  /** One field or several: see sorts.ts. */
   sort: string
-  order: 'asc' | 'desc'
+  order: Order
   q?: string | undefined
   match: 'all' | 'any'
   count: 'exact' | 'estimated' | 'none'
   filters: Filter[]
+  /** The deleted records that can be restored, instead of the others. */
+  deleted?: true
   /** The zone of dates, and of times without an offset; default: that of the organization. */
   time_zone?: string | undefined
 }
@@ -40,13 +47,15 @@ export async function listRecords(
   kind: KindName,
   query: ListQuery,
   related?: { entity: KindName; id: string },
+  maxSorted = MAX_SORTED,
 ): Promise<Page<AgxRecord>> {
   const definition = kinds[kind]
   const { limit, offset, cursor, sort, order } = query
-  const { filters, sortType } = await readByType(tx, kind, query)
-  const key = sortKey(definition, sort, sortType)!
-  // Includes the type of a custom field: a changed definition invalidates its cursors.
-  const sorted = sortType ? [sort, sortType] : sort
+  const { filters: typed, sortTypes } = await readByType(tx, kind, query)
+  const filters = ofCaller(tx.actor, definition, typed)
+  const keys = sortsOf(query).map((one, place) => sortKey(definition, one, sortTypes[place]))
+  // Includes the types of custom fields: a changed definition invalidates its cursors.
+  const sorted = sortTypes.some((type) => type) ? [sort, sortTypes] : sort
   const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)
   const hash = queryHash([
     kind,
@@ -57,20 +66,18 @@ export async function listRecords(
     query.match,
     filters,
     ...(zone ? [zone] : []),
+    ...(query.deleted ? ['deleted'] : []),
   ])
-  const position = cursor === undefined ? undefined : decodeCursor(hash, cursor, key.isValue)
+  const position = cursor === undefined ? undefined : positionIn(keys, hash, cursor)
   const words = query.q === undefined ? [] : searchPatterns(query.q)
   const listing = {
     kind: definition,
-    key,
-    order,
+    keys,
     position,
     offset,
     limit: limit + 1,
-    among: {
-      sql: 'organization_id = ? and deleted_at is null',
-      bindings: [tx.organizationId],
-    },
+    among: { sql: query.deleted ? RESTORABLE : LIVE, bindings: [tx.organizationId] },
+    deleted: query.deleted === true,
     conditions: [
       ...conditions(
         tx,
@@ -81,8 +88,13 @@ export async function listRecords(
       ...wordConditions(words),
     ],
   }
-  const found: Found =
-    words.length > 0
+  await requireFewToSort(tx, listing, { sort, max: maxSorted })
+  // How many records words or related records select, the planner cannot know.
+  const isGuess = words.length > 0 || filters.some(({ field }) => knownHop(definition, field))
+  const found: Found = query.deleted
+    ? // The other ways to a page read indexes of live records.
+      { rows: await selectPage(tx, listing) }
+    : isGuess
       ? await searchPage(tx, listing)
       : { rows: (await sortedPage(tx, listing)) ?? (await selectPage(tx, listing)) }
   const page = found.rows.slice(0, limit)
@@ -91,24 +103,55 @@ export async function listRecords(
   const isLastPage = !position && !has_more && (offset === 0 || last !== undefined)
   const matching = found.matching ?? (isLastPage ? offset + page.length : undefined)
   return {
-    data: page.map((row) => present(definition, row)),
+    data: page.map((row) => shown(definition, row)),
     limit,
     offset,
     has_more,
-    next_cursor: has_more && last ? encodeCursor(hash, positionOf(last)) : null,
+    next_cursor: has_more && last ? encodeCursor(hash, positionOf(keys, last)) : null,
     ...(await total(tx, listing, query.count, { matching, selectivity: found.selectivity })),
   }
 }
 
-const positionOf = (row: Row) => ({
-  value:
-    row.sort_key === null
-      ? null
-      : row.sort_key instanceof Date
-        ? row.sort_key.toISOString()
-        : String(row.sort_key),
-  id: row.id,
+const LIVE = 'organization_id = ? and deleted_at is null'
+/** Deleted, and neither merged into another record nor past its time. */
+const RESTORABLE = `organization_id = ? and deleted_at > now() - interval '${RESTORABLE_DAYS} days' and not exists (
+  select from merged_records as merged (merged_org, merged_id)
+  where merged_org = organization_id and merged_id = id)`
+
+const shown = (kind: Kind, row: Row): AgxRecord => ({
+  ...present(kind, row),
+  ...(row.deleted_at instanceof Date && { deleted_at: row.deleted_at.toISOString() }),
 })
+
+/** The position that a cursor names. Several sort values are one text, a JSON array. */
+function positionIn(keys: SortKey[], hash: string, cursor: string): ListPosition {
+  const [key, ...more] = keys
+  if (more.length === 0) {
+    const { value, id } = decodeCursor(hash, cursor, key!.isValue)
+    return { values: [value], id }
+  }
+  const { value, id } = decodeCursor(hash, cursor, (text) => parseValues(keys, text) !== undefined)
+  return { values: parseValues(keys, value ?? '') ?? keys.map(() => null), id }
+}
+
+function parseValues(keys: SortKey[], text: string): (string | null)[] | undefined {
+  try {
+    const values: unknown = JSON.parse(text)
+    if (!Array.isArray(values) || values.length !== keys.length) return undefined
+    const isPossible = (value: unknown, key: SortKey) =>
+      value === null ? key.nullable : typeof value === 'string' && key.isValue(value)
+    return values.every((value, place) => isPossible(value, keys[place]!)) ? values : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function positionOf(keys: SortKey[], row: Row) {
+  const values = sortValues({ keys }, row).map((value) =>
+    value === null ? null : value instanceof Date ? value.toISOString() : String(value),
+  )
+  return { value: values.length === 1 ? values[0]! : JSON.stringify(values), id: row.id }
+}
 
 /** The condition of `related`, and the filters combined by `match`. */
 function conditions(

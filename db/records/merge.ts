@@ -1,7 +1,7 @@
 import { insertEvents } from '../events/outbox.ts'
 import { invalid } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
-import { type AlternateKey, mergedKeys } from '../model/records/alternate-keys.ts'
+import { type AlternateKey, mergedKeys, mergedLists } from '../model/records/alternate-keys.ts'
 import { sizeIssues } from '../model/records/custom-fields/shape.ts'
 import { type Kind, type KindName, referencesOf, withArticle } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
@@ -86,6 +86,7 @@ async function fold(
     ...filledFields(kind, winner, loser),
     ...(await filledReferences(tx, kind, winner, loser)),
     tags: [...new Set([...(winner.tags as string[]), ...(loser.tags as string[])])],
+    ...mergedLists(kind, winner, loser),
   }
   // Not part of the patch, which is checked against the definitions: values older than a definition stay.
   const custom_fields = { ...(loser.custom_fields as object), ...(winner.custom_fields as object) }

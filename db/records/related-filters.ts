@@ -1,4 +1,6 @@
 import { isNegation } from '../../workflows/shared/operators.ts'
+import type { Hop } from '../../workflows/shared/related-filters.ts'
+import type { Operator } from '../model/records/field-types.ts'
 import type { Filter } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
@@ -32,6 +34,72 @@ export function associationCondition(
   const oneEnd = [organizationId, ...values, target, entity]
   return { sql, bindings: [...oneEnd, ...oneEnd] }
 }
+
+/** The operator that finds the others, for each one that includes records without a value. */
+const OPPOSITES: Partial<Record<Operator, Operator>> = {
+  ne: 'eq',
+  nin: 'in',
+  has_not: 'has',
+  not_since: 'gte',
+}
+
+/**
+ * The condition of a field one hop away: some referred or associated record meets it. An operator that includes null
+ * also finds records without such a record; of several associated ones none may have the value. `inner`: the condition
+ * of a filter of the other kind, in a statement on its table.
+ */
+export function hopCondition(
+  organizationId: string,
+  { entity }: Kind,
+  { kind: other, field, reference }: Hop,
+  { operator, values, ...rest }: Filter,
+  inner: (filter: Filter) => Fragment,
+): Fragment {
+  const isNull = operator === 'is_null' && values[0] === 'true'
+  const opposite = isNull ? operator : OPPOSITES[operator]
+  const met = inner({
+    ...rest,
+    field,
+    operator: opposite ?? operator,
+    values: isNull ? ['false'] : values,
+  })
+  const found = `select id from ${other} where organization_id = ? and deleted_at is null and ${met.sql}`
+  const bindings = [organizationId, ...met.bindings]
+  const some: Fragment = reference
+    ? { sql: `${reference} in (${found})`, bindings }
+    : anyOf(directionsOf(entity, other).map((end) => linkedIn(organizationId, end, found, bindings)))
+  return opposite ? { ...some, sql: `(${some.sql}) is not true` } : some
+}
+
+/** An end of the links that a filter reads: the listed record is `own`, the other one `far`. */
+interface Direction {
+  own: 'a' | 'b'
+  far: 'a' | 'b'
+  kinds: [a: KindName, b: KindName]
+}
+
+/** The end with the smaller kind is `a`: only links within a kind can have the listed record at either end. */
+function directionsOf(entity: KindName, other: KindName): Direction[] {
+  const asA: Direction = { own: 'a', far: 'b', kinds: [entity, other] }
+  const asB: Direction = { own: 'b', far: 'a', kinds: [other, entity] }
+  return entity === other ? [asA, asB] : entity < other ? [asA] : [asB]
+}
+
+/** Uncorrelated, so that PostgreSQL can begin at either side. */
+const linkedIn = (
+  organizationId: string,
+  { own, far, kinds }: Direction,
+  found: string,
+  bindings: unknown[],
+): Fragment => ({
+  sql: `id in (select ${own} from ${ENDS} where link_org = ? and a_kind = ? and b_kind = ? and ${far} in (${found}))`,
+  bindings: [organizationId, ...kinds, ...bindings],
+})
+
+const anyOf = (fragments: Fragment[]): Fragment => ({
+  sql: `(${fragments.map(({ sql }) => sql).join(' or ')})`,
+  bindings: fragments.flatMap(({ bindings }) => bindings),
+})
 
 /** The condition of `import_id`. Independent of the listed record, too. */
 export function importCondition(

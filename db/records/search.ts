@@ -26,15 +26,16 @@ export const wordConditions = (words: string[][]): Fragment[] =>
   }))
 
 /**
- * A page of a full-text search. The fastest plan depends on the selectivity of the words, which the planner cannot
- * estimate: an index-order scan soon finds common words, the text index returns few records for rare words. So it tries
+ * A page of a full-text search, or of filters by related records. The fastest plan depends on the selectivity of the
+ * words, which the planner cannot estimate: an index-order scan soon finds common words, the text index returns few records for rare words. So it tries
  * a short scan, then the text index, then a longer scan; words of medium selectivity cost all three.
  */
 export async function searchPage(tx: Tenant, listing: Listing): Promise<Found> {
-  const { limit, offset, key } = listing
+  const { limit, offset, keys } = listing
+  const [key] = keys
   const scan = async (maxScanned: number): Promise<Found | undefined> => {
     // The scan reads one index; a nullable key has two.
-    if (!key.indexed || key.nullable) return undefined
+    if (keys.length > 1 || !key!.indexed || key!.nullable) return undefined
     const rows = await scanPage(tx, listing, maxScanned)
     const last = rows.at(-1)
     return last && rows.length === limit ? { rows, selectivity: (offset + limit) / last.scanned } : undefined

@@ -1,5 +1,5 @@
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
-import { applyTypes, namesCustomField } from '../model/records/custom-fields/filters.ts'
+import { applyTypes, kindsWithCustomFields, type QueryRules } from '../model/records/custom-fields/filters.ts'
 import type { CustomFieldType } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
@@ -32,10 +32,13 @@ export async function lockFieldTypes(
   entity: KindName,
   selection: Selection,
 ): Promise<FieldTypes> {
-  if (!namesCustomField(selection)) return []
-  const rules = await lockFieldRules(tx, entity)
-  const { filters, sortType } = applyTypes(kinds[entity], rules, selection)
-  return [...filters.map(({ type }) => type ?? null), sortType ?? null]
+  const named = kindsWithCustomFields(kinds[entity], selection)
+  if (named.length === 0) return []
+  const definitions: QueryRules['definitions'] = {}
+  // Shared locks: definitions of two kinds are never changed in one transaction.
+  for (const kind of named) definitions[kind] = (await lockFieldRules(tx, kind)).definitions
+  const { filters, sortTypes } = applyTypes(kinds[entity], { definitions }, selection)
+  return [...filters.map(({ type }) => type), ...sortTypes].map((type) => type ?? null)
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type Row,
   rowsAfterLike,
   searchView,
+  sortValues,
 } from './pages.ts'
 import { planned } from './total.ts'
 
@@ -26,8 +27,9 @@ const FEW = 1_000
  * 1,100 ms.
  */
 export async function sortedPage(tx: Tenant, listing: Listing): Promise<Row[] | undefined> {
-  const { kind, among, conditions, key, position, limit, offset } = listing
-  if (!key.indexed || !key.nullable) return undefined
+  const { kind, among, conditions, keys, position, limit, offset } = listing
+  const [key] = keys
+  if (keys.length > 1 || !key!.indexed || !key!.nullable) return undefined
   if (conditions.length === 0) return scan(tx, listing, undefined)
   if ((await planned(tx, kind, allOf([among, ...conditions]))) <= FEW) return undefined
   // The scan is bounded: a scan of the whole index visits the table in random order and takes many times as long as a
@@ -35,18 +37,25 @@ export async function sortedPage(tx: Tenant, listing: Listing): Promise<Row[] | 
   const rows = await scan(tx, listing, (offset + limit) * SCANNED_PER_ROW)
   const isFull = rows.length === limit
   // Values beyond the bound would come before nulls.
-  const isComplete = position?.value === null || rows.every(({ sort_key }) => sort_key !== null)
+  const isComplete = position?.values[0] === null || rows.every((row) => sortValues(listing, row)[0] !== null)
   return isFull && isComplete ? rows : undefined
 }
 
 /** `maxScanned`: row limit of the scan of each index. */
 async function scan(tx: Tenant, listing: Listing, maxScanned: number | undefined): Promise<Row[]> {
-  const { kind, among, conditions, key, order, position, limit, offset } = listing
+  const { kind, among, conditions, position, limit, offset } = listing
+  const key = listing.keys[0]!
+  const { order } = key
+  const value = position?.values[0]
   const part = (nulls: boolean): Fragment => {
     // All nulls come after a value.
-    const startsHere = position && nulls === (position.value === null)
+    const startsHere = position && nulls === (value === null)
     const has = { sql: `${key.sql} is ${nulls ? '' : 'not '}null`, bindings: [] }
-    const from = allOf([among, has, ...(startsHere ? [rowsAfterLike(listing, key.sql, position)] : [])])
+    const from = allOf([
+      among,
+      has,
+      ...(startsHere ? [rowsAfterLike(key, key.sql, { value: value!, id: position.id })] : []),
+    ])
     const where = allOf(conditions)
     const inOrder = `order by ${nulls ? '' : `${key.sql} ${order}, `}id ${order}`
     const scanned =
@@ -57,17 +66,17 @@ async function scan(tx: Tenant, listing: Listing, maxScanned: number | undefined
             bindings: [...from.bindings, maxScanned, ...where.bindings],
           }
     return {
-      sql: `(select id, ${key.sql} as sort_key from ${scanned.sql} ${inOrder} limit ?)`,
+      sql: `(select id, ${key.sql} as sort_key_1 from ${scanned.sql} ${inOrder} limit ?)`,
       bindings: [...scanned.bindings, offset + limit],
     }
   }
   // Only nulls follow a null.
-  const parts = position?.value === null ? [part(true)] : [part(false), part(true)]
-  const inOrder = orderOf(listing, 'sort_key')
+  const parts = value === null ? [part(true)] : [part(false), part(true)]
+  const inOrder = orderOf(listing, 'named')
   return queryRows<Row>(
     tx,
-    `select ${columns(kind)}, sort_key from (
-       select id as found_id, sort_key from (${parts.map(({ sql }) => sql).join(' union all ')}) parts
+    `select ${columns(kind)}, sort_key_1 from (
+       select id as found_id, sort_key_1 from (${parts.map(({ sql }) => sql).join(' union all ')}) parts
        order by ${inOrder} limit ? offset ?
      ) page join ${kind.entity} on id = found_id and ${among.sql} order by ${inOrder}`,
     [...parts.flatMap(({ bindings }) => bindings), limit, offset, ...among.bindings],

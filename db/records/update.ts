@@ -5,6 +5,7 @@ import { kinds } from '../model/records/kinds/index.ts'
 import { type Adding, change, patched } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { lockListed } from './alternate-keys.ts'
 import { currencyFiller } from './currency.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { checkLinks, filledBy, lockWithLinked, splitLinks } from './given-links.ts'
@@ -73,7 +74,12 @@ export async function updateSet(
   const needsRules =
     definition.hasPipelines || separated.some(({ fields }) => fields.custom_fields !== undefined)
   // Sent in one round trip, in this order.
-  const [rules, locked] = await Promise.all([
+  const [, rules, locked] = await Promise.all([
+    lockListed(
+      tx,
+      kind,
+      separated.map(({ fields }) => fields),
+    ),
     needsRules ? lockFieldRules(tx, kind) : undefined,
     lockWithLinked(tx, definition, ids, allLinks),
   ])

@@ -1,4 +1,4 @@
-import { invalid } from '../model/errors.ts'
+import { type AppError, invalid } from '../model/errors.ts'
 import type { Rules } from '../model/records/custom-fields/types.ts'
 import type { Kind } from '../model/records/kind.ts'
 import type { Write } from '../model/records/prepare.ts'
@@ -6,6 +6,7 @@ import type { AgxRecord } from '../model/records/schemas.ts'
 import { hasUnique } from '../model/records/unique.ts'
 import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { changesKeys, keepListed, listedElsewhere } from './alternate-keys.ts'
 import { hasSensitive, keepSensitive } from './custom-fields/sensitive.ts'
 import { claimUnique } from './custom-fields/unique.ts'
 import { changeLinks, type Linked, linkChanges } from './links.ts'
@@ -39,7 +40,8 @@ export async function writeSet(
     only: previous && Object.keys(previous),
   }))
   const issues = await referenceIssues(tx, kind, referring)
-  const refused = new Map([...issues].map(([id, found]) => [id, invalid(found)]))
+  const refused = new Map<string, AppError>([...issues].map(([id, found]) => [id, invalid(found)]))
+  for (const [id, error] of await listedElsewhere(tx, kind, writes)) refused.set(id, error)
   const created = writes.filter(({ action, record }) => action === 'created' && !refused.has(record.id))
   for (const [id, error] of await takenAmong(tx, kind, rules, created)) refused.set(id, error)
   const checked = drafts.map((draft) => {
@@ -68,7 +70,11 @@ export async function writeDrafts(
 ): Promise<void> {
   const writes = drafts.flatMap(({ write }) => write ?? [])
   const linked = linkChanges(tx, kind, drafts)
-  const hasMore = linked.gone.length > 0 || linked.made.length > 0 || (rules && hasUnique(rules))
+  const hasMore =
+    linked.gone.length > 0 ||
+    linked.made.length > 0 ||
+    (rules && hasUnique(rules)) ||
+    writes.some(changesKeys)
   if (rules && hasSensitive(rules)) await keepSensitive(tx, kind.entity, rules, writes)
   if (isLast && !hasMore) tx.last()
   await writeRecords(tx, kind, writes).catch((error: unknown) => {
@@ -76,6 +82,7 @@ export async function writeDrafts(
     throw sqlState(error) === UNIQUE_VIOLATION ? externalIdTaken(kind, writes[0]!.record) : error
   })
   if (rules) await claimUnique(tx, kind, rules, writes)
+  await keepListed(tx, kind.entity, writes)
   await changeLinks(tx, linked)
   // A link fills the references of the other end too, except for a link between two records of one kind.
   for (const { record, links } of drafts)

@@ -209,6 +209,11 @@ export async function sleepForTurns(tx: Tenant, runId: string): Promise<void> {
 export const WAITS_FOR_TURN = `(n.status = 'running' and n.next_attempt_at > now()
   and n.error ->> 'code' in (${TURNS.map((code) => `'${code}'`).join(', ')}))`
 
+/** Whether an attempt owns the row of an external node, and the node still runs. */
+export async function ownsAttempt(tx: Tenant, node: NodeOf, token: string): Promise<boolean> {
+  return (await runningNode(tx, node).andWhere({ attempt_token: token }).first('node_id')) !== undefined
+}
+
 /** Whether a Temporal run has recorded a segment of this run. If it has but does not own the row, it is superseded. */
 export async function hasOwned(tx: Tenant, runId: string, temporalRunId: string): Promise<boolean> {
   const segment = await tx

@@ -1,20 +1,24 @@
-import { parseArgs } from 'node:util'
+import { chosenOf, optionsOf } from '../support/command.ts'
 import { FAMILIES } from './families/index.ts'
-import { type Family, Tally } from './family.ts'
+import { Tally } from './family.ts'
 import { startGround } from './ground.ts'
 
 /**
  * `npm run attack [-- --only=tenants,egress] [--list]`: attacks a started stack in every way of the families. Prints each
  * attempt that succeeded, and at the end a table. Exits with 1 if there was one. The routes come from the route tables.
  */
-const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
+const USAGE = `npm run attack [-- --only=NAME,…] [--list]
+
+  --only=NAME,…  attacks with these families only
+  --list         prints the families`
+const { values } = optionsOf(USAGE, { options: { only: { type: 'string' }, list: { type: 'boolean' } } })
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 if (values.list) {
   for (const { name, title } of FAMILIES) say(`${name.padEnd(14)} ${title}`)
   process.exit()
 }
-const chosen = values.only ? values.only.split(',').map(familyNamed) : FAMILIES
+const chosen = chosenOf(FAMILIES, values.only)
 say('starting a stack …')
 const ground = await startGround()
 const rows: string[] = []
@@ -41,9 +45,3 @@ try {
 say(`\n${'attack'.padEnd(14)} ${'attempts'.padStart(8)} ${'succeeded'.padStart(10)} ${'took'.padStart(8)}`)
 for (const row of rows) say(row)
 process.exit(failed ? 1 : 0)
-
-function familyNamed(name: string): Family {
-  const family = FAMILIES.find((one) => one.name === name)
-  if (!family) throw new Error(`no family is named ${name}; --list prints them`)
-  return family
-}

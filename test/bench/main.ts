@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { optionsOf } from '../support/command.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { benchAnalytics } from './analytics.ts'
 import { benchDeliveries } from './deliveries.ts'
@@ -44,7 +44,20 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
 }
 const ALL = ['validate', 'shares', 'records', 'volume', 'analytics', 'knowledge', ...Object.keys(ON_A_STACK)]
 
-const { positionals: wanted, values: options } = parseArgs({
+const USAGE = `npm run bench [-- NAME …] [options]
+
+  Benches, all by default: ${ALL.join(', ')}
+
+  --rows=N         records, volume and analytics: rows instead of 1,000,000
+  --database=URL   records: a server that keeps them
+  --only=TEXT      records and analytics: the figures whose name contains it
+  --passages=N     knowledge: passages instead of 100,000
+  --deliveries=N   outgoing: deliveries instead of 10,000
+  --waiting=N      outgoing: waiting deliveries instead of 100,000
+  --seconds=N      incoming: seconds of each round instead of 5
+  --clients=N      incoming: clients instead of 32
+  --runs=N         memory: runs instead of 20,000`
+const { positionals: wanted, values: options } = optionsOf(USAGE, {
   allowPositionals: true,
   options: {
     rows: { type: 'string', default: '1000000' },

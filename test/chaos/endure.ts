@@ -4,6 +4,7 @@ import { liftLimits } from '../bench/setup.ts'
 import { type Accounted, account, countOpen, drained, isComplete, type Open } from '../load/account.ts'
 import { acknowledgedIn, emptyLedger, forget, type Ledger } from '../load/ledger.ts'
 import {
+  answerRun,
   cancelRun,
   createContact,
   type Load,
@@ -82,14 +83,14 @@ const PAUSE_MS = 400
  */
 const MAX_OPEN_RUNS = 40
 const GAUGE_MS = 500
-const MIX: Operation[] = [startRun, createContact, receiveWebhook, startRun, cancelRun]
+const MIX: Operation[] = [startRun, createContact, receiveWebhook, startRun, cancelRun, answerRun]
 const CALL_MS = 300
 /** One of this many deliveries fails at first, so that retries are in progress. */
 const FAILED_DELIVERIES = 10
 
 /** The sweep, which checks rows that are idle for 30 s once a minute, finds what Temporal or PostgreSQL has lost. */
 const DRAIN_MS = 240_000
-const REQUEST_MS = 120_000
+const REQUEST_MS = 180_000
 const PROGRESS_MS = 5_000
 
 /** Runs the load, applies the fault, continues the load, waits for all work to end, and accounts for every request. */
@@ -107,7 +108,7 @@ export async function endure(
   const before = { acknowledged: acknowledgedIn(ledger), failures: ledger.failures }
   const ending = new AbortController()
   const giveUp = new AbortController()
-  const load: Load = { target, ledger, giveUp: giveUp.signal }
+  const load: Load = { target, ledger, giveUp: giveUp.signal, begun: [] }
   const started = Date.now()
   const gauge = new Gauge(db)
   const { openRuns = MAX_OPEN_RUNS } = fault
@@ -136,6 +137,7 @@ export async function endure(
     phase = 'open requests'
     const limit = setTimeout(() => giveUp.abort(), REQUEST_MS)
     await clients
+    await Promise.all(load.begun)
     clearTimeout(limit)
     phase = 'open runs and deliveries'
     await drained(db, DRAIN_MS)
@@ -158,6 +160,7 @@ export async function endure(
     ending.abort()
     giveUp.abort()
     await clients
+    await Promise.all(load.begun)
   }
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import {
+  answerRunById,
   cancelRunById,
   createContacts,
   pauseRunById,
@@ -174,9 +175,11 @@ export const FAULTS: Fault[] = [
       const restoredTo = await system.copyPostgres()
       await pause(10_000)
       await system.restorePostgres()
-      // Cancellations that the database has lost are requested again; their run may be lost, too.
-      for (const { id, at } of load.ledger.cancelled)
-        if (at >= restoredTo) await cancelRunById(load, id).catch(() => {})
+      // Cancellations and answers that the database has lost are sent again; their run may be lost, too.
+      const { cancelled, answered } = load.ledger
+      for (const { id, at } of cancelled) if (at >= restoredTo) await cancelRunById(load, id).catch(() => {})
+      for (const { id, at } of [...answered])
+        if (at >= restoredTo) load.begun.push(answerRunById(load, id).catch(() => {}))
       return { restoredTo }
     },
   },

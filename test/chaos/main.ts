@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util'
 import { linesOf } from '../load/account.ts'
+import { chosenOf, optionsOf } from '../support/command.ts'
 import { endure, type Outcome, type Subject, startSubject, stopSubject } from './endure.ts'
 import { FAULTS } from './faults.ts'
-import type { Fault } from './situation.ts'
 
 /**
  * `npm run chaos [-- --only=worker-in-call,everything] [--patient] [--list]`: applies one fault after the other to a
@@ -10,7 +9,12 @@ import type { Fault } from './situation.ts'
  * table. Exits with 1 if anything was lost, doubled or stuck, or if a limit after a kill was exceeded; `--patient`, for a
  * busy machine, only marks those.
  */
-const { values } = parseArgs({
+const USAGE = `npm run chaos [-- --only=NAME,…] [--patient] [--list]
+
+  --only=NAME,…  strikes with these faults only
+  --patient      on a busy machine: late recovery is marked, and does not fail
+  --list         prints the faults`
+const { values } = optionsOf(USAGE, {
   options: { only: { type: 'string' }, patient: { type: 'boolean' }, list: { type: 'boolean' } },
 })
 const say = (line: string) => void process.stdout.write(`${line}\n`)
@@ -25,7 +29,7 @@ if (values.list) {
   for (const { name, title } of FAULTS) say(`${name.padEnd(30)} ${title}`)
   process.exit()
 }
-const chosen = values.only ? values.only.split(',').map(faultNamed) : FAULTS
+const chosen = chosenOf(FAULTS, values.only)
 const rows: string[] = []
 let failed = false
 let subject: Subject | undefined
@@ -59,12 +63,6 @@ say(`
 next run: from the end of the fault to the end of a run that was requested then; held: to the end of the last one from
 before the fault. !: after a kill, more than ${NEXT_MS / 1_000} s for the next run, or ${HELD_MS / 1_000} s for those held.`)
 process.exit(failed ? 1 : 0)
-
-function faultNamed(name: string): Fault {
-  const fault = FAULTS.find((one) => one.name === name)
-  if (!fault) throw new Error(`no fault is named ${name}; --list prints them`)
-  return fault
-}
 
 /** Whether a limit after a kill was exceeded. */
 function isLate({ fault, nextMs, heldRunsMs, heldDeliveriesMs }: Outcome): boolean {

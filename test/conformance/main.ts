@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { optionsOf } from '../support/command.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startStack } from '../support/stack.ts'
 import { startWithKey } from './with-key.ts'
@@ -15,6 +16,7 @@ const NODE = 22
  * a check fails that the revision's baseline does not name, or one that it names passes; with 2 if the suite cannot run.
  */
 const say = (line: string) => void process.stdout.write(`${line}\n`)
+optionsOf('npm run conformance\n\nIt has no options.', {})
 if (Number(process.versions.node.split('.')[0]) < NODE) {
   say(`cannot test the conformance: ${SUITE} needs Node ${NODE} or later, this is ${process.version}`)
   process.exit(2)

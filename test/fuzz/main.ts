@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { parseArgs } from 'node:util'
 import { MAX_PUBLIC_REQUESTS, MAX_USER_REQUESTS } from '../../api/app/limit-requests.ts'
 import { connect } from '../../db/postgres/connect.ts'
 import { liftLimits } from '../bench/setup.ts'
 import { startOutside } from '../load/outside.ts'
+import { optionsOf } from '../support/command.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { pythonWith } from '../support/python.ts'
 import { LOCAL_ONLY, startStack } from '../support/stack.ts'
@@ -20,7 +20,12 @@ const SCHEMATHESIS = 'schemathesis==4.32.5'
  * response whose status, content type, headers or body the document does not describe, with a `curl` line. Exits with 1
  * if there is one, with 2 if schemathesis cannot be installed.
  */
-const { values } = parseArgs({
+const USAGE = `npm run fuzz [-- --examples=20] [--path=/v1/runs] [--seed=1]
+
+  --examples=N  requests of each kind per operation
+  --path=PATH   only operations whose path begins with it
+  --seed=N      other requests`
+const { values } = optionsOf(USAGE, {
   options: {
     examples: { type: 'string', default: '20' },
     path: { type: 'string', default: '/' },

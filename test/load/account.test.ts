@@ -37,6 +37,11 @@ async function createWorld(db: TestDatabase): Promise<World> {
   await insertRun('Load', 'completed', 'webhook', received)
   const run = await insertRun('Load', 'completed', 'api')
   const cancelled = await insertRun('Long', 'cancelled', 'api')
+  const answered = await insertRun('Asks', 'completed', 'api')
+  await db
+    .system('runs')
+    .where({ id: answered })
+    .update({ outputs: { decision: 'approved' } })
   const webhook = { organization_id, id: uuidv7(), name: 'Load', url: 'http://localhost/' }
   await db.system('outgoing_webhooks').insert({ ...webhook, events: ['*'], secret_sealed: '' })
   await db.system('events').update({ matched_at: new Date() })
@@ -57,6 +62,7 @@ async function createWorld(db: TestDatabase): Promise<World> {
     received: [{ id: received, at }],
     runs: [{ id: run, at }],
     cancelled: [{ id: cancelled, at }],
+    answered: [{ id: answered, at }],
   }
   return { db, ledger, outside: { calls, deliveries }, run, contact: created }
 }
@@ -102,6 +108,15 @@ const CASES: [title: string, damage: (world: World) => unknown, ...checks: strin
     ({ db, ledger }) =>
       db.system('runs').where({ id: ledger.cancelled[0]!.id }).update({ status: 'completed' }),
     'acknowledged cancellations ended their run',
+  ],
+  [
+    'a run with another answer',
+    ({ db, ledger }) =>
+      db
+        .system('runs')
+        .where({ id: ledger.answered[0]!.id })
+        .update({ outputs: { decision: 'rejected' } }),
+    'acknowledged answers completed their run',
   ],
   [
     'an incoming webhook without a run',

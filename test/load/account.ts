@@ -72,6 +72,7 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
   const received = idsOf(ledger.received)
   const cancelled = idsOf(ledger.cancelled)
   const signalled = idsOf(ledger.signalled)
+  const answered = idsOf(ledger.answered)
   const contacts = [...idsOf(ledger.contacts), ...received]
   const checks = [
     await check('acknowledged contacts exist', contacts.length, missing('contacts'), contacts),
@@ -88,6 +89,7 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
       notEndedAs('completed'),
       signalled,
     ),
+    await check('acknowledged answers completed their run', answered.length, unanswered, answered),
     await check('incoming webhooks started one run', received.length, RUNS_OF_RECORDS, received),
     await check('all runs ended', await count('from runs'), UNENDED_RUNS),
     await check('ended runs have no open node', await count('from run_nodes'), OPEN_NODES),
@@ -128,9 +130,9 @@ const equal = (name: string, expected: number, found: number): Check => ({
   wrong: found === expected ? [] : [`found ${found}`],
 })
 
-/** After a restore, the database rightly refuses to cancel a run that it has lost. */
+/** After a restore, the database rightly refuses requests about a run that it has lost. */
 const abandonedOf = ({ abandoned, forgetful }: Ledger) =>
-  abandoned.filter((error) => !(forgetful && /cancel: 404/.test(error)))
+  abandoned.filter((error) => !(forgetful && /runs\/\S+: 404/.test(error)))
 
 const LOAD_RUNS = `from runs where workflow_name = 'Load'`
 
@@ -142,6 +144,11 @@ const notEndedAs = (status: string) => `
   select s.id || ' ' || coalesce(r.status || ' ' || coalesce(r.error ->> 'code', ''), 'does not exist') as wrong
   from unnest(cast(? as uuid[])) as s(id) left join runs r on r.id = s.id
   where r.status is distinct from '${status}'`
+
+const unanswered = `
+  select s.id || ' ' || coalesce(r.status || ' ' || coalesce(r.outputs ->> 'decision', ''), 'does not exist') as wrong
+  from unnest(cast(? as uuid[])) as s(id) left join runs r on r.id = s.id
+  where r.status is distinct from 'completed' or r.outputs ->> 'decision' is distinct from 'approved'`
 
 const RUNS_OF_RECORDS = `
   select s.id || ': ' || count(r.id) || ' runs' as wrong

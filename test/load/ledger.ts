@@ -16,6 +16,8 @@ export interface Ledger {
   cancelled: Acknowledged[]
   /** Runs of the workflow `Waiting` that got both of their signals. */
   signalled: Acknowledged[]
+  /** Runs of the workflow `Asks` whose approval was answered. */
+  answered: Acknowledged[]
   /** Runs of the workflow `Many calls`. */
   manyCalls: Acknowledged[]
   /** Attempts of requests that failed. */
@@ -32,6 +34,7 @@ export const emptyLedger = (): Ledger => ({
   runs: [],
   cancelled: [],
   signalled: [],
+  answered: [],
   manyCalls: [],
   failures: 0,
   abandoned: [],
@@ -46,9 +49,10 @@ export function forget(ledger: Ledger, from: number, to: number): void {
   ledger.runs = kept(ledger.runs)
   ledger.cancelled = kept(ledger.cancelled)
   ledger.signalled = kept(ledger.signalled)
+  ledger.answered = kept(ledger.answered)
   ledger.manyCalls = kept(ledger.manyCalls)
   ledger.forgetful = true
 }
 
-export const acknowledgedIn = ({ contacts, received, runs, cancelled }: Ledger): number =>
-  contacts.length + received.length + runs.length + cancelled.length
+export const acknowledgedIn = ({ contacts, received, runs, cancelled, answered }: Ledger): number =>
+  contacts.length + received.length + runs.length + cancelled.length + answered.length

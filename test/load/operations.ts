@@ -9,6 +9,8 @@ export type Operation = (load: Load) => Promise<void>
 export interface Load {
   target: Target
   ledger: Ledger
+  /** What operations have begun and not ended: the load is over when all have. */
+  begun: Promise<void>[]
   /** A failed request is repeated until the response is 2xx or a refusal, or until this signal. */
   giveUp: AbortSignal
 }
@@ -133,6 +135,29 @@ export const cancelRun: Operation = async (load) => {
 }
 
 export const cancelRunById = async (load: Load, id: string) => send(load, `/v1/runs/${id}/cancel`, {})
+
+/** Starts a run that asks, and answers beside the other operations: the run may begin late. */
+export const answerRun: Operation = async (load) => {
+  const id = await startByName(load, 'Asks')
+  // The ledger counts abandoned requests.
+  load.begun.push(answerRunById(load, id).catch(() => {}))
+}
+
+/** Answers a run of the workflow `Asks` once it asks. */
+export async function answerRunById(load: Load, id: string): Promise<void> {
+  for (; ; await pause(RETRY_MS)) {
+    const { status, waits } = await send<{ status: string; waits: Wait[] }>(load, `/v1/runs/${id}`)
+    const approval = waits[0]?.approval
+    if (approval) {
+      await send(load, `/v1/runs/${id}/signal`, { approval_id: approval.id, decision: 'approved' })
+      load.ledger.answered.push(acknowledged(id))
+    }
+    if (approval || status === 'completed') return
+    if (load.giveUp.aborted) throw new Error(`run ${id} does not ask`)
+  }
+}
+
+type Wait = { approval?: { id: string } | null }
 
 /** @returns the id of a run that waits for the signals `first` and `second`. */
 export const startWaitingRun = (load: Load): Promise<string> => startByName(load, 'Waiting')

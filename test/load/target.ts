@@ -56,6 +56,15 @@ nodes:
     config: {name: second}
 `
 
+/** Waits for the answer of a person. */
+const ASKS = `name: Asks
+nodes:
+  ask:
+    type: approval
+    config: {title: "Run {{ run.id }}?", timeout: 1d}
+outputs: {decision: "{{ nodes.ask.output.decision }}"}
+`
+
 /** Ends in its first segment. */
 const QUICK = `name: Quick
 nodes:
@@ -110,7 +119,7 @@ export async function prepareTarget(
   const headers = { ...json, authorization: `Bearer ${stack.key}` }
   const workflow = (await post('/v1/workflows', headers, { spec: loadSpec(outside.url) })).body
   await post(`/v1/workflows/${workflow.workflow_id}/activate`, headers)
-  for (const spec of [LONG, WAITING, QUICK, manyCallsSpec(outside.url)])
+  for (const spec of [LONG, WAITING, ASKS, QUICK, manyCallsSpec(outside.url)])
     await post('/v1/workflows', headers, { spec })
   const session = await post('/app/session', {}, stack.owner)
   const app = {

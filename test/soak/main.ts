@@ -1,10 +1,10 @@
-import { parseArgs } from 'node:util'
 import { connect } from '../../db/postgres/connect.ts'
 import { liftLimits } from '../bench/setup.ts'
 import { account, drained, isComplete, linesOf } from '../load/account.ts'
 import { emptyLedger } from '../load/ledger.ts'
 import { startOutside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
+import { optionsOf } from '../support/command.ts'
 import { startStack } from '../support/stack.ts'
 import { measureCapacity, openLoop, type TimedLoad } from './load.ts'
 import { Observer } from './observe.ts'
@@ -15,7 +15,11 @@ import { Observer } from './observe.ts'
  * a minute, and finally whether all accepted requests are accounted for, and the slope of the memory. Exits with 1 if
  * something is missing.
  */
-const { values } = parseArgs({
+const USAGE = `npm run soak [-- --minutes=60] [--rate=20]
+
+  --minutes=N  how long
+  --rate=N     requests per second; default: half of the capacity, which it measures first`
+const { values } = optionsOf(USAGE, {
   options: { minutes: { type: 'string', default: '60' }, rate: { type: 'string' } },
 })
 const minutes = Number(values.minutes)
@@ -32,7 +36,13 @@ try {
   await liftLimits(db)
   const ledger = emptyLedger()
   const giveUp = AbortSignal.timeout((minutes + 2) * 60_000)
-  const load: TimedLoad = { target: await prepareTarget(stack, outside), ledger, giveUp, times: [] }
+  const load: TimedLoad = {
+    target: await prepareTarget(stack, outside),
+    ledger,
+    giveUp,
+    begun: [],
+    times: [],
+  }
   const rate = values.rate ? Number(values.rate) : (await capacityOf(load)) / 2
   const observer = new Observer(stack, db, load, say)
   observer.start()

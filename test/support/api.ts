@@ -29,6 +29,7 @@ import { createOrganization, filesOf, type TestDatabase, testActor } from './dat
 import { assertDeclared } from './declared.ts'
 import { noteSecretsOf } from './made-secrets.ts'
 import { plantedKey, searchedLog } from './planted.ts'
+import { apiThreads } from './threads.ts'
 
 export interface RequestOptions {
   /** Sent as JSON; a string or Buffer as it is. */
@@ -80,7 +81,7 @@ export async function startApi(
   const wake = (ids: string[]) => runEnds.ended(ids)
   const listener = new Listener(db.url, { agx_run_ended: wake, agx_run_changed: wake })
   await listener.start()
-  const compute = new Compute()
+  const compute = new Compute(apiThreads)
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
   const embeddings = createEmbeddings(egress)
   const stopping = new AbortController()

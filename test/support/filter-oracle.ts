@@ -15,6 +15,12 @@ export const beside = <T>(value: T, given: unknown): T | string =>
     ? value.slice(0, 10)
     : value
 
+const TEXTS = new Intl.Collator('en')
+
+/** The order of two values as lists sort them: texts by the root collation of Unicode. */
+export const compare = (a: Comparable, b: Comparable): number =>
+  typeof a === 'string' && typeof b === 'string' ? TEXTS.compare(a, b) : a === b ? 0 : a! < b! ? -1 : 1
+
 /** The meaning of a filter, applied to `comparable` values in memory. */
 export function holds(found: Comparable, operator: Operator, given: Comparable[]): boolean {
   const [wanted, upTo] = given as [Comparable, Comparable]
@@ -34,15 +40,15 @@ export function holds(found: Comparable, operator: Operator, given: Comparable[]
     case 'has':
       return (value as string[]).includes(wanted as string)
     case 'gt':
-      return value > wanted
+      return compare(value, wanted) > 0
     case 'gte':
-      return value >= wanted
+      return compare(value, wanted) >= 0
     case 'lt':
-      return value < wanted
+      return compare(value, wanted) < 0
     case 'lte':
-      return value <= wanted
+      return compare(value, wanted) <= 0
     case 'between':
-      return value >= wanted && beside(found, upTo)! <= upTo
+      return compare(value, wanted) >= 0 && compare(beside(found, upTo), upTo) <= 0
     case 'contains':
       return String(value).includes(String(wanted))
     case 'starts_with':

@@ -1,3 +1,5 @@
+import { UUID } from '../../workflows/shared/uuid.ts'
+
 /**
  * Replaces values that differ between runs of a test: ids, times, secrets, addresses and durations. Equal ids stay equal:
  * ids are numbered in the order in which they occur.
@@ -37,7 +39,12 @@ export function createNormalizer() {
     if (typeof value === 'number') return MEMBERS[name] ?? value
     if (Array.isArray(value)) return value.map((item) => normalize(item))
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, normalize(member, key)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [
+        UUID.test(key) ? idOf(key) : key,
+        normalize(member, key),
+      ]),
+    )
   }
 }
 

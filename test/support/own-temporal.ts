@@ -3,7 +3,7 @@ import { cpSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import { prepareServer, serverArguments } from '../../worker/dev/temporal-server.ts'
-import { temporaryFolder } from './folder.ts'
+import { memoryFolder } from './folder.ts'
 import { quietPort } from './quiet-port.ts'
 import { reaper } from './reaper.ts'
 import { TEST_DYNAMIC_CONFIG } from './temporal-settings.ts'
@@ -22,7 +22,7 @@ export interface OwnTemporal {
 export async function startOwnTemporal(): Promise<OwnTemporal> {
   const progress = (line: string) => process.stdout.write(`${line}\n`)
   const cli = await findTemporalCli({ path: process.env.TEMPORAL_CLI_PATH, env: process.env, progress })
-  const folder = temporaryFolder()
+  const folder = memoryFolder()
   const port = await quietPort()
   const address = `127.0.0.1:${port}`
   const removeFolder = reaper(`sleep 0.1; rm -rf '${folder}'`)

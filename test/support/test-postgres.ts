@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { startPostgres } from '../../worker/dev/postgres/server.ts'
-import { temporaryFolder } from './folder.ts'
+import { memoryFolder } from './folder.ts'
 import { reaper } from './reaper.ts'
 
 /** A PostgreSQL server on a free port. It ends with this process, or by `stop`; its data is not kept. */
@@ -9,7 +9,7 @@ export async function startTestPostgres(): Promise<{
   logFile: string
   stop(): Promise<void>
 }> {
-  const folder = temporaryFolder()
+  const folder = memoryFolder()
   const logFile = join(folder, 'postgres.log')
   const server = await startPostgres({ dataDir: folder, logFile, fast: true })
   // Its data is not kept, so it needs no clean shutdown.

@@ -39,6 +39,7 @@ import { testBundle } from './bundle.ts'
 import { filesOf, testActor } from './database.ts'
 import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { searchedLog } from './planted.ts'
+import { workerThreads } from './threads.ts'
 import { until } from './until.ts'
 
 const PUBLIC_URL = 'http://localhost:8080'
@@ -108,7 +109,7 @@ export async function startWorker(
   const log = effects.log ?? testLog
   const capacity = new RunCapacity(MOST_RUNS)
   const code = new CodeRunner()
-  const lightWork = effects.lightWork ?? new LightWork()
+  const lightWork = effects.lightWork ?? new LightWork({ threads: workerThreads })
   const storage = effects.storage ?? diskStorage(filesOf(db))
   const files = new FileStore({ storage, keys: secretsKey, log })
   const attributes = new NamespaceAttributes(log, { hidesNames: effects.payloadKeys?.encrypt !== undefined })
@@ -288,7 +289,7 @@ export async function startPoolWorker(
   const code = new CodeRunner()
   const files = new FileStore({ storage: diskStorage(filesOf(db)), keys: secretsKey, log: testLog })
   const effects = createEffects({ db, http, code, files })
-  const lightWork = new LightWork()
+  const lightWork = new LightWork({ threads: workerThreads })
   const namespace = 'default'
   const worker = await createPoolWorker({
     connection,

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { advanceBulkJob, bulkJobs } from '../../db/records/bulk/advance.ts'
 import { createKey } from '../support/api.ts'
+import { createMember } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
+import { signIn } from '../support/session.ts'
 import { recordStatements } from '../support/statements.ts'
 import { until } from '../support/until.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
@@ -47,6 +49,31 @@ describe('bulk jobs', () => {
     assert.equal(tagged.total, 120)
     assert.ok(tagged.data.every(({ version }: Json) => version === 2))
     assert.equal((await get('companies', other.id)).version, 1)
+  })
+
+  it('hand over what a removed member held, to several in turn', async () => {
+    const member = (name: string) => createMember(on.db, on.api.organizationId, name)
+    const [leaver, ann, ben] = [await member('Leaver'), await member('Ann'), await member('Ben')]
+    const owner = await signIn(on.db, on.api)
+    for (let n = 0; n < 6; n++) await create('companies', { name: `Account ${n}`, owner_id: leaver })
+    const task = await create('tasks', { title: 'call', assignee_id: leaver })
+    const refused = await owner('DELETE', `/members/${leaver}`)
+    assert.deepEqual([refused.status, refused.body.error.param], [409, 'hand_over'])
+    assert.match(refused.body.error.message, /owner_id of companies, assignee_id of tasks/)
+    for (const heir of [leaver, '01890a5d-ac96-774b-bcce-b302099a8061', 'x'])
+      assert.equal((await owner('DELETE', `/members/${leaver}?hand_over=${heir}`)).status, 422, heir)
+    const { status, body } = await owner('DELETE', `/members/${leaver}?hand_over=${ann},${ben}`)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.equal(body.hand_over_jobs.length, 2)
+    for (const id of body.hand_over_jobs) assert.equal((await ended({ id, status: 'running' })).refused, 0)
+    const owned = async (id: string) =>
+      (await send('GET', `/v1/objects/companies?owner_id=${id}&count=exact`)).total
+    assert.deepEqual([await owned(leaver), await owned(ann), await owned(ben)], [0, 3, 3])
+    assert.ok([ann, ben].includes((await get('tasks', task.id)).assignee_id))
+    const cleared = await owner('DELETE', `/members/${ben}?hand_over=nobody`)
+    assert.equal(cleared.status, 200)
+    for (const id of cleared.body.hand_over_jobs) await ended({ id, status: 'running' })
+    assert.deepEqual([await owned(ben), await owned(ann)], [0, 3])
   })
 
   it('say at once what no record could take', async () => {

@@ -2,15 +2,20 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import proto from '@temporalio/proto'
 import { Webhook } from 'standardwebhooks'
+import { insertEvents } from '../../db/events/outbox.ts'
 import { NamespaceAttributes } from '../../worker/namespace-attributes.ts'
 import { deliveriesQueue } from '../../worker/queues/deliveries.ts'
 import { Sweep } from '../../worker/sweep.ts'
+import { testActor } from '../support/database.ts'
 import { until } from '../support/until.ts'
 import { withDeliveries } from '../support/with-deliveries.ts'
 import { historyOf, testLog } from '../support/worker.ts'
 
 const CANCEL_REQUESTED =
   proto.temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+
+/** Far more than the connections of the worker. The relay lets an organization have up to 200. */
+const IN_FLIGHT = Number(process.env.IN_FLIGHT ?? 100)
 
 describe('deliveries on Temporal', () => {
   const suite = withDeliveries()
@@ -35,6 +40,28 @@ describe('deliveries on Temporal', () => {
     const events = await historyOf(suite.worker.client, `delivery:${id}`)
     assert.ok(events.length <= 8, `${events.length} events`)
     assert.equal(events.filter((one) => one.workflowTaskCompletedEventAttributes).length, 1)
+  })
+
+  it(`in flight hold no connection: ${IN_FLIGHT} attempts share the pool, and each is made once`, async () => {
+    const release = receiver.hold()
+    const webhooks = await Promise.all(
+      Array.from({ length: IN_FLIGHT / 50 }, () => createWebhook({ concurrency: 50 })),
+    )
+    const events = webhooks.flatMap(({ event: name }) =>
+      Array.from({ length: 50 }, () => ({ name, data: {} })),
+    )
+    await db.tenant(api.organizationId, testActor, (tx) => insertEvents(tx, events))
+    await until(() => receiver.mostAtOnce() >= IN_FLIGHT, 'attempts in flight')
+    release()
+    const rows = () =>
+      db.system('deliveries').whereIn(
+        'webhook_id',
+        webhooks.map(({ id }) => id),
+      )
+    await until(async () => (await rows()).every(({ ended_at }) => ended_at))
+    const ends = (await rows()).map(({ status, attempts }) => `${status} ${attempts}`)
+    assert.deepEqual(ends, Array(IN_FLIGHT).fill('succeeded 1'))
+    assert.equal(receiver.received.length, IN_FLIGHT)
   })
 
   it('report a contact created over HTTP, with the custom headers', async () => {

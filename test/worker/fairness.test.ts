@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createLogger } from '../../db/process/log.ts'
 import { CHAIN_START, createRun } from '../../db/runs/runs.ts'
+import { segmentsAtOnce } from '../../worker/workers.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, type TestDatabase, testActor } from '../support/database.ts'
 import { httpResponse } from '../support/http-response.ts'
@@ -9,6 +10,8 @@ import { queueRun, untilRun } from '../support/worker.ts'
 
 /** Set `BACKLOG=10000 npx mocha …` for a longer test. */
 const BACKLOG = Number(process.env.BACKLOG ?? 400)
+/** The connections that `startWorker` tells the worker of. */
+const POOL = 10
 const CALL_MS = 1_000
 /** A quarter of the maximum number of runs in progress on one worker. */
 const MOST_BEFORE = 64
@@ -46,7 +49,15 @@ const countOf = async (db: TestDatabase, organizationId: string, statuses: strin
 describe('a backlog of one organization', function () {
   this.timeout(60_000 + BACKLOG * 200)
   const warnings: string[] = []
+  let segments = 0
+  let mostSegments = 0
   const suite = withWorker({
+    advance: (advance) => async (input) => {
+      mostSegments = Math.max(mostSegments, ++segments)
+      return advance(input).finally(() => {
+        segments -= 1
+      })
+    },
     log: createLogger('worker', 'warn', { write: (line: string) => void warnings.push(line) }),
     http: async () => {
       await new Promise((resolve) => setTimeout(resolve, CALL_MS))
@@ -82,6 +93,7 @@ describe('a backlog of one organization', function () {
     const { workflow } = suite.worker.client
     const original = workflow.start
     const starts: string[] = []
+    mostSegments = 0
     workflow.start = (async (type, options) => {
       starts.push(options.workflowId)
       return original.call(workflow, type, options)
@@ -103,6 +115,8 @@ describe('a backlog of one organization', function () {
     } finally {
       workflow.start = original
     }
+    // Without this bound, as many as there are active runs wait for the connections of one pool, and some too long.
+    assert.ok(mostSegments > 1 && mostSegments <= segmentsAtOnce(POOL), `${mostSegments} segments at once`)
     // The relay warns of each start that fails.
     assert.deepEqual(warnings, [])
     const own = await suite.db.system('runs').where({ organization_id: organizationId }).pluck('id')

@@ -4,6 +4,7 @@ import { Compute } from '../../api/compute/compute.ts'
 import { advanceReplay, incomingReplays } from '../../db/incoming/replays.ts'
 import { createKey } from '../support/api.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../support/incoming.ts'
+import { apiThreads } from '../support/threads.ts'
 import { until } from '../support/until.ts'
 import { startWorker, type TestWorker } from '../support/worker.ts'
 
@@ -14,7 +15,7 @@ const BY_MAIL = mapping(rule('mail', 'email'), rule('who', 'first_name'))
 describe('a replay of an incoming webhook', () => {
   let on: IncomingTest
   let worker: TestWorker | undefined
-  const compute = new Compute()
+  const compute = new Compute(apiThreads)
   before(async () => {
     on = await startIncoming()
   })

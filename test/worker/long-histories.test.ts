@@ -17,6 +17,8 @@ describe('runs with a long history', () => {
   let made: string[] = []
   let answer: () => Promise<void> = async () => {}
   let away = false
+  /** Whether the first segment while no node may start was asked for before, of a worker that died with the answer. */
+  let lost = false
 
   before(async () => {
     db = await createTestDatabase()
@@ -37,6 +39,11 @@ describe('runs with a long history', () => {
       },
       advance: (advance) => async (input) => {
         if (away) throw ApplicationFailure.create({ message: 'The database is unavailable.' })
+        const { drain, ...before } = input
+        if (lost && drain) {
+          lost = false
+          await advance(before)
+        }
         return advance(input)
       },
     })
@@ -45,6 +52,7 @@ describe('runs with a long history', () => {
     made = []
     answer = async () => {}
     away = false
+    lost = false
   })
   after(async () => {
     await worker?.stop()
@@ -97,6 +105,22 @@ describe('runs with a long history', () => {
       return all.length >= 2 ? all : undefined
     }, 'two executions')
     assert.ok(Math.max(...lengths) > SUGGESTED_EVENTS, String(lengths))
+  })
+
+  it('do not repeat a call whose segment was recorded before the history was long, by a worker that died', async () => {
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    answer = () => released
+    lost = true
+    const id = await beside(call('long'), SUGGESTED_EVENTS / 2)
+    await until(() => !lost, 'a long history')
+    const items = await itemsDone(id)
+    await until(async () => (await itemsDone(id)) > items + 5)
+    release()
+    assert.equal((await untilRun(db, id, undefined, 120)).status, 'completed')
+    assert.deepEqual(made, [`${id}:long`])
   })
 
   it('continue as new beside a call that waits for its next attempt, which stays as late as it was', async () => {

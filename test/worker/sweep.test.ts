@@ -62,10 +62,12 @@ describe('the sweep', () => {
     const id = await waiting()
     const open = await waiting()
     await suite.worker.client.workflow.getHandle(`run:${id}`).terminate()
+    const begun = Date.now()
     await sweepUntilEnded(id)
     assert.deepEqual([await status(id), await status(open)], ['terminated', 'running'])
     const { watermark, holder } = await stateOf()
-    assert.ok(Date.now() - watermark.getTime() < 60_000)
+    // It overlaps by a constant, for visibility lags behind.
+    assert.ok(begun - watermark.getTime() < 60_000)
     assert.equal(holder, null)
     await suite.worker.client.workflow.getHandle(`run:${open}`).terminate()
   })
@@ -105,14 +107,15 @@ describe('the sweep', () => {
         }),
       },
     }) as Client
-    await suite.db.system('runs').where({ id: broken }).update({ stuck_reason: 'kept' })
+    const long = new Date(Date.now() - 3_600_000)
+    await suite.db.system('runs').where({ id: broken }).update({ stuck_reason: 'kept', updated_at: long })
     await new Sweep({ db: suite.db, client: failing, taskQueue: suite.worker.taskQueue, log: testLog }).once(
       '0 seconds',
     )
     assert.deepEqual([await status(broken), await status(fine)], ['running', 'terminated'])
     const row = await suite.db.system('runs').where({ id: broken }).first('stuck_reason', 'updated_at')
     assert.equal(row.stuck_reason, 'kept')
-    assert.ok(Date.now() - row.updated_at.getTime() < 20_000)
+    assert.ok(row.updated_at > long, 'others are looked at before it is again')
   })
 
   it('ends a run of which Temporal had an earlier state more often than it is resumed, and its workflow', async () => {

@@ -15,7 +15,7 @@ export interface People {
   /** The oldest first. */
   list(role: string | undefined): Promise<Person[]>
   /**
-   * The one whose last turn in the rotation is the longest ago, which takes the turn. Concurrent calls take different
+   * Takes the next turn of the rotation: of the member whose last turn is longest ago. Concurrent calls take different
    * turns. `among`: ids or email addresses, of which those of no member are passed over; default: all members. After a
    * reset the same call returns the same person.
    */

@@ -59,7 +59,7 @@ export const aiPrompt = defineNode({
   title: 'AI prompt',
   alsoCalled: ['ai', 'llm', 'openai', 'chatgpt', 'gpt', 'claude', 'ai_agent', 'chat_completion', 'prompt'],
   description:
-    'Asks a language model at any endpoint with the chat completions API of OpenAI: Azure, Mistral, Groq, OpenRouter, Ollama, vLLM and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, which can be retried. With `tools` the model may read records of the organization before it answers.',
+    'Asks a language model at any endpoint with the chat completions API of OpenAI: Azure, Mistral, Groq, Ollama and others. With `output_schema` the answer is checked, and `output.data` has exactly its members; an answer that does not fit fails the attempt, which can be retried. With `tools` the model may read records of the organization before it answers.',
   effect: 'external',
   effects: ['http', 'lookups'],
   scopes: ({ tools }, catalogue) => toolScopes(tools, catalogue),

@@ -1,4 +1,3 @@
-import { includesRole } from '../../../db/model/access/roles.ts'
 import { LOG_ACTIONS, LOG_STATUSES } from '../../../db/model/incoming/log.ts'
 import { ActionButton, ConfirmButton, LinkButton } from '../components/button.tsx'
 import { Card, Facts } from '../components/card.tsx'
@@ -11,6 +10,7 @@ import { Secret } from '../components/secret.tsx'
 import { Status } from '../components/status.tsx'
 import { Paging, Table } from '../components/table.tsx'
 import { Duration, Time } from '../components/time.tsx'
+import { mayChangeWebhooks, webhookList } from '../components/webhook-list.tsx'
 import { errorsOf } from '../forms/errors.ts'
 import type { FieldSpec } from '../forms/field-spec.ts'
 import type { Form } from '../forms/form.ts'
@@ -182,61 +182,26 @@ function changesIn(form: Form, webhook: Webhook) {
   }
 }
 
-const mayChange = ({ session }: View) => includesRole(session!.role, 'admin')
-
-function listPage(view: View, webhooks: List<Webhook>): Page {
-  const add = mayChange(view) && (
-    <LinkButton href={`${ROOT}/new`} look="primary" icon="plus">
-      New webhook
-    </LinkButton>
-  )
-  return {
-    title: 'Incoming webhooks',
-    content: (
+const listPage = (view: View, webhooks: List<Webhook>): Page =>
+  webhookList(view, webhooks, {
+    root: ROOT,
+    kind: 'incoming',
+    icon: 'inbox',
+    about:
+      'An address that takes data from a form or another service, makes records of it and starts a workflow.',
+    none: (
       <>
-        <PageHeader
-          title="Incoming webhooks"
-          about="An address that takes data from a form or another service, makes records of it and starts a workflow."
-        >
-          {webhooks.data.length > 0 && add}
-        </PageHeader>
-        {webhooks.data.length === 0 ? (
-          <Empty icon="inbox" title="No incoming webhook yet">
-            <p>
-              Form builders, shops and calendars send what they know to its URL, and it becomes a contact,
-              company, deal or task. <a href="/docs/incoming-webhooks">Read more</a>
-            </p>
-            {add}
-          </Empty>
-        ) : (
-          <>
-            <Table
-              label="Incoming webhooks"
-              rows={webhooks.data}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: 'Name',
-                  cell: ({ id, name }) => (
-                    <a href={`${ROOT}/${id}`} dir="auto" title={name}>
-                      {name}
-                    </a>
-                  ),
-                },
-                { title: 'Status', cell: ({ status }) => <Status of={status} /> },
-                { title: 'Makes', cell: ({ target_entity }) => target_entity },
-                { title: 'Verified by', cell: ({ verification }) => verification.type },
-                { title: 'URL', cell: ({ url }) => <code title={url}>{url}</code> },
-                { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-              ]}
-            />
-            <Paging list={webhooks} />
-          </>
-        )}
+        Form builders, shops and calendars send what they know to its URL, and it becomes a contact, company,
+        deal or task. <a href="/docs/incoming-webhooks">Read more</a>
       </>
     ),
-  }
-}
+    columns: [
+      { title: 'Status', cell: ({ status }) => <Status of={status} /> },
+      { title: 'Makes', cell: ({ target_entity }) => target_entity },
+      { title: 'Verified by', cell: ({ verification }) => verification.type },
+      { title: 'URL', cell: ({ url }) => <code title={url}>{url}</code> },
+    ],
+  })
 
 type Options = { id: string; name: string }[]
 
@@ -324,9 +289,9 @@ function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined):
           crumbs={[HERE]}
           about={webhook.description}
         >
-          {mayChange(view) && <Actions of={webhook} />}
+          {mayChangeWebhooks(view) && <Actions of={webhook} />}
         </PageHeader>
-        <Card title="Settings" actions={mayChange(view) && <a href={`${path}/edit`}>Edit</a>}>
+        <Card title="Settings" actions={mayChangeWebhooks(view) && <a href={`${path}/edit`}>Edit</a>}>
           <Facts
             of={[
               ['Status', <Status of={webhook.status} key="status" />],

@@ -1,18 +1,16 @@
-import { includesRole } from '../../../db/model/access/roles.ts'
 import { DELIVERY_STATUSES } from '../../../db/model/outgoing/statuses.ts'
 import { ActionButton, ConfirmButton, LinkButton } from '../components/button.tsx'
 import { Card, Facts } from '../components/card.tsx'
 import { Chips } from '../components/chips.tsx'
 import { Copyable } from '../components/code.tsx'
 import { DeliveryTable } from '../components/delivery-table.tsx'
-import { Empty } from '../components/empty.tsx'
 import { ChoiceFilter, DateFilter, Filters, TextFilter } from '../components/filters.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 import { type FormState, SchemaForm, textOf } from '../components/schema-form.tsx'
 import { Secret } from '../components/secret.tsx'
 import { Status } from '../components/status.tsx'
-import { Paging, Table } from '../components/table.tsx'
 import { Duration, Time } from '../components/time.tsx'
+import { mayChangeWebhooks, webhookList } from '../components/webhook-list.tsx'
 import { errorsOf } from '../forms/errors.ts'
 import { fieldsOf } from '../forms/schema-fields.ts'
 import { storedBefore, toBody } from '../forms/to-body.ts'
@@ -148,71 +146,36 @@ function action(verb: string, done: string): ConsoleRoute {
   }
 }
 
-const mayChange = ({ session }: View) => includesRole(session!.role, 'admin')
-
 /** `failing`: active, but since a while without a success. */
 const healthOf = ({ status, failing_since }: Endpoint) =>
   status === 'Active' && failing_since ? 'failing' : status
 
-function listPage(view: View, endpoints: List<Endpoint>): Page {
-  const add = mayChange(view) && (
-    <LinkButton href={`${ROOT}/new`} look="primary" icon="plus">
-      New webhook
-    </LinkButton>
-  )
-  return {
-    title: 'Outgoing webhooks',
-    content: (
+const listPage = (view: View, endpoints: List<Endpoint>): Page =>
+  webhookList(view, endpoints, {
+    root: ROOT,
+    kind: 'outgoing',
+    icon: 'send',
+    about:
+      'Sends a signed request to another service when something happens here, and repeats it until it arrives.',
+    none: (
       <>
-        <PageHeader
-          title="Outgoing webhooks"
-          about="Sends a signed request to another service when something happens here, and repeats it until it arrives."
-        >
-          {endpoints.data.length > 0 && add}
-        </PageHeader>
-        {endpoints.data.length === 0 ? (
-          <Empty icon="send" title="No outgoing webhook yet">
-            <p>
-              Other services learn of new contacts, won deals or failed runs as they happen. How receivers
-              verify the signature: <a href="/docs/webhooks">guide for receivers</a>.
-            </p>
-            {add}
-          </Empty>
-        ) : (
-          <>
-            <Table
-              label="Outgoing webhooks"
-              rows={endpoints.data}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: 'Name',
-                  cell: ({ id, name }) => (
-                    <a href={`${ROOT}/${id}`} dir="auto" title={name}>
-                      {name}
-                    </a>
-                  ),
-                },
-                { title: 'URL', cell: ({ url }) => <code title={url}>{url}</code> },
-                {
-                  title: 'Events',
-                  cell: ({ events }) => <span title={events.join(', ')}>{events.join(', ')}</span>,
-                },
-                { title: 'Health', cell: (one) => <Status of={healthOf(one)} /> },
-                {
-                  title: 'Failing since',
-                  cell: (one) => (one.failing_since ? <Time at={one.failing_since} /> : ''),
-                },
-                { title: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
-              ]}
-            />
-            <Paging list={endpoints} />
-          </>
-        )}
+        Other services learn of new contacts, won deals or failed runs as they happen. How receivers verify
+        the signature: <a href="/docs/webhooks">guide for receivers</a>.
       </>
     ),
-  }
-}
+    columns: [
+      { title: 'URL', cell: ({ url }) => <code title={url}>{url}</code> },
+      {
+        title: 'Events',
+        cell: ({ events }) => <span title={events.join(', ')}>{events.join(', ')}</span>,
+      },
+      { title: 'Health', cell: (one) => <Status of={healthOf(one)} /> },
+      {
+        title: 'Failing since',
+        cell: (one) => (one.failing_since ? <Time at={one.failing_since} /> : ''),
+      },
+    ],
+  })
 
 const formPage = (state: FormState, status = 200): Page => ({
   title: 'New outgoing webhook',
@@ -280,14 +243,14 @@ function onePage(view: View, endpoint: Endpoint, deliveries: List<Delivery>): Pa
     content: (
       <>
         <PageHeader title={<span dir="auto">{endpoint.name}</span>} crumbs={[HERE]}>
-          {mayChange(view) && <Actions of={endpoint} />}
+          {mayChangeWebhooks(view) && <Actions of={endpoint} />}
         </PageHeader>
         {endpoint.status_reason && (
           <p class="notice amber">
             The service turned it off: {endpoint.status_reason}. Deliveries are held until it is active.
           </p>
         )}
-        <Card title="Settings" actions={mayChange(view) && <a href={`${path}/edit`}>Edit</a>}>
+        <Card title="Settings" actions={mayChangeWebhooks(view) && <a href={`${path}/edit`}>Edit</a>}>
           <Facts
             of={[
               ['Health', <HealthOf endpoint={endpoint} key="health" />],

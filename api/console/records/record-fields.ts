@@ -13,6 +13,8 @@ const KINDS: Record<string, FieldKind> = {
   select: 'choice',
   multi_select: 'choices',
   tags: 'lines',
+  emails: 'lines',
+  phones: 'lines',
   reference: 'reference',
   user: 'choice',
   email: 'email',
@@ -52,7 +54,7 @@ export function recordFields({ fields, custom_fields }: RecordSchema): FieldSpec
           required,
           max: max ?? undefined,
           references: references ?? undefined,
-          nullable: type !== 'tags',
+          nullable: kind !== 'lines',
         },
       ]
     })

@@ -19,7 +19,9 @@ export function personOf(ids: string[], states: Record<string, unknown>[]): Pers
   const texts = (...fields: string[]) =>
     distinct(
       states.flatMap((state) =>
-        fields.flatMap((field) => (typeof state[field] === 'string' ? [state[field].trim()] : [])),
+        fields.flatMap((field) =>
+          [state[field]].flat().flatMap((value) => (typeof value === 'string' ? [value.trim()] : [])),
+        ),
       ),
     )
   const names = states.flatMap(({ first_name: first, last_name: last }): Name[] =>
@@ -30,10 +32,10 @@ export function personOf(ids: string[], states: Record<string, unknown>[]): Pers
   return {
     ids,
     // As in the body of a form, too.
-    emails: texts('email').flatMap((email) =>
+    emails: texts('email', 'other_emails').flatMap((email) =>
       email.includes('@') ? [email, encodeURIComponent(email)] : [],
     ),
-    phones: texts('phone', 'mobile_phone')
+    phones: texts('phone', 'mobile_phone', 'other_phones')
       .map((phone) => phone.replaceAll(/\D/g, ''))
       .filter((digits) => digits.length >= MIN_DIGITS),
     names: names.filter((one, place) => names.findIndex((other) => isSameName(one, other)) === place),

@@ -41,6 +41,27 @@ interface TypeOf {
   searched?: (value: unknown) => unknown
 }
 
+/** The maximum number of values of a field that lists addresses. */
+const MAX_LISTED = 20
+
+/** A list of texts, also as one text that separates them by commas, semicolons or lines, as in cells and forms. */
+const listOf = (item: z.ZodType<string, string>) =>
+  z
+    .union([z.string().max(5_000), z.array(z.string())])
+    .transform((given) =>
+      typeof given === 'string'
+        ? given.split(/[,;\n]/).flatMap((one) => (one.trim() === '' ? [] : one.trim()))
+        : given,
+    )
+    .pipe(z.array(item).max(MAX_LISTED))
+    .transform((values) =>
+      values.filter(
+        (value, place) => values.findIndex((other) => other.toLowerCase() === value.toLowerCase()) === place,
+      ),
+    )
+
+const LIST: Operator[] = ['has', 'has_not', 'is_null']
+
 export const ADDRESS_PARTS = ['line1', 'line2', 'city', 'state', 'postal_code', 'country']
 
 const identity = (value: unknown) => value
@@ -90,6 +111,31 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     input: () => z.string().trim().max(254).pipe(z.email()),
     // URL decoding turns a + that was not encoded into a space, which no address has inside.
     filterValue: (value) => text.filterValue(value.replace(/(?<=\S) (?=\S)/g, '+')),
+  },
+  emails: {
+    input: () => listOf(z.string().trim().max(254).pipe(z.email())),
+    operators: LIST,
+    filterValue: (value) => fieldTypes.email.filterValue(value),
+    expects: 'an email address',
+    sortable: false,
+    searched: identity,
+  },
+  phones: {
+    input: () =>
+      listOf(
+        z
+          .string()
+          .trim()
+          .min(1)
+          .max(64)
+          .transform((value) => toE164(value)),
+      ),
+    operators: LIST,
+    // URL decoding turns a + that was not encoded into a space.
+    filterValue: (value) => toE164(value.replace(/^ (?=\d)/, '+')),
+    expects: 'a phone number',
+    sortable: false,
+    searched: identity,
   },
   phone: {
     ...text,
@@ -202,7 +248,12 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
   // Ids are UUIDv7, in the order of creation: filters `id[gt]` and `id[lt]` continue after a record.
   id: { ...reference, operators: [...EQUALITY, 'gt', 'lt'] },
   reference,
-  user: reference,
+  user: {
+    ...reference,
+    // The signed-in user; resolved by of-caller.ts.
+    filterValue: (value) => (value === 'me' ? value : reference.filterValue(value)),
+    expects: 'an id, or me',
+  },
   address: {
     input: () => {
       const part = z.string().trim().max(255).nullable().optional()

@@ -3,6 +3,8 @@ import { operandsOf } from '../../../workflows/shared/operators.ts'
 import {
   ASSOCIATION_FIELDS,
   associatedKind,
+  type Hop,
+  hopOf,
   IMPORT_ID,
   kindReadBy,
   LAST_ACTIVITY,
@@ -13,6 +15,7 @@ import { commonFields } from './common-fields.ts'
 import type { CustomFieldType } from './custom-fields/types.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
+import { kinds } from './kinds/index.ts'
 import { meantField } from './meant-field.ts'
 import { isMisused, RELATIVE_OPERATORS } from './relative-days.ts'
 import { normalise } from './synonyms.ts'
@@ -57,6 +60,21 @@ const ACTIVITY_OPERATORS: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'is
 /** Whether the field is read from other records, so that it can only be filtered by. */
 const isRelated = (field: string): boolean => kindReadBy(field) !== undefined || field === IMPORT_ID
 
+/** The other records that `company.industry` or `associations.deals.stage` reads; undefined for other fields. */
+export function knownHop(kind: Kind, field: string): Hop | undefined {
+  const hop = hopOf(field)
+  if (!hop) return undefined
+  const { reference } = hop
+  const isReference = reference !== undefined && Object.hasOwn(kind.fields, reference)
+  return reference === undefined || (isReference && kind.fields[reference]!.to === hop.kind) ? hop : undefined
+}
+
+/** A filter without its hop, for the kind that has its field. */
+export function atItsKind(kind: Kind, filter: Filter): { kind: Kind; filter: Filter } {
+  const hop = knownHop(kind, filter.field)
+  return hop ? { kind: kinds[hop.kind], filter: { ...filter, field: hop.field } } : { kind, filter }
+}
+
 /** The filterable fields, for hints. */
 export const filterNames = (kind: Kind): string[] => [
   ...Object.keys(kind.fields),
@@ -75,6 +93,9 @@ export function typeOf(
 ): { type: FieldType | 'tags'; operators: Operator[] } | undefined {
   if (field === 'tags') return { type: 'tags', operators: TAG_OPERATORS }
   if (associatedKind(field)) return { type: 'reference', operators: ASSOCIATION_OPERATORS }
+  const hop = knownHop(kind, field)
+  // One hop: the fields of the other record itself.
+  if (hop) return isRelated(hop.field) ? undefined : typeOf(kinds[hop.kind], hop.field)
   if (field === IMPORT_ID) return { type: 'reference', operators: fieldTypes.reference.operators }
   if (field === LAST_ACTIVITY && WITH_ACTIVITIES.includes(kind.entity))
     return { type: 'datetime', operators: ACTIVITY_OPERATORS }
@@ -96,12 +117,19 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
   const loc = ['query', parameter]
   const [, field, named = 'eq'] = /^([^[\]]+)(?:\[([a-z_]+)\])?$/.exec(parameter) ?? []
   const known = field === undefined ? undefined : typeOf(kind, field)
+  const hop = field === undefined ? undefined : knownHop(kind, field)
+  if (hop && (known || !isRelated(hop.field))) {
+    const parsed = parseFilter(kinds[hop.kind], `${hop.field}${parameter.slice(field!.length)}`, value)
+    return 'loc' in parsed ? { ...parsed, loc } : { ...parsed, field: field! }
+  }
   if (!field || !known)
     return {
       loc,
       msg: 'unknown parameter',
       type: 'unrecognized_key',
-      hint: controlHint(field) ?? unknownHint(kind, field ?? parameter, filterNames(kind), 'filters'),
+      hint: hop
+        ? ONE_HOP
+        : (controlHint(field) ?? unknownHint(kind, field ?? parameter, filterNames(kind), 'filters')),
     }
   const { type, operators } = known
   const operator = operators.find((one) => one === named)
@@ -129,7 +157,8 @@ export function parseFilter(kind: Kind, parameter: string, value: string): Filte
     }
   if (takes === 'two' && parts.length !== 2)
     return { loc, msg: 'must be two values, separated by a comma', type: 'invalid_value', input: value }
-  const { filterValue, expects } = fieldTypes[type === 'tags' || HAS.includes(operator) ? 'text' : type]
+  const isItem = HAS.includes(operator) && !isList(type)
+  const { filterValue, expects } = fieldTypes[type === 'tags' || isItem ? 'text' : type]
   const values = parts.map(filterValue)
   const wrong = values.indexOf(undefined)
   if (wrong >= 0) return { loc, msg: `must be ${expects}`, type: 'invalid_value', input: parts[wrong] }
@@ -161,6 +190,14 @@ export function parseFilterValue(kind: Kind, parameter: string, value: unknown):
   const quoted = (item: unknown) => `"${String(item).replaceAll('"', '""')}"`
   return parseFilter(kind, parameter, Array.isArray(value) ? value.map(quoted).join(',') : String(value))
 }
+
+const ONE_HOP = 'a filter reads the fields of a related record itself, not those of its related records'
+
+/** The signed-in user, as a value of filters by users. */
+export const ME = 'me'
+
+/** Whether a field lists addresses or numbers. */
+export const isList = (type: string): boolean => type === 'emails' || type === 'phones'
 
 /** The operators that compare one item of a list. */
 export const HAS: Operator[] = ['has', 'has_not']

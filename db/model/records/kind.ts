@@ -12,7 +12,9 @@ export { type KindName, withArticle } from '../../../workflows/shared/record-kin
 export type FieldType =
   | 'text'
   | 'email'
+  | 'emails'
   | 'phone'
+  | 'phones'
   | 'url'
   | 'domain'
   | 'integer'

@@ -256,6 +256,34 @@ function buildRecord(kind: Kind) {
     .meta({ examples: [recordExample(kind)] })
 }
 
+/** What `expand` names beside a record. */
+export const expanded = z
+  .record(z.string(), z.unknown())
+  .optional()
+  .describe(
+    'Only with `expand`, by its names: a record, a user or null; of an associated kind `{data, has_more}`.',
+  )
+
+const warnings = z
+  .array(
+    z
+      .object({
+        code: z.string(),
+        field: z.string(),
+        message: z.string(),
+        record_ids: z.array(z.uuid()).describe('The oldest records with the value, at most five.'),
+      })
+      .meta({ id: 'ExistingValue' }),
+  )
+  .optional()
+  .describe('Only of a creation: its email, domain or phone that other records of the kind have.')
+
+/** A record as an answer, with what is only in some answers. */
+const buildAnswer = (kind: Kind) =>
+  buildRecord(kind)
+    .extend({ expanded, warnings })
+    .meta({ examples: [recordExample(kind)] })
+
 /** A record in a list: `fields` selects its fields. */
 const buildListed = (kind: Kind) =>
   buildRecord(kind)
@@ -268,9 +296,11 @@ function shownAs(field: Field): z.ZodType {
   const input = fieldTypes[field.type].input(field)
   const shown = ['phone', 'money'].includes(field.type)
     ? z.string()
-    : field.type === 'datetime'
-      ? z.iso.datetime()
-      : input
+    : ['emails', 'phones'].includes(field.type)
+      ? z.array(z.string())
+      : field.type === 'datetime'
+        ? z.iso.datetime()
+        : input
   return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
 }
 
@@ -295,7 +325,11 @@ const byKind = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', su
 const creates = byKind(buildCreate, { suffix: 'Create' })
 const updates = byKind(buildUpdate, { suffix: 'Update' })
 const upserts = byKind(buildUpsert, { suffix: 'Upsert' })
-const records = byKind(buildRecord)
+const records = byKind(buildAnswer)
+const fields = Object.fromEntries(kindNames.map((kind) => [kind, buildRecord(kinds[kind])])) as Record<
+  KindName,
+  ReturnType<typeof buildRecord>
+>
 const listed = byKind(buildListed, { prefix: 'Listed' })
 
 export const createSchema = (kind: KindName): z.ZodType<RecordInput> =>
@@ -305,4 +339,6 @@ export const updateSchema = (kind: KindName): z.ZodType<RecordInput> =>
 export const upsertSchema = (kind: KindName): z.ZodType<RecordInput> =>
   upserts[kind] as z.ZodType<RecordInput>
 export const recordSchema = (kind: KindName) => records[kind]
+/** The fields of a record alone, as events have it. */
+export const fieldsSchema = (kind: KindName) => fields[kind]
 export const listedSchema = (kind: KindName) => listed[kind]

@@ -34,10 +34,14 @@ const NAMES: Record<KindName, Record<string, string>> = {
       'fullname name displayname completename contactname customername nomcomplet nombrecompleto nomecompleto volledigenaam',
     email:
       'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse emailadres adresseemail adresseelectronique indirizzoemail adresemail mailaddress emails emailaddresses',
+    other_emails:
+      'otheremails additionalemails additionalemailaddresses secondaryemail secondaryemails alternateemail alternateemails email2 emailaddress2 weitereemails',
     phone:
       'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone telefoonnummer numerodetelephone numerodetelefono numerotelefonu whatsapp phones phonenumbers',
     mobile_phone:
       'mobile mobilephone mobilenumber cell cellphone cellnumber handy handynummer mobilephonenumber telephoneportable telefonomovil cellulare telemovel mobielenummer telefonkomorkowy',
+    other_phones:
+      'otherphone otherphones additionalphones additionalphonenumbers secondaryphone alternatephone phone2 phonenumber2 weiteretelefonnummern',
     job_title: 'jobtitle title position role jobrole occupation designation',
     company_name:
       'company companyname organization organisation organizationname organisationname business businessname employer account accountname firma unternehmen entreprise societe empresa azienda bedrijf bedrijfsnaam associatedcompany primaryassociatedcompany',

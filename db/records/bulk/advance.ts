@@ -11,6 +11,7 @@ import { listRecords } from '../list.ts'
 import { requireFieldTypes } from '../selection.ts'
 import { type Failed, settle } from '../sets.ts'
 import { updateMany } from '../update.ts'
+import { inTurn } from './hand-over.ts'
 import { alone, type BulkItem, type BulkOutcome, type Listed } from './items.ts'
 import type { BulkError, BulkFailure, KeptSelection } from './jobs.ts'
 import { listChanged, undoRecords } from './undo.ts'
@@ -53,7 +54,12 @@ export async function advanceBulkJob(
   const open = await row()
     .whereNull('ended_at')
     .forNoKeyUpdate()
-    .first<{ listing: boolean; cursor: string | null } | undefined>('listing', 'cursor')
+    .first<{ listing: boolean; cursor: string | null; done: number; refused: number } | undefined>(
+      'listing',
+      'cursor',
+      'done',
+      'refused',
+    )
   if (!open) return false
   if (open.listing) {
     const listed = await listNext(tx, job, open.cursor, listedAtOnce)
@@ -73,7 +79,12 @@ export async function advanceBulkJob(
     .orderBy([{ column: 'step' }, { column: 'record_id', order: 'desc' }])
     .limit(limit)
     .select<BulkItem[]>('entity', 'record_id', 'step')
-  const outcomes = await changeAll(tx, job, pending)
+  const first = open.done + open.refused
+  const outcomes = await changeAll(
+    tx,
+    job,
+    pending.map((item, place) => ({ ...item, number: first + place })),
+  )
   await tx.trx.raw(
     `update bulk_job_items i set status = o.status, error = o.error
      from jsonb_to_recordset(?) as o (record_id uuid, status text, error jsonb)
@@ -138,9 +149,12 @@ interface Noted {
   error: BulkError | null
 }
 
+/** An item with its number in the job, by which users take turns. */
+type NumberedItem = BulkItem & { number: number }
+
 /** Changes the records together; if PostgreSQL refuses that, each alone, so that only the refused one fails. */
-async function changeAll(tx: Tenant, job: ClaimedBulkJob, items: BulkItem[]): Promise<Noted[]> {
-  const attempt = (some: BulkItem[]) =>
+async function changeAll(tx: Tenant, job: ClaimedBulkJob, items: NumberedItem[]): Promise<Noted[]> {
+  const attempt = (some: NumberedItem[]) =>
     savepoint(tx, (inner) => change(inner, job, some)).catch((error: unknown) => {
       if (!isRefusal(error)) throw error
       return undefined
@@ -160,7 +174,7 @@ const noted = (error: BulkOutcome): Noted =>
     ? { status: 'refused', error: { code: error.type, message: error.message } }
     : { status: 'done', error: null }
 
-async function change(tx: Tenant, job: ClaimedBulkJob, items: BulkItem[]): Promise<BulkOutcome[]> {
+async function change(tx: Tenant, job: ClaimedBulkJob, items: NumberedItem[]): Promise<BulkOutcome[]> {
   const { entity, undoes, data, action } = job
   if (undoes !== null) return undoRecords(tx, undoes, items)
   if (action === 'delete') {
@@ -169,11 +183,13 @@ async function change(tx: Tenant, job: ClaimedBulkJob, items: BulkItem[]): Promi
       outcomes.push(await alone(tx, (one) => deleteRecord(one, entity, record_id)))
     return outcomes
   }
-  const patch = updateSchema(entity).parse(data) as RecordInput
   const outcomes = await updateMany(
     tx,
     entity,
-    items.map(({ record_id }) => ({ id: record_id, patch: structuredClone(patch) })),
+    items.map(({ record_id, number }) => ({
+      id: record_id,
+      patch: updateSchema(entity).parse(inTurn(data!, number)) as RecordInput,
+    })),
   )
   return outcomes.map((outcome) => ('error' in outcome ? outcome.error : undefined))
 }

@@ -7,6 +7,7 @@ import type { Page } from '../../model/lists/page.ts'
 import type { BulkAction } from '../../model/records/bulk-statuses.ts'
 import type { KindName } from '../../model/records/kind.ts'
 import { kindNames, kinds } from '../../model/records/kinds/index.ts'
+import { ofCaller } from '../../model/records/of-caller.ts'
 import type { AgxRecord } from '../../model/records/schemas.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { lockFieldRules } from '../custom-fields/rules.ts'
@@ -109,7 +110,8 @@ export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string
   await checkSelection(tx, entity, selection)
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
   const time_zone = selection.time_zone ?? (await organizationTimezone(tx))
-  const kept: KeptSelection = { ...selection, time_zone, types }
+  const filters = ofCaller(tx.actor, kinds[entity], selection.filters)
+  const kept: KeptSelection = { ...selection, filters, time_zone, types }
   return insertJob(tx, {
     entity,
     action,
@@ -189,7 +191,8 @@ export async function createUndo(
   return insertJob(tx, { entity, action: 'undo', undoes: id })
 }
 
-async function insertJob(
+/** Stores a job for the workers. @returns its id. */
+export async function insertJob(
   tx: Tenant,
   values: { entity: KindName; action: BulkAction } & Record<string, string | null>,
 ): Promise<string> {

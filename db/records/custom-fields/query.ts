@@ -1,7 +1,7 @@
 import { invalid } from '../../model/errors.ts'
 import {
   applyTypes,
-  namesCustomField,
+  kindsWithCustomFields,
   namesStage,
   type SortFilters,
   type Typed,
@@ -30,8 +30,12 @@ export async function readByType(
 export async function tryReadByType(tx: Tenant, kind: KindName, query: SortFilters): Promise<Typed> {
   const definition = kinds[kind]
   const [definitions, pipelines] = await Promise.all([
-    namesCustomField(query) ? readDefinitions(tx, kind) : {},
+    Promise.all(
+      kindsWithCustomFields(definition, query).map(
+        async (entity) => [entity, await readDefinitions(tx, entity)] as const,
+      ),
+    ),
     namesStage(definition, query) ? listPipelines(tx) : [],
   ])
-  return applyTypes(definition, { definitions, pipelines }, query)
+  return applyTypes(definition, { definitions: Object.fromEntries(definitions), pipelines }, query)
 }

@@ -1,31 +1,22 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createKey } from '../../support/api.ts'
+import { withApi } from '../../support/with-api.ts'
 
 describe('a batch', () => {
-  let db: TestDatabase
-  let api: TestApi
-
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api.close()
-    await db.drop()
-  })
+  const suite = withApi()
   beforeEach(async () => {
-    for (const table of ['contacts', 'companies', 'record_history', 'events']) await db.system(table).delete()
+    for (const table of ['contacts', 'companies', 'record_history', 'events'])
+      await suite.db.system(table).delete()
   })
 
-  const send = (entity: string, body: unknown, headers: Record<string, string> = {}, key = api.key) =>
-    api.request('POST', `/v1/objects/${entity}/batch`, { body, headers, key })
+  const send = (entity: string, body: unknown, headers: Record<string, string> = {}, key = suite.api.key) =>
+    suite.api.request('POST', `/v1/objects/${entity}/batch`, { body, headers, key })
   const contacts = (operations: unknown[], rest: object = {}) => send('contacts', { operations, ...rest })
   const create = async (entity: string, body: object) =>
-    (await api.request('POST', `/v1/objects/${entity}`, { body })).body
-  const count = async (table: string) => Number((await db.system(table).count())[0]!.count)
+    (await suite.api.request('POST', `/v1/objects/${entity}`, { body })).body
+  const count = async (table: string) => Number((await suite.db.system(table).count())[0]!.count)
 
   it('runs the operations in order, with the same results as single requests', async () => {
     const ada = await create('contacts', { first_name: 'Ada', email: 'ada@example.com' })
@@ -59,7 +50,7 @@ describe('a batch', () => {
     )
     assert.equal(body.results[0].record.phone, '+41446681800')
     assert.equal(body.results[3].id, ada.id)
-    const read = await api.request('GET', `/v1/objects/contacts/${ada.id}`)
+    const read = await suite.api.request('GET', `/v1/objects/contacts/${ada.id}`)
     assert.deepEqual(read.body, body.results[3].record)
     assert.deepEqual(
       [read.body.version, read.body.last_name, read.body.job_title],
@@ -179,7 +170,7 @@ describe('a batch', () => {
   })
 
   it('creates one record from 12 concurrent upserts by different keys', async () => {
-    await api.request('POST', '/v1/custom-fields/contacts', {
+    await suite.api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'crm_id', type: 'text', unique: true },
     })
     for (const other of ['external_id', 'custom_fields.crm_id'])
@@ -199,7 +190,7 @@ describe('a batch', () => {
           201,
         ])
       }
-    await api.request('DELETE', '/v1/custom-fields/contacts/crm_id')
+    await suite.api.request('DELETE', '/v1/custom-fields/contacts/crm_id')
   })
 
   it('links the record of an upsert, and reports invalid associations', async () => {
@@ -221,18 +212,18 @@ describe('a batch', () => {
       [lost.status, lost.detail[0].loc],
       [422, ['body', 'operations', 2, 'data', 'associations', 0, 'id']],
     )
-    const notes = (await api.request('GET', `/v1/objects/contacts/${id}/notes`)).body
+    const notes = (await suite.api.request('GET', `/v1/objects/contacts/${id}/notes`)).body
     assert.deepEqual(
       notes.data.map((note: { body: string; association: object }) => [note.body, note.association]),
       [['Hello again', { ...notes.data[0].association, label: 'about' }]],
     )
-    const { key } = await createKey(db, api.organizationId, { scopes: ['notes:write'] })
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['notes:write'] })
     assert.equal((await send('notes', { operations: [operations[1]] }, {}, key)).status, 403)
   })
 
   it('upserts by a unique custom field, in any form of its value', async () => {
     const definition = { name: 'badge', type: 'phone', label: 'Badge', unique: true }
-    await api.request('POST', '/v1/custom-fields/contacts', { body: definition })
+    await suite.api.request('POST', '/v1/custom-fields/contacts', { body: definition })
     const upsert = (badge: string, rest: object = {}) => ({
       op: 'upsert',
       by: 'custom_fields.badge',
@@ -282,7 +273,7 @@ describe('a batch', () => {
       ],
     }
     const headers = { 'Idempotency-Key': 'lost' }
-    const admin = new pg.Client({ connectionString: db.url })
+    const admin = new pg.Client({ connectionString: suite.db.url })
     await admin.connect()
     await admin.query('begin; select from contacts for update')
     const sent = send('contacts', body, headers)
@@ -331,7 +322,9 @@ describe('a batch', () => {
   })
 
   it('requires write on the kind', async () => {
-    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:read', 'companies:write'] })
+    const { key } = await createKey(suite.db, suite.api.organizationId, {
+      scopes: ['contacts:read', 'companies:write'],
+    })
     const body = { operations: [{ op: 'create', data: { first_name: 'A' } }] }
     const { status, body: answer } = await send('contacts', body, {}, key)
     assert.equal(status, 403)
@@ -339,7 +332,7 @@ describe('a batch', () => {
   })
 
   it('requires write on the kinds that its operations link', async () => {
-    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:write'] })
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:write'] })
     const id = crypto.randomUUID()
     for (const operation of [
       { op: 'create', data: { first_name: 'A', company_id: id } },

@@ -3,27 +3,19 @@ import fc from 'fast-check'
 import type { Issue } from '../../../db/model/errors.ts'
 import { CUSTOM_FIELD_TYPES } from '../../../db/model/records/custom-fields/types.ts'
 import type { Answer } from '../../support/answer.ts'
-import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createKey } from '../../support/api.ts'
+import { createOrganization } from '../../support/database.ts'
+import { withApi } from '../../support/with-api.ts'
 
 describe('/v1/custom-fields', () => {
-  let db: TestDatabase
-  let api: TestApi
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api.close()
-    await db.drop()
-  })
+  const suite = withApi()
   beforeEach(async () => {
-    const { data } = (await api.request('GET', '/v1/custom-fields/contacts')).body
-    for (const { name } of data) await api.request('DELETE', `/v1/custom-fields/contacts/${name}`)
+    const { data } = (await suite.api.request('GET', '/v1/custom-fields/contacts')).body
+    for (const { name } of data) await suite.api.request('DELETE', `/v1/custom-fields/contacts/${name}`)
   })
 
   const define = (body: object, entity = 'contacts') =>
-    api.request('POST', `/v1/custom-fields/${entity}`, { body })
+    suite.api.request('POST', `/v1/custom-fields/${entity}`, { body })
   const tier = { name: 'tier', type: 'select', options: ['gold', 'silver'] }
 
   it('creates, reads, lists, updates and deletes', async () => {
@@ -47,14 +39,14 @@ describe('/v1/custom-fields', () => {
     })
     assert.ok(Date.parse(created_at) && Date.parse(updated_at))
     const path = '/v1/custom-fields/contacts/tier'
-    assert.deepEqual((await api.request('GET', path)).body, created.body)
+    assert.deepEqual((await suite.api.request('GET', path)).body, created.body)
     await define({ name: 'score', type: 'number' })
-    const list = (await api.request('GET', '/v1/custom-fields/contacts')).body
+    const list = (await suite.api.request('GET', '/v1/custom-fields/contacts')).body
     assert.deepEqual(
       [list.object, list.total, list.data.map(({ name }: { name: string }) => name)],
       ['list', 2, ['score', 'tier']],
     )
-    const changed = await api.request('PATCH', path, {
+    const changed = await suite.api.request('PATCH', path, {
       body: { options: ['gold', 'silver', 'tin'] },
       headers: { 'If-Match': '"1"' },
     })
@@ -63,30 +55,36 @@ describe('/v1/custom-fields', () => {
       [200, '"2"', 'gold'],
     )
     const stale = { body: { label: 'x' }, headers: { 'If-Match': '"1"' } }
-    assert.equal((await api.request('PATCH', path, stale)).status, 412)
-    assert.equal((await api.request('DELETE', path, { headers: { 'If-Match': '"1"' } })).status, 412)
-    const same = await api.request('PATCH', path, { body: { label: 'Tier' } })
+    assert.equal((await suite.api.request('PATCH', path, stale)).status, 412)
+    assert.equal((await suite.api.request('DELETE', path, { headers: { 'If-Match': '"1"' } })).status, 412)
+    const same = await suite.api.request('PATCH', path, { body: { label: 'Tier' } })
     assert.equal(same.body.version, 2)
-    const deleted = (await api.request('DELETE', path)).body
+    const deleted = (await suite.api.request('DELETE', path)).body
     assert.deepEqual(
       [deleted.object, deleted.name, deleted.deleted, deleted.values_deleted],
       ['custom_field', 'tier', true, 0],
     )
     for (const method of ['GET', 'PATCH', 'DELETE'])
-      assert.equal((await api.request(method, path, method === 'PATCH' ? { body: {} } : {})).status, 404)
+      assert.equal(
+        (await suite.api.request(method, path, method === 'PATCH' ? { body: {} } : {})).status,
+        404,
+      )
   })
 
   it('pages the list', async () => {
     for (const name of ['c', 'a', 'b']) await define({ name, type: 'text' })
-    const first = (await api.request('GET', '/v1/custom-fields/contacts?limit=2')).body
+    const first = (await suite.api.request('GET', '/v1/custom-fields/contacts?limit=2')).body
     assert.deepEqual([first.has_more, first.data.length, first.total], [true, 2, 3])
-    const next = await api.request('GET', `/v1/custom-fields/contacts?limit=2&cursor=${first.next_cursor}`)
+    const next = await suite.api.request(
+      'GET',
+      `/v1/custom-fields/contacts?limit=2&cursor=${first.next_cursor}`,
+    )
     assert.deepEqual(
       next.body.data.map(({ name }: { name: string }) => name),
       ['c'],
     )
     assert.equal(next.body.next_cursor, null)
-    assert.equal((await api.request('GET', '/v1/custom-fields/companies?cursor=x')).status, 400)
+    assert.equal((await suite.api.request('GET', '/v1/custom-fields/companies?cursor=x')).status, 400)
   })
 
   it('reports all issues of a definition', async () => {
@@ -126,14 +124,16 @@ describe('/v1/custom-fields', () => {
     await define(tier)
     const again = await define(tier)
     assert.deepEqual([again.status, again.body.error.param], [409, 'name'])
-    const renamed = await api.request('PATCH', '/v1/custom-fields/contacts/tier', { body: { name: 'x' } })
+    const renamed = await suite.api.request('PATCH', '/v1/custom-fields/contacts/tier', {
+      body: { name: 'x' },
+    })
     assert.equal(renamed.status, 422)
     assert.equal((await define(tier, 'persons')).status, 404)
   })
 
   it('is part of the schema of the kind', async () => {
     await define({ ...tier, required: true, default: 'gold' })
-    const { body } = await api.request('GET', '/v1/objects/contacts/schema')
+    const { body } = await suite.api.request('GET', '/v1/objects/contacts/schema')
     assert.deepEqual(body.custom_fields, [
       {
         name: 'tier',
@@ -149,9 +149,9 @@ describe('/v1/custom-fields', () => {
         operators: ['eq', 'ne', 'in', 'nin', 'is_null'],
       },
     ])
-    assert.deepEqual((await api.request('GET', '/v1/objects/companies/schema')).body.custom_fields, [])
+    assert.deepEqual((await suite.api.request('GET', '/v1/objects/companies/schema')).body.custom_fields, [])
     await define({ name: 'code', type: 'text', unique: true })
-    const keys = (await api.request('GET', '/v1/objects/contacts/schema')).body.upsert_keys
+    const keys = (await suite.api.request('GET', '/v1/objects/contacts/schema')).body.upsert_keys
     assert.deepEqual(keys, ['email', 'external_id', 'custom_fields.code'])
   })
 
@@ -159,9 +159,10 @@ describe('/v1/custom-fields', () => {
     await define({ name: 'score', type: 'number' })
     for (const score of [9, 10, 100]) {
       const body = { first_name: 'Ada', tags: ['scored'], custom_fields: { score } }
-      await api.request('POST', '/v1/objects/contacts', { body })
+      await suite.api.request('POST', '/v1/objects/contacts', { body })
     }
-    const list = async (query: string) => api.request('GET', `/v1/objects/contacts?tags[has]=scored&${query}`)
+    const list = async (query: string) =>
+      suite.api.request('GET', `/v1/objects/contacts?tags[has]=scored&${query}`)
     const scores = (
       await list('custom_fields.score[gte]=10&sort=custom_fields.score&order=asc')
     ).body.data.map((contact: { custom_fields: { score: number } }) => contact.custom_fields.score)
@@ -171,21 +172,24 @@ describe('/v1/custom-fields', () => {
     assert.match(body.error.hint, /type number and supports the operators eq, ne, in, nin, is_null, gt/)
     assert.equal(body.detail.length, 2)
     const { next_cursor } = (await list('sort=custom_fields.score&limit=1')).body
-    await api.request('PATCH', '/v1/custom-fields/contacts/score', { body: { type: 'text' } })
+    await suite.api.request('PATCH', '/v1/custom-fields/contacts/score', { body: { type: 'text' } })
     const after = await list(`sort=custom_fields.score&limit=1&cursor=${next_cursor}`)
     assert.deepEqual([after.status, after.body.error.param], [400, 'cursor'])
   })
 
   it('requires the scope of the kind', async () => {
-    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })
-    assert.equal((await api.request('GET', '/v1/custom-fields/contacts', { key })).status, 200)
-    assert.equal((await api.request('GET', '/v1/custom-fields/companies', { key })).status, 403)
-    assert.equal((await api.request('POST', '/v1/custom-fields/contacts', { key, body: tier })).status, 403)
-    const other = await createKey(db, await createOrganization(db))
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:read'] })
+    assert.equal((await suite.api.request('GET', '/v1/custom-fields/contacts', { key })).status, 200)
+    assert.equal((await suite.api.request('GET', '/v1/custom-fields/companies', { key })).status, 403)
+    assert.equal(
+      (await suite.api.request('POST', '/v1/custom-fields/contacts', { key, body: tier })).status,
+      403,
+    )
+    const other = await createKey(suite.db, await createOrganization(suite.db))
     await define(tier)
     const path = '/v1/custom-fields/contacts/tier'
     for (const method of ['GET', 'DELETE'])
-      assert.equal((await api.request(method, path, { key: other.key })).status, 404)
+      assert.equal((await suite.api.request(method, path, { key: other.key })).status, 404)
   })
 
   it('creates a name once for concurrent requests', async () => {
@@ -198,7 +202,7 @@ describe('/v1/custom-fields', () => {
     await define({ name: 'score', type: 'number', unique: true })
     await define({ name: 'since', type: 'date', required: true })
     const contact = (custom_fields: object) =>
-      api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada', custom_fields } })
+      suite.api.request('POST', '/v1/objects/contacts', { body: { first_name: 'Ada', custom_fields } })
     const { status, body } = await contact({ score: 'x', deep: { a: 1 } })
     assert.equal(status, 422)
     assert.deepEqual(
@@ -214,13 +218,13 @@ describe('/v1/custom-fields', () => {
     const second = await contact({ score: 5, since: '2026-01-31' })
     assert.deepEqual([second.status, second.body.error.param], [409, 'custom_fields.score'])
     const nested = `{"first_name":"A","custom_fields":{"x":${'['.repeat(40)}${']'.repeat(40)}}}`
-    const deep = await api.request('POST', '/v1/objects/contacts', { body: nested })
+    const deep = await suite.api.request('POST', '/v1/objects/contacts', { body: nested })
     assert.equal(deep.status, 422)
-    const huge = await api.request('POST', '/v1/objects/contacts', {
+    const huge = await suite.api.request('POST', '/v1/objects/contacts', {
       body: '{"first_name":"A","custom_fields":{"x":1e999}}',
     })
     assert.equal(huge.status, 422)
-    await api.request('DELETE', `/v1/objects/contacts/${first.body.id}`)
+    await suite.api.request('DELETE', `/v1/objects/contacts/${first.body.id}`)
   })
 
   it('reports issues of custom fields, native fields and references together', async () => {
@@ -234,59 +238,61 @@ describe('/v1/custom-fields', () => {
     const path = '/v1/objects/contacts'
     const headers = { 'Idempotency-Key': 'all-at-once' }
     for (const options of [{ body: wrong }, { body: wrong, headers }]) {
-      const refused = await api.request('POST', path, options)
+      const refused = await suite.api.request('POST', path, options)
       assert.deepEqual([refused.status, at(refused)], [422, [...fields, 'custom_fields.since'].sort()])
     }
-    const { key } = await createKey(db, api.organizationId, { scopes: ['contacts:write'] })
-    assert.ok(!at(await api.request('POST', path, { body: wrong, key })).includes('company_id'))
-    const made = await api.request('POST', path, {
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:write'] })
+    assert.ok(!at(await suite.api.request('POST', path, { body: wrong, key })).includes('company_id'))
+    const made = await suite.api.request('POST', path, {
       body: { first_name: 'Ada', custom_fields: { since: '2026-01-31' } },
     })
     const one = `${path}/${made.body.id}`
-    assert.deepEqual(at(await api.request('PATCH', one, { body: wrong })), fields.sort())
+    assert.deepEqual(at(await suite.api.request('PATCH', one, { body: wrong })), fields.sort())
     const references = { owner_id: nobody, company_id: nobody, custom_fields: { score: 'x' } }
-    const twice = await api.request('PATCH', one, { body: references })
+    const twice = await suite.api.request('PATCH', one, { body: references })
     assert.deepEqual(at(twice), ['company_id', 'custom_fields.score', 'owner_id'])
     const query = 'limit=0&custom_fields.score[gt]=x&custom_fields.since=x&custom_fields.other=x&version=x'
     for (const list of [path, `${one}/contacts`])
-      assert.deepEqual(at(await api.request('GET', `${list}?${query}`)), [
+      assert.deepEqual(at(await suite.api.request('GET', `${list}?${query}`)), [
         'custom_fields.score[gt]',
         'custom_fields.since',
         'limit',
         'version',
       ])
-    assert.deepEqual(at(await api.request('GET', `${path}?sort=custom_fields.score&order=x`)), ['order'])
-    await api.request('DELETE', one)
+    assert.deepEqual(at(await suite.api.request('GET', `${path}?sort=custom_fields.score&order=x`)), [
+      'order',
+    ])
+    await suite.api.request('DELETE', one)
   })
 
   it('accepts the stored value of a removed option, and reports only other issues', async () => {
     await define(tier)
     const path = '/v1/objects/contacts'
-    const made = await api.request('POST', path, {
+    const made = await suite.api.request('POST', path, {
       body: { first_name: 'Ada', custom_fields: { tier: 'gold' } },
     })
     const one = `${path}/${made.body.id}`
-    await api.request('DELETE', one)
-    const changed = await api.request('PATCH', '/v1/custom-fields/contacts/tier', {
+    await suite.api.request('DELETE', one)
+    const changed = await suite.api.request('PATCH', '/v1/custom-fields/contacts/tier', {
       body: { options: ['silver'] },
     })
     assert.equal(changed.status, 200)
-    const { custom_fields } = (await api.request('POST', `${one}/restore`)).body
+    const { custom_fields } = (await suite.api.request('POST', `${one}/restore`)).body
     assert.deepEqual(custom_fields, { tier: 'gold' })
-    const refused = await api.request('PATCH', one, { body: { email: 'x', custom_fields } })
+    const refused = await suite.api.request('PATCH', one, { body: { email: 'x', custom_fields } })
     assert.deepEqual(
       refused.body.detail.map(({ loc }: { loc: string[] }) => loc),
       [['body', 'email']],
     )
-    const edited = await api.request('PATCH', one, { body: { email: 'ada@x.example', custom_fields } })
+    const edited = await suite.api.request('PATCH', one, { body: { email: 'ada@x.example', custom_fields } })
     assert.deepEqual([edited.status, edited.body.custom_fields], [200, { tier: 'gold' }])
-    await api.request('DELETE', one)
-    await api.request('DELETE', '/v1/custom-fields/contacts/tier')
+    await suite.api.request('DELETE', one)
+    await suite.api.request('DELETE', '/v1/custom-fields/contacts/tier')
   })
 
   it('distinguishes read-only members of a definition from unknown ones', async () => {
     const { body } = await define(tier)
-    const { status, body: answer } = await api.request('PATCH', '/v1/custom-fields/contacts/tier', {
+    const { status, body: answer } = await suite.api.request('PATCH', '/v1/custom-fields/contacts/tier', {
       body: { ...body, color: 'red' },
     })
     const of = (type: string) =>
@@ -328,13 +334,13 @@ describe('/v1/custom-fields', () => {
         async (body, patch, given, [operator, text]) => {
           const answers = [
             await define(body),
-            await api.request('PATCH', '/v1/custom-fields/contacts/a', {
+            await suite.api.request('PATCH', '/v1/custom-fields/contacts/a', {
               body: { ...patch, name: undefined },
             }),
-            await api.request('POST', '/v1/objects/contacts', {
+            await suite.api.request('POST', '/v1/objects/contacts', {
               body: { first_name: 'Ada', custom_fields: given },
             }),
-            await api.request(
+            await suite.api.request(
               'GET',
               `/v1/objects/contacts?custom_fields.a[${operator}]=${encodeURIComponent(text)}&sort=custom_fields.b`,
             ),

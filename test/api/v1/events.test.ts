@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
-import { recordSchema } from '../../../db/model/records/schemas.ts'
+import { fieldsSchema } from '../../../db/model/records/schemas.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -47,7 +47,7 @@ describe('the catalogue of events', () => {
     for (const kind of kindNames)
       for (const event of events.values())
         if (event.subject === kinds[kind].object)
-          recordSchema(kind)
+          fieldsSchema(kind)
             .extend(event.name.endsWith('.merged') ? { merged_from: z.uuid() } : {})
             .strict()
             .parse(event.example.data)

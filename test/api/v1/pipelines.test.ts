@@ -1,27 +1,19 @@
 import assert from 'node:assert/strict'
 import type { Answer } from '../../support/answer.ts'
-import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createKey } from '../../support/api.ts'
+import { createOrganization } from '../../support/database.ts'
+import { withApi } from '../../support/with-api.ts'
 
 describe('/v1/pipelines', () => {
-  let db: TestDatabase
-  let api: TestApi
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api.close()
-    await db.drop()
-  })
+  const suite = withApi()
   // Each test has an organization of its own, because each changes its pipelines.
   let key: string
   beforeEach(async () => {
-    key = (await createKey(db, await createOrganization(db))).key
+    key = (await createKey(suite.db, await createOrganization(suite.db))).key
   })
 
   const call = (method: string, path: string, body?: object, headers = {}) =>
-    api.request(method, path, { body, key, headers })
+    suite.api.request(method, path, { body, key, headers })
   const create = (body: object) => call('POST', '/v1/pipelines', body)
   const deal = async (fields: object) => {
     const answer = await call('POST', '/v1/objects/deals', { name: 'Loom', ...fields })
@@ -103,8 +95,8 @@ describe('/v1/pipelines', () => {
     })
     const path = `/v1/pipelines/${made.body.id}`
     assert.deepEqual((await call('GET', path)).body, made.body)
-    const other = (await createKey(db, await createOrganization(db))).key
-    assert.equal((await api.request('GET', path, { key: other })).status, 404)
+    const other = (await createKey(suite.db, await createOrganization(suite.db))).key
+    assert.equal((await suite.api.request('GET', path, { key: other })).status, 404)
     assert.equal((await call('PATCH', path, { label: 'R' }, { 'If-Match': '"7"' })).status, 412)
     const changed = await call('PATCH', path, {
       is_default: true,
@@ -204,7 +196,7 @@ describe('/v1/pipelines', () => {
     await change(id, { stage: 'renewed' })
     await change(id, { stage: 'ended' })
     await change(id, { pipeline: 'default', stage: 'lost' })
-    const rows = await db.system('events').where({ subject_id: id }).orderBy('id').select('name')
+    const rows = await suite.db.system('events').where({ subject_id: id }).orderBy('id').select('name')
     assert.deepEqual(
       rows.map(({ name }) => name).filter((name) => !/created|updated/.test(name)),
       [

@@ -1,37 +1,28 @@
 import assert from 'node:assert/strict'
-import { createKey, startApi, type TestApi } from '../../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createKey } from '../../support/api.ts'
+import { withApi } from '../../support/with-api.ts'
 
 describe('restore, merge and history over HTTP', () => {
-  let db: TestDatabase
-  let api: TestApi
-
-  before(async () => {
-    db = await createTestDatabase()
-    api = await startApi(db)
-  })
-  after(async () => {
-    await api.close()
-    await db.drop()
-  })
+  const suite = withApi()
 
   const path = (id: string, rest = '') => `/v1/objects/contacts/${id}${rest}`
-  const create = async (body: object) => (await api.request('POST', '/v1/objects/contacts', { body })).body
+  const create = async (body: object) =>
+    (await suite.api.request('POST', '/v1/objects/contacts', { body })).body
   const merge = (winner: string, from: string, headers: Record<string, string> = {}) =>
-    api.request('POST', path(winner, '/merge'), { body: { from }, headers })
+    suite.api.request('POST', path(winner, '/merge'), { body: { from }, headers })
 
   it('restores a deleted record once', async () => {
     const { id } = await create({ first_name: 'Ada', external_id: 'r1' })
-    await api.request('DELETE', path(id))
-    assert.equal((await api.request('GET', path(id))).status, 404)
-    const stale = await api.request('POST', path(id, '/restore'), { headers: { 'If-Match': '"1"' } })
+    await suite.api.request('DELETE', path(id))
+    assert.equal((await suite.api.request('GET', path(id))).status, 404)
+    const stale = await suite.api.request('POST', path(id, '/restore'), { headers: { 'If-Match': '"1"' } })
     assert.equal(stale.status, 412)
-    const { status, body, headers } = await api.request('POST', path(id, '/restore'))
+    const { status, body, headers } = await suite.api.request('POST', path(id, '/restore'))
     assert.deepEqual([status, body.version, headers.get('etag')], [200, 3, '"3"'])
-    assert.deepEqual((await api.request('GET', path(id))).body, body)
-    assert.equal((await api.request('POST', path(id, '/restore'))).status, 404)
-    assert.equal((await api.request('POST', path(crypto.randomUUID(), '/restore'))).status, 404)
-    assert.equal((await api.request('POST', path('x', '/restore'))).status, 404)
+    assert.deepEqual((await suite.api.request('GET', path(id))).body, body)
+    assert.equal((await suite.api.request('POST', path(id, '/restore'))).status, 404)
+    assert.equal((await suite.api.request('POST', path(crypto.randomUUID(), '/restore'))).status, 404)
+    assert.equal((await suite.api.request('POST', path('x', '/restore'))).status, 404)
   })
 
   it('answers an invalid id like an unknown one', async () => {
@@ -51,8 +42,8 @@ describe('restore, merge and history over HTTP', () => {
     ] as const) {
       const body = method === 'PATCH' ? { body: {} } : {}
       const [ill, well] = [
-        await api.request(method, pathOf('x'), body),
-        await api.request(method, pathOf(unknown), body),
+        await suite.api.request(method, pathOf('x'), body),
+        await suite.api.request(method, pathOf(unknown), body),
       ]
       assert.deepEqual(
         [ill.status, { ...ill.body.error, request_id: '' }],
@@ -63,16 +54,16 @@ describe('restore, merge and history over HTTP', () => {
   })
 
   it('refuses a restore if an external_id or a unique value is in use', async () => {
-    await api.request('POST', '/v1/custom-fields/contacts', {
+    await suite.api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'badge', type: 'text', label: 'Badge', unique: true },
     })
     const one = await create({ first_name: 'A', external_id: 'r2' })
     const two = await create({ first_name: 'B', custom_fields: { badge: '7' } })
-    for (const { id } of [one, two]) await api.request('DELETE', path(id))
+    for (const { id } of [one, two]) await suite.api.request('DELETE', path(id))
     await create({ first_name: 'C', external_id: 'r2', custom_fields: { badge: '7' } })
-    const first = await api.request('POST', path(one.id, '/restore'))
+    const first = await suite.api.request('POST', path(one.id, '/restore'))
     assert.deepEqual([first.status, first.body.error.param], [409, 'external_id'])
-    const second = await api.request('POST', path(two.id, '/restore'))
+    const second = await suite.api.request('POST', path(two.id, '/restore'))
     assert.deepEqual([second.status, second.body.error.param], [409, 'custom_fields.badge'])
   })
 
@@ -92,10 +83,10 @@ describe('restore, merge and history over HTTP', () => {
       ['GET', '/history'],
       ['GET', '/companies'],
     ] as const) {
-      const gone = await api.request(method, path(loser.id, rest))
+      const gone = await suite.api.request(method, path(loser.id, rest))
       assert.deepEqual([gone.status, gone.body.error.merged_into], [404, winner.id], `${method} ${rest}`)
     }
-    const batch = await api.request('POST', '/v1/objects/contacts/batch', {
+    const batch = await suite.api.request('POST', '/v1/objects/contacts/batch', {
       body: {
         operations: [
           { op: 'update', id: loser.id, data: { first_name: 'X' } },
@@ -121,9 +112,9 @@ describe('restore, merge and history over HTTP', () => {
 
   it('shows the old value of a custom field with any name', async () => {
     const { id } = await create({ first_name: 'A', custom_fields: { x: 1 } })
-    await api.request('PATCH', path(id), { body: { custom_fields: { constructor: 'Bob' } } })
-    await api.request('PATCH', path(id), { body: { custom_fields: { constructor: null } } })
-    const { body } = await api.request('GET', path(id, '/history?limit=2'))
+    await suite.api.request('PATCH', path(id), { body: { custom_fields: { constructor: 'Bob' } } })
+    await suite.api.request('PATCH', path(id), { body: { custom_fields: { constructor: null } } })
+    const { body } = await suite.api.request('GET', path(id, '/history?limit=2'))
     assert.deepEqual(
       body.data.map(({ changes }: { changes: object }) => changes),
       [
@@ -135,10 +126,12 @@ describe('restore, merge and history over HTTP', () => {
 
   it('lists every change with its actor, page by page', async () => {
     const { id } = await create({ first_name: 'A', custom_fields: { x: 1, y: 1 } })
-    await api.request('PATCH', path(id), { body: { first_name: 'B', custom_fields: { x: 2, y: null } } })
-    await api.request('PATCH', path(id), { body: { first_name: 'B' } })
-    await api.request('DELETE', path(id))
-    const { status, body } = await api.request('GET', path(id, '/history?limit=2'))
+    await suite.api.request('PATCH', path(id), {
+      body: { first_name: 'B', custom_fields: { x: 2, y: null } },
+    })
+    await suite.api.request('PATCH', path(id), { body: { first_name: 'B' } })
+    await suite.api.request('DELETE', path(id))
+    const { status, body } = await suite.api.request('GET', path(id, '/history?limit=2'))
     assert.deepEqual([status, body.object, body.total, body.has_more], [200, 'list', 3, true])
     assert.deepEqual(
       body.data.map(({ action, version }: { action: string; version: number }) => [action, version]),
@@ -147,7 +140,7 @@ describe('restore, merge and history over HTTP', () => {
         ['updated', 2],
       ],
     )
-    const me = await api.request('GET', '/v1/me')
+    const me = await suite.api.request('GET', '/v1/me')
     const [, change] = body.data
     assert.deepEqual(change.changes, {
       first_name: { from: 'A', to: 'B' },
@@ -157,24 +150,27 @@ describe('restore, merge and history over HTTP', () => {
     assert.equal(change.actor.type, 'key')
     assert.ok(JSON.stringify(me.body).includes(change.actor.id))
     assert.match(change.at, /^\d{4}-.*Z$/)
-    const next = await api.request('GET', path(id, `/history?limit=2&cursor=${body.next_cursor}`))
+    const next = await suite.api.request('GET', path(id, `/history?limit=2&cursor=${body.next_cursor}`))
     assert.deepEqual(
       next.body.data.map(({ action }: { action: string }) => action),
       ['created'],
     )
     assert.equal(next.body.next_cursor, null)
 
-    const oldest = await api.request('GET', path(id, '/history?order=asc&limit=1'))
+    const oldest = await suite.api.request('GET', path(id, '/history?order=asc&limit=1'))
     assert.equal(oldest.body.data[0].action, 'created')
-    const wrong = await api.request('GET', path(id, `/history?limit=2&cursor=${oldest.body.next_cursor}`))
+    const wrong = await suite.api.request(
+      'GET',
+      path(id, `/history?limit=2&cursor=${oldest.body.next_cursor}`),
+    )
     assert.equal(wrong.status, 400)
-    assert.equal((await api.request('GET', path(id, '/history?sort=at'))).status, 422)
-    assert.equal((await api.request('GET', path(crypto.randomUUID(), '/history'))).status, 404)
+    assert.equal((await suite.api.request('GET', path(id, '/history?sort=at'))).status, 422)
+    assert.equal((await suite.api.request('GET', path(crypto.randomUUID(), '/history'))).status, 404)
   })
 
   it('reverts a record to a version, derived fields and custom fields too', async () => {
     const deals = (id: string, rest = '') => `/v1/objects/deals/${id}${rest}`
-    const made = await api.request('POST', '/v1/objects/deals', {
+    const made = await suite.api.request('POST', '/v1/objects/deals', {
       body: {
         name: 'Engine',
         stage: 'won',
@@ -188,9 +184,9 @@ describe('restore, merge and history over HTTP', () => {
       { stage: 'lost', lost_reason: 'Price', custom_fields: { x: 2, y: 2 } },
       { name: 'Wheel', tags: [], custom_fields: { z: null } },
     ])
-      await api.request('PATCH', deals(id), { body })
+      await suite.api.request('PATCH', deals(id), { body })
     const revert = (version: number, headers = {}) =>
-      api.request('POST', deals(id, '/revert'), { body: { version }, headers })
+      suite.api.request('POST', deals(id, '/revert'), { body: { version }, headers })
     assert.equal((await revert(1, { 'If-Match': '"2"' })).status, 412)
     assert.deepEqual((await revert(9)).body.detail[0].loc, ['body', 'version'])
     const { status, body, headers } = await revert(1)
@@ -211,19 +207,19 @@ describe('restore, merge and history over HTTP', () => {
     const again = await revert(3)
     assert.deepEqual([again.body.name, again.body.stage, again.body.version], ['Wheel', 'lost', 6])
     assert.equal((await revert(3)).body.version, 6)
-    const link = await api.request('POST', '/v1/objects/companies', { body: { name: 'Acme' } })
-    await api.request('PATCH', deals(id), { body: { company_id: link.body.id } })
-    const { key } = await createKey(db, api.organizationId, { scopes: ['deals:write'] })
-    const refused = await api.request('POST', deals(id, '/revert'), { body: { version: 6 }, key })
+    const link = await suite.api.request('POST', '/v1/objects/companies', { body: { name: 'Acme' } })
+    await suite.api.request('PATCH', deals(id), { body: { company_id: link.body.id } })
+    const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['deals:write'] })
+    const refused = await suite.api.request('POST', deals(id, '/revert'), { body: { version: 6 }, key })
     assert.equal(refused.status, 403)
   })
 
   it('requires the scopes of the kind', async () => {
     const { id } = await create({ first_name: 'A' })
-    const reader = await createKey(db, api.organizationId, { scopes: ['contacts:read'] })
-    const stranger = await createKey(db, api.organizationId, { scopes: ['companies:write'] })
+    const reader = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:read'] })
+    const stranger = await createKey(suite.db, suite.api.organizationId, { scopes: ['companies:write'] })
     const as = async (key: string, method: string, rest: string) =>
-      (await api.request(method, path(id, rest), { key })).status
+      (await suite.api.request(method, path(id, rest), { key })).status
     assert.equal(await as(reader.key, 'GET', '/history'), 200)
     assert.equal(await as(stranger.key, 'GET', '/history'), 403)
     assert.equal(await as(reader.key, 'POST', '/restore'), 403)

@@ -19,6 +19,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 import { signIn } from '../../support/session.ts'
+import { until } from '../../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -264,6 +265,15 @@ describe('a rotation of SECRETS_KEY', () => {
       while ((await remaining()) === COUNT) await new Promise((resolve) => setTimeout(resolve, 5))
       killed.kill('SIGKILL')
       await exited
+      // A statement that it had sent may still commit.
+      const sessions = () =>
+        db.asOwner(async (client) => {
+          const { rowCount } = await client.query(
+            "select from pg_stat_activity where datname = current_database() and application_name like 'agx reseal%'",
+          )
+          return rowCount
+        })
+      await until(async () => (await sessions()) === 0, 'the end of its sessions')
       const left = await remaining()
       assert.ok(left > 0 && left < COUNT, String(left))
       const { code, output } = await run([old])

@@ -12,7 +12,7 @@ import {
 } from '../../../db/records/custom-fields/definitions.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { comparable, holds } from '../../support/filter-oracle.ts'
+import { comparable, compare, holds } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
 type Tested = Exclude<CustomFieldType, 'json'>
@@ -87,7 +87,7 @@ describe('lists by custom fields with definitions', () => {
             if (a === b) return 0
             if (a === null) return 1
             if (b === null) return -1
-            return a < b ? -sign : sign
+            return compare(a, b) * sign
           })
           const seen: string[] = []
           let cursor: string | undefined

@@ -7,7 +7,7 @@ import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import type { AgxRecord } from '../../../db/model/records/schemas.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { beside } from '../../support/filter-oracle.ts'
+import { beside, compare } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
 /** Few values of each type, so that records share them; no record has the last. ASCII only, as in list.test.ts. */
@@ -54,7 +54,7 @@ describe('lists, compared with a model', () => {
           const expected = all
             .filter((record) => meets(record, filters, query.match))
             .filter((record) => !q || containsWords(kind, record, q))
-            .sort(by(query.sort, query.order))
+            .sort(bySeveral(query.sort, query.order))
             .map(({ id }) => id)
           const parsed = filters.flatMap(([name, operator, values]) =>
             filtersOf(kind, { [`${name}[${operator}]`]: written(operator, values) }),
@@ -117,7 +117,17 @@ function queryOf(kind: KindName) {
   return fc.record({
     filters: fc.array(filter, { maxLength: 3 }),
     q: fc.constantFrom(undefined, undefined, 'ape', 'BEE', 'be', 'ee cat', 'c', 'b%_', 'zebra'),
-    sort: fc.constantFrom('created_at', 'updated_at', 'id', ...sorts),
+    sort: fc
+      .uniqueArray(fc.constantFrom('created_at', 'updated_at', 'id', ...sorts), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      .chain((names) =>
+        fc.tuple(
+          ...names.map((name) => (names.length > 1 ? fc.constantFrom(name, `-${name}`) : fc.constant(name))),
+        ),
+      )
+      .map((names) => names.join(',')),
     order: fc.constantFrom('asc' as const, 'desc' as const),
     match: fc.constantFrom('all' as const, 'any' as const),
     count: fc.constantFrom('exact' as const, 'estimated' as const),
@@ -164,17 +174,17 @@ function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boole
     const [first, second] = wanted as [NonNullable<Comparable>, NonNullable<Comparable>]
     const isOneOf = wanted.some((other) => beside(value, other) === other)
     if (operator === 'ne' || operator === 'nin') return !isOneOf
-    if (operator === 'not_since') return value === null || beside(value, first) < first
+    if (operator === 'not_since') return value === null || compare(beside(value, first), first) < 0
     if (value === null) return false
     const [from, to] = [beside(value, first), beside(value, second)]
     const tests: Partial<Record<Operator, boolean>> = {
       eq: isOneOf,
       in: isOneOf,
-      gt: from > first,
-      gte: from >= first,
-      lt: from < first,
-      lte: from <= first,
-      between: from >= first && to <= second,
+      gt: compare(from, first) > 0,
+      gte: compare(from, first) >= 0,
+      lt: compare(from, first) < 0,
+      lte: compare(from, first) <= 0,
+      between: compare(from, first) >= 0 && compare(to, second) <= 0,
       contains: String(value).includes(String(values[0]).toLowerCase()),
       starts_with: String(value).startsWith(String(values[0]).toLowerCase()),
     }
@@ -198,13 +208,30 @@ function containsWords(kind: KindName, record: AgxRecord, q: string): boolean {
     )
 }
 
-/** Nulls last in both directions, ties by id. */
+/** By each field in its direction; ties by id, in that of the last field. */
+function bySeveral(sort: string, order: 'asc' | 'desc') {
+  const each = sort.split(',').map((written) => {
+    const isDescending = written.startsWith('-')
+    return by(isDescending ? written.slice(1) : written, isDescending ? 'desc' : order)
+  })
+  return (one: AgxRecord, two: AgxRecord): number => {
+    for (const compared of each) {
+      const found = compared(one, two)
+      if (found !== 0) return found
+    }
+    const last = sort.split(',').at(-1)!
+    const isDescending = last.startsWith('-') || order === 'desc'
+    return one.id < two.id === isDescending ? 1 : -1
+  }
+}
+
+/** Nulls last in both directions. */
 function by(sort: string, order: 'asc' | 'desc') {
   const sign = order === 'asc' ? 1 : -1
   return (one: AgxRecord, two: AgxRecord): number => {
     const [a, b] = [comparable(one[sort]), comparable(two[sort])]
-    if (a === b) return one.id < two.id ? -sign : sign
+    if (a === b) return 0
     if (a === null || b === null) return a === null ? 1 : -1
-    return a < b ? -sign : sign
+    return compare(a, b) * sign
   }
 }

@@ -7,7 +7,7 @@ import { kinds } from '../../../db/model/records/kinds/index.ts'
 import type { AgxRecord, RecordInput } from '../../../db/model/records/schemas.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { type Comparable, comparable, holds } from '../../support/filter-oracle.ts'
+import { type Comparable, comparable, compare, holds } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
 /** Lists are compared with the same query over an array. ASCII only: PostgreSQL orders other characters differently. */
@@ -505,7 +505,7 @@ function by(sort: string, order: 'asc' | 'desc') {
     if (a !== b) {
       if (a === null) return 1
       if (b === null) return -1
-      return a < b ? -sign : sign
+      return compare(a, b) * sign
     }
     return one.id < two.id ? -sign : sign
   }

@@ -162,6 +162,36 @@ describe('lists in the order of an indexed field', () => {
     )
   })
 
+  it('sort few records without an index, and refuse it for more', async () => {
+    const sorted = (query: Partial<ListQuery>, max: number) =>
+      tenant((tx) =>
+        listRecords(
+          tx,
+          'deals',
+          {
+            limit: 5,
+            offset: 0,
+            sort: 'stage,-amount',
+            order: 'asc',
+            match: 'all',
+            count: 'none',
+            filters: [],
+            ...query,
+          },
+          undefined,
+          max,
+        ),
+      )
+    await assert.rejects(sorted({}, COUNT / 2), (error: { details: { issues: { msg: string }[] } }) => {
+      assert.match(error.details.issues[0]!.msg, /too many to be sorted by stage,-amount/)
+      return true
+    })
+    const { next_cursor } = await sorted({}, COUNT * 2)
+    assert.equal((await sorted({ cursor: next_cursor! }, COUNT / 2)).data.length, 5)
+    for (const sort of ['amount', '-created_at,amount', 'id'])
+      assert.equal((await sorted({ sort }, 1)).data.length, 5, sort)
+  })
+
   for (const { entity, name } of SORTED)
     for (const order of ['asc', 'desc'] as const)
       it(`${entity} by ${name} ${order}: first page and cursor page read the index and sort nothing else`, async () => {

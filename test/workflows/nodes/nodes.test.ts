@@ -194,6 +194,12 @@ describe('node types', () => {
   it('crm_manager needs read to read, write to write, and every kind if a placeholder names the kind', () => {
     const scopes = (config: Record<string, unknown>) => nodeTypes.crm_manager!.scopes(config, catalogue)
     deepEqual(scopes({ operation: 'get', entity: 'contacts', id: ID }), ['contacts:read'])
+    for (const filter of ['company.industry[in]', 'associations.companies.name', 'associations.companies'])
+      deepEqual(
+        scopes({ operation: 'search', entity: 'deals', filters: { [filter]: 'x' } }),
+        ['deals:read', 'companies:read'],
+        filter,
+      )
     deepEqual(scopes({ operation: 'link', entity: 'contacts', target: 'deals' }), [
       'contacts:write',
       'deals:write',

@@ -1,71 +1,95 @@
 import type { Issue } from '../../errors.ts'
-import { asStored, customName, type Filter } from '../filters.ts'
-import type { Kind } from '../kind.ts'
+import { asStored, atItsKind, customName, type Filter } from '../filters.ts'
+import type { Kind, KindName } from '../kind.ts'
 import { namesOf, type Pipeline, stageNames } from '../pipelines/pipeline.ts'
 import { isMisused, RELATIVE_OPERATORS } from '../relative-days.ts'
+import { type Order, sortsOf } from '../sorts.ts'
 import { type CustomFieldType, customTypes, type Definition, type Rules, readValue } from './types.ts'
 
 /** The part of a list query that may name custom fields. */
 export interface SortFilters {
   sort: string
+  order: Order
   filters: Filter[]
 }
 
 export interface Typed {
   filters: Filter[]
-  /** The type of the custom field to sort by, if it has a definition. */
-  sortType: CustomFieldType | undefined
+  /** For each field of the sort, the type of the custom field, if it has a definition. */
+  sortTypes: (CustomFieldType | undefined)[]
   issues: Issue[]
 }
 
-export const namesCustomField = ({ sort, filters }: SortFilters): boolean =>
-  [sort, ...filters.map(({ field }) => field)].some((field) => customName(field) !== undefined)
+/** The kinds whose custom fields a query names: its own, and those of filters one hop away. */
+export const kindsWithCustomFields = (kind: Kind, query: SortFilters): KindName[] => [
+  ...new Set([
+    ...sortsOf(query).flatMap(({ field }) => (customName(field) === undefined ? [] : kind.entity)),
+    ...query.filters.flatMap((filter) => {
+      const { kind: of, filter: own } = atItsKind(kind, filter)
+      return customName(own.field) === undefined ? [] : of.entity
+    }),
+  ]),
+]
 
 /** Whether a filter names a pipeline or a stage, whose values the organization defines. */
 export const namesStage = (kind: Kind, { filters }: SortFilters): boolean =>
-  filters.some(({ field }) => Object.hasOwn(kind.fields, field) && kind.fields[field]!.ofOrganization)
+  filters.some((filter) => {
+    const { kind: of, filter: own } = atItsKind(kind, filter)
+    return Object.hasOwn(of.fields, own.field) && of.fields[own.field]!.ofOrganization
+  })
+
+/** What the organization defines: the custom fields of each kind that the query names, and its pipelines. */
+export interface QueryRules {
+  definitions: Partial<Record<KindName, Rules['definitions']>>
+  pipelines?: readonly Pipeline[] | undefined
+}
 
 /**
- * Reads filters and sort with the definitions of their custom fields, and with the pipelines if a filter names a stage; a
+ * Reads filters and sorts with the definitions of their custom fields, and with the pipelines if a filter names a stage; a
  * field without a definition is a text.
  */
 export function applyTypes(
   kind: Kind,
-  { definitions, pipelines = [] }: Pick<Rules, 'definitions' | 'pipelines'>,
-  { sort, filters }: SortFilters,
+  { definitions, pipelines = [] }: QueryRules,
+  query: SortFilters,
 ): Typed {
-  const definitionOf = (field: string): Definition | undefined => {
+  const definitionOf = ({ entity }: Kind, field: string): Definition | undefined => {
     const name = customName(field)
-    return name !== undefined && Object.hasOwn(definitions, name) ? definitions[name] : undefined
+    const own = definitions[entity] ?? {}
+    return name !== undefined && Object.hasOwn(own, name) ? own[name] : undefined
   }
   const issues: Issue[] = []
-  const read = filters.map((filter) => {
-    const definition = definitionOf(filter.field)
+  const read = query.filters.map((filter) => {
+    const { kind: of, filter: own } = atItsKind(kind, filter)
+    const definition = definitionOf(of, own.field)
     const typed = definition
       ? typedFilter(filter, definition)
-      : (stageIssue(kind, filter, pipelines) ?? filter)
+      : (stageIssue(of, own, parameterOf(filter), pipelines) ?? filter)
     if ('field' in typed) return typed
     issues.push(typed)
     return filter
   })
-  const sortType = definitionOf(sort)?.type
-  if (definitionOf(sort)?.sensitive)
-    issues.push({ loc: ['query', 'sort'], msg: `${sort} ${HIDDEN}`, type: 'invalid_value', input: sort })
-  if (sortType && !customTypes[sortType].sortable)
-    issues.push({
-      loc: ['query', 'sort'],
-      msg: `${sort} is of type ${sortType}, which is not sortable`,
-      type: 'invalid_value',
-      input: sort,
-    })
-  return { filters: read, sortType, issues }
+  const sortTypes = sortsOf(query).map(({ field }) => {
+    const definition = definitionOf(kind, field)
+    const refuse = (why: string) =>
+      issues.push({ loc: ['query', 'sort'], msg: `${field} ${why}`, type: 'invalid_value', input: field })
+    if (definition?.sensitive) refuse(HIDDEN)
+    if (definition && !customTypes[definition.type].sortable)
+      refuse(`is of type ${definition.type}, which is not sortable`)
+    return definition?.type
+  })
+  return { filters: read, sortTypes, issues }
 }
 
 const HIDDEN = 'is sensitive: the order or number of records would tell its value'
+
+const parameterOf = ({ field, operator }: Filter) => (operator === 'eq' ? field : `${field}[${operator}]`)
+
 /** A value that no pipeline or stage has would silently find nothing. */
 function stageIssue(
   kind: Kind,
   { field, operator, values }: Filter,
+  parameter: string,
   pipelines: readonly Pipeline[],
 ): Issue | undefined {
   if (!Object.hasOwn(kind.fields, field) || !kind.fields[field]!.ofOrganization || operator === 'is_null')
@@ -74,7 +98,7 @@ function stageIssue(
   const unknown = values.find((value) => !names.includes(value.toLowerCase()) && !names.includes(value))
   if (unknown === undefined) return undefined
   return {
-    loc: ['query', operator === 'eq' ? field : `${field}[${operator}]`],
+    loc: ['query', parameter],
     msg: `is not a ${field} of the organization`,
     type: 'invalid_value',
     input: unknown.slice(0, 200),
@@ -86,7 +110,7 @@ function typedFilter(filter: Filter, definition: Definition): Filter | Issue {
   const { type, options } = definition
   const { field, operator, values } = filter
   const { operators, filterValue, expects, isText } = customTypes[type]
-  const loc = ['query', operator === 'eq' ? field : `${field}[${operator}]`]
+  const loc = ['query', parameterOf(filter)]
   const hint = `${field} is of type ${type} and supports the operators ${operators.join(', ')}`
   if (!operators.includes(operator))
     return { loc, msg: `${operator} is not an operator of the type ${type}`, type: 'unknown_operator', hint }

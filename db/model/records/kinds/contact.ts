@@ -17,6 +17,17 @@ export const contact: KindDefinition = {
       type: 'phone',
       description: 'A phone number, stored as E.164 if it parses and has no extension.',
     },
+    other_emails: {
+      type: 'emails',
+      default: [],
+      description:
+        'Further email addresses, by which upserts, imports and incoming webhooks find the contact, too. A write is refused if another contact has one.',
+    },
+    other_phones: {
+      type: 'phones',
+      default: [],
+      description: 'Further phone numbers, by which duplicates are found, too.',
+    },
     job_title: { type: 'text', description: 'The position in the company.' },
     company_id: {
       type: 'reference',
@@ -41,5 +52,18 @@ export const contact: KindDefinition = {
     },
     last_contacted_at: { type: 'datetime', description: 'The time of the last contact.' },
   },
+  derive: ({ next }) => othersOf(next),
   example: { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com', phone: '+41446681800' },
+}
+
+/** What is the own email or phone is none of the others. */
+function othersOf(next: Readonly<Record<string, unknown>>) {
+  const without = (list: unknown, own: unknown[]) => {
+    const taken = own.flatMap((value) => (typeof value === 'string' ? value.toLowerCase() : []))
+    return ((list ?? []) as string[]).filter((value) => !taken.includes(value.toLowerCase()))
+  }
+  return {
+    other_emails: without(next.other_emails, [next.email]),
+    other_phones: without(next.other_phones, [next.phone, next.mobile_phone]),
+  }
 }

@@ -47,13 +47,13 @@ describe('hints for the words of other systems', () => {
       assert.equal(inQuery('contacts', { [written]: '2' }), `did you mean ${control}`)
     })
 
-  it('write the direction of a sort as a parameter', () => {
-    for (const [sort, order] of [
-      ['-amount', 'desc'],
-      ['+amount', 'asc'],
-      ['amount:desc', 'desc'],
-    ])
-      assert.equal(inQuery('deals', { sort }), `write sort=amount&order=${order}`)
+  it('write the direction of a sort before its field', () => {
+    for (const [sort, written] of [
+      ['+amount', 'sort=amount&order=asc'],
+      ['amount:desc', 'sort=-amount'],
+      ['stage,amount:desc', 'sort=-amount'],
+    ] as const)
+      assert.equal(inQuery('deals', { sort }), `write ${written}`)
     assert.equal(inQuery('deals', { sort: '-price' }), 'did you mean amount')
   })
 })

@@ -247,6 +247,8 @@ const valuesOf: Record<Exclude<FieldType, 'id' | 'enum' | 'user'>, fc.Arbitrary<
   text,
   email: fc.emailAddress(),
   phone: fc.oneof(text, fc.constantFrom('+41446681800', '044 668 18 00')),
+  emails: fc.oneof(fc.array(fc.emailAddress(), { maxLength: 3 }), text),
+  phones: fc.oneof(fc.array(text, { maxLength: 3 }), fc.constant('+41446681800; 044 668 18 00')),
   url: fc.oneof(fc.webUrl(), fc.domain()),
   domain: fc.oneof(fc.domain(), fc.webUrl()),
   integer: fc.oneof(fc.nat(2_147_483_647), number),
