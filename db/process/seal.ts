@@ -8,6 +8,7 @@ const TAG_BYTES = 16
 /** SECRETS_KEY, 32 bytes. During a rotation several keys: the first one seals, and each opens what it sealed. */
 export type SecretsKey = Buffer | readonly [Buffer, ...Buffer[]]
 
+/** What seals and opens with these keys. */
 export const sealerOf = (keys: SecretsKey): Sealer => ({
   seal: (plaintext, owner) => seal(keys, plaintext, owner),
   open: (sealed, owner) => open(keys, sealed, owner),

@@ -131,7 +131,7 @@ async function insert(
     tags: [],
     custom_fields: {},
     ...record,
-    search_text: searchTextOf(definition, record),
+    search_text: searchTextOf(definition, { ...record, alternate_keys: [] }),
   }))
   await client.query(
     `insert into ${kind} (${columns.join(', ')})

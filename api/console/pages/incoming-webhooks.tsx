@@ -1,15 +1,11 @@
-import { LOG_ACTIONS, LOG_STATUSES } from '../../../db/model/incoming/log.ts'
 import { ActionButton, ConfirmButton, LinkButton } from '../components/button.tsx'
 import { Card, Facts } from '../components/card.tsx'
 import { Code, Copyable } from '../components/code.tsx'
-import { Empty } from '../components/empty.tsx'
-import { ChoiceFilter, DateFilter, Filters, TextFilter } from '../components/filters.tsx'
+import { IncomingLog } from '../components/incoming-log.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 import { type FormState, SchemaForm, textOf } from '../components/schema-form.tsx'
 import { Secret } from '../components/secret.tsx'
 import { Status } from '../components/status.tsx'
-import { Paging, Table } from '../components/table.tsx'
-import { Duration, Time } from '../components/time.tsx'
 import { mayChangeWebhooks, webhookList } from '../components/webhook-list.tsx'
 import { errorsOf } from '../forms/errors.ts'
 import type { FieldSpec } from '../forms/field-spec.ts'
@@ -313,7 +309,7 @@ function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined):
         </Card>
         <h2>Log</h2>
         {log ? (
-          <Log of={webhook} log={log} />
+          <IncomingLog href={`${path}/logs`} log={log} />
         ) : (
           <p class="notice amber">Your role does not see the requests of this webhook.</p>
         )}
@@ -321,61 +317,6 @@ function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined):
     ),
   }
 }
-
-function Log({ of: { id }, log }: { of: Webhook; log: List<LogEntry> }) {
-  return (
-    <>
-      <Filters>
-        <ChoiceFilter name="status" choices={LOG_STATUSES} />
-        <ChoiceFilter name="action" choices={LOG_ACTIONS} />
-        <TextFilter name="source_ip" label="Source IP" />
-        <DateFilter name="from" label="From (UTC)" />
-        <DateFilter name="to" label="To (UTC)" />
-      </Filters>
-      {log.data.length === 0 ? (
-        <Empty icon="inbox" title="No request">
-          <p>None matches. Each request to the URL is listed here, also those that are refused.</p>
-        </Empty>
-      ) : (
-        <>
-          <Table
-            label="Log"
-            rows={log.data}
-            keyOf={(entry) => entry.id}
-            columns={[
-              {
-                title: 'Received',
-                cell: (entry) => (
-                  <a href={`${ROOT}/${id}/logs/${entry.id}`}>
-                    <Time at={entry.created_at} />
-                  </a>
-                ),
-              },
-              { title: 'Source IP', cell: ({ source_ip }) => <code>{source_ip}</code> },
-              { title: 'Status', cell: ({ status }) => <Status of={status} /> },
-              { title: 'Action', cell: ({ action }) => action },
-              {
-                title: 'Size',
-                align: 'right',
-                cell: ({ payload_size }) => `${payload_size.toLocaleString('en')} B`,
-              },
-              {
-                title: 'Took',
-                align: 'right',
-                cell: ({ response_time_ms: ms }) => <Duration ms={Math.round(ms)} />,
-              },
-              { title: 'Error', cell: (entry) => <ErrorOf entry={entry} /> },
-            ]}
-          />
-          <Paging list={log} />
-        </>
-      )}
-    </>
-  )
-}
-
-const ErrorOf = ({ entry: { error, message } }: { entry: LogEntry }) =>
-  error ? <span title={message ?? error}>{message ?? error}</span> : null
 
 function Actions({ of: { id, name, status } }: { of: Webhook }) {
   const path = `${ROOT}/${id}`
