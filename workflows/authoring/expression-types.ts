@@ -28,10 +28,10 @@ import {
 import { argumentProblem } from './filter-arguments.ts'
 
 /** What is wrong in an expression, in terms of its types. `origin`: the type is only likely. */
-export type Mistake = {
-  origin?: Origin | undefined
-} & /** The value at `path` has no such member. `names`: those it has. */
-(
+export type Mistake = { origin?: Origin | undefined } & MistakeKind
+
+/** `path`: the value at `path` has no such member. `names`: those it has. */
+type MistakeKind =
   | {
       kind: 'path'
       path: readonly Segment[]
@@ -52,7 +52,6 @@ export type Mistake = {
   | { kind: 'mask'; name: string; of: string }
   /** A filter that computes gets a list or a mapping. */
   | { kind: 'operand'; filter: string; what: string }
-)
 
 /** A segment of a path; undefined if it is computed. */
 export type Segment = string | number | undefined
