@@ -20,7 +20,7 @@ const mapping = z
   .record(z.string().max(1_000), z.string().max(200).nullable())
   .refine((columns) => Object.keys(columns).length <= CSV.columns, `names at most ${CSV.columns} columns`)
   .describe(
-    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), `emails` and `phones` (several in a cell or in several columns: others become `custom_fields.other_emails`, `other_phones`), for contacts and deals `company_name` (finds or creates the company), `company_external_id`, `company_domain`, `contact_email` and so on (find the record). `owner_id` and other users may be emails or names. null skips the column. Columns without an entry get the proposed field.',
+    'The field of each column: a field name, `address.city`, `custom_fields.tier`, `tags`, for contacts `full_name`, `opted_out` and `opted_in` (a yes or a no, a status or a date: they set `do_not_contact` and never clear it; several columns may have them), `emails` and `phones` (several in a cell or in several columns: others are `other_emails`, `other_phones`), for contacts and deals `company_name` (finds or creates the company), `company_external_id`, `company_domain`, `contact_email` and so on (find the record). `owner_id` and other users may be emails or names. null skips the column. Columns without an entry get the proposed field.',
   )
 
 const formats = z

@@ -74,6 +74,9 @@ export async function columnTypes(
   return new Map(columns.map((name) => [name, (targetOf(targets, name)?.type ?? 'text') as CellType]))
 }
 
+/** Cells with several texts. */
+const LISTS: Target['type'][] = ['tags', 'emails', 'phones']
+
 /** Returns a function from one of `records` to the cells of its row. */
 export async function cellsOf(
   tx: Tenant,
@@ -96,7 +99,7 @@ export async function cellsOf(
       if (named !== undefined) return writeCell(names.get(record[named]), 'text')
       const value = record[outer]
       const part = inner === undefined ? value : memberOf(value, inner)
-      return types[i] === 'tags'
+      return LISTS.includes(types[i]!)
         ? writeList(part as string[])
         : writeCell(part, types[i] as CellType, decimal)
     })

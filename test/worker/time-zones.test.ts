@@ -95,7 +95,7 @@ describe('times without an offset, in an organization in Berlin', () => {
       ['r+2', 2],
     ] as const)
       await due(title, at(days))
-    const found = (query: string) => titles(`title[starts_with]=r&${query}`)
+    const found = async (query: string) => (await titles(`title[starts_with]=r&${query}`)).sort()
     assert.deepEqual(await found('due_at=today'), ['r0'])
     assert.deepEqual(await found('due_at=last_7_days'), ['r-2', 'r0'])
     assert.deepEqual(await found('due_at=next_7_days'), ['r+2', 'r0'])

@@ -126,7 +126,7 @@ const meaningOf = ({ values }: Reading, { name }: Column, text: string): string 
   return meant === undefined ? text : meant
 }
 
-/** The first address and number of all are those of the record, unless another column has them. */
+/** The first address and number of all are those of the record, unless another column has them; the rest are its others. */
 function keepSeveral({ fields, several = {} }: RowFields): void {
   for (const [field, all, others] of [
     ['email', several.emails, 'other_emails'],
@@ -136,9 +136,14 @@ function keepSeveral({ fields, several = {} }: RowFields): void {
     fields[field] ??= all[0]
     const isOwn = (one: string) =>
       one.toLowerCase() === String(fields[field]).toLowerCase() || one === fields.mobile_phone
-    const rest = [...new Set(all)].filter((one) => !isOwn(one))
-    if (rest.length > 0) fields.custom_fields = { ...(fields.custom_fields as object), [others]: rest }
+    const rest = all.filter((one) => !isOwn(one))
+    if (rest.length > 0) addOthers(fields, others, rest)
   }
+}
+
+/** Several columns may have some. */
+function addOthers(fields: RecordInput, name: string, others: string[]): void {
+  fields[name] = [...new Set([...((fields[name] as string[] | undefined) ?? []), ...others])]
 }
 
 /** The currency that an amount names is that of the record. A currency of another column must be the same. */
@@ -258,6 +263,10 @@ function putPhones(row: RowFields, target: Target, cell: string, country: string
 }
 
 function putSeveral(row: RowFields, list: Several, target: Target, all: string[]): void {
+  if (target.name === `other_${list}`) {
+    addOthers(row.fields, target.name, all)
+    return
+  }
   if (target.type === 'emails' || target.type === 'phones' || all.length > 1) {
     row.several ??= {}
     row.several[list] = [...(row.several[list] ?? []), ...all]
@@ -276,8 +285,8 @@ function saysOptOut(text: string, type: Consent): boolean {
 
 /** The fields that a target sets besides the one of its name. */
 function fieldsOf(target: Target): string[] {
-  if (target.type === 'emails') return ['email']
-  if (target.type === 'phones') return ['phone']
+  if (target.type === 'emails') return ['email', 'other_emails']
+  if (target.type === 'phones') return ['phone', 'other_phones']
   if (target.type === 'full_name') return ['first_name', 'last_name']
   if (target.type === 'outcome') return ['stage']
   return target.link?.field ? [target.link.field] : fieldsOfCloseTime(target)

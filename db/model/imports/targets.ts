@@ -26,7 +26,8 @@ export interface Target {
   /**
    * `tags`: a list; `full_name`: is split into first and last name; `company_name`: the company to link; `opted_out` and
    * `opted_in`: set `do_not_contact`, and never clear it; `close_date`, `won_at`, `lost_at`: set `closed_at`, if the
-   * stage is such; `emails` and `phones`: the first of all is the contact's, others become custom fields; `user`: the
+   * stage is such; `emails` and `phones`: the first of all is the contact's, others are its `other_emails` and
+   * `other_phones`, and so are all of a column of that name; `user`: the
    * email or name of a user; `link`: records to link, by a key; `id`: that of the record which an upsert updates;
    * `outcome`: of a deal whose stage does not say that it is won or lost.
    */
@@ -67,6 +68,8 @@ const CELL_TYPES: Partial<Record<FieldType, Target['type']>> = {
   datetime: 'datetime',
   enum: 'choice',
   user: 'user',
+  emails: 'emails',
+  phones: 'phones',
 }
 
 /** All possible targets of columns. */
@@ -158,7 +161,10 @@ function nativeTargets(name: string, field: Field, pipelines: readonly Pipeline[
   const values = field.ofOrganization ? own : field.values
   const choices = values ? { choices: values } : {}
   const type = field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text')
-  return [{ name, type, ...choices, ...(field.ofOrganization && { pipelines }) }]
+  const isShared = type === 'emails' || type === 'phones'
+  return [
+    { name, type, ...choices, ...(field.ofOrganization && { pipelines }), ...(isShared && { isShared }) },
+  ]
 }
 
 const CUSTOM_TYPES: Record<CustomFieldType, CellType> = {
