@@ -132,15 +132,14 @@ export const knowledgeDocumentRoutes: Route[] = [
     bodyLimit: KNOWLEDGE.fileBytes,
     response: { status: 201, schema: documentSchema },
     etag: true,
-    handler: async (request) => {
-      await requireCollection(request)
-      return inSlot(request, async () => {
+    handler: (request) =>
+      inSlot(request, async () => {
+        await requireCollection(request)
         const chunks: Buffer[] = []
         for await (const chunk of request.upload.bytes) chunks.push(chunk)
         const { type } = request.upload
         return addFile(request, { bytes: Buffer.concat(chunks), type, sourceUrl: null, given: request.query })
-      })
-    },
+      }),
   }),
   route({
     ...ofCollection,

@@ -169,7 +169,7 @@ class ReferenceChecks {
       if (mistake.kind === 'path' && wrong.has(startOf(mistake.path))) return
       // What has a default may well be missing in a sample.
       if (
-        mistake.origin &&
+        mistake.origin?.code === 'unlike_sample' &&
         mistake.kind === 'path' &&
         optional.some(({ path }) => isPath(path, mistake.path))
       )

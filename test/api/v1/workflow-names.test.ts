@@ -69,7 +69,13 @@ nodes: {a: {type: stop, config: {message: "{{ inputs.email }} {{ inputs.days }}"
         `nodes:\n  a:\n    type: run_workflow\n    config:\n      workflow: Welcome\n      inputs: ${inputs}`,
       )
     deepEqual(await start('{email: a@example.com, days: 5}'), [])
-    deepEqual(await start('{email: "{{ run.id }}", days: "{{ run.id }}"}'), [])
+    deepEqual(await start('{email: "{{ run.id }}", days: "{{ run.id }}"}'), [
+      [
+        'workflow_inputs',
+        7,
+        'the input days of the workflow "Welcome" must be of type number: this is of type string',
+      ],
+    ])
     deepEqual(await start('{emial: a@example.com}'), [['workflow_inputs', 7, 'did you mean email?']])
     deepEqual(await start('{}'), [['workflow_inputs', 6, 'add `email: …` (string) to inputs']])
     deepEqual(await start('{email: a@example.com, days: soon}'), [
