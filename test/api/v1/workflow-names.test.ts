@@ -103,7 +103,7 @@ outputs: {total: "{{ nodes.a.output.n }}", count: 1}`
           'write `nodes.a.output.outputs.total` instead of `nodes.a.output.outputs.totl`',
         ],
       ])
-    deepEqual(await reading('nodes.a.output.outputs.zzz'), [['workflow_outputs', 6, 'one of count, total']])
+    deepEqual(await reading('nodes.a.output.outputs.zzz'), [['workflow_outputs', 6, 'one of total, count']])
     const [[unwaited] = []] = await reading('nodes.a.output.outputs.total', ', wait: false')
     equal(unwaited, 'unknown_field')
   })
