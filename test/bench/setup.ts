@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { TestStack } from '../support/stack.ts'
 
@@ -18,14 +20,22 @@ export async function liftLimits(db: Database): Promise<string> {
 }
 
 /** Signs in as the owner. @returns a function that posts to the settings, and returns the body of the answer. */
-export async function ownerSession({ apiUrl, owner }: Pick<TestStack, 'apiUrl' | 'owner'>) {
+export async function ownerSession({
+  apiUrl,
+  owner,
+  dataDir,
+}: Pick<TestStack, 'apiUrl' | 'owner'> & Partial<Pick<TestStack, 'dataDir'>>) {
   const post = async (path: string, headers: Record<string, string>, body: object) => {
     const answer = await fetch(`${apiUrl}/app${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     })
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    if (!answer.ok) {
+      const said = await answer.text()
+      const logged = answer.status >= 500 && dataDir !== undefined ? errorsIn(dataDir) : ''
+      throw new Error(`${path}: ${answer.status} ${said}\n${logged}`)
+    }
     return answer
   }
   const session = await post('/session', {}, owner)
@@ -34,3 +44,10 @@ export async function ownerSession({ apiUrl, owner }: Pick<TestStack, 'apiUrl' |
   return async <T>(path: string, body: object): Promise<T> =>
     (await post(path, { cookie, 'x-csrf-token': csrf_token }, body)).json() as Promise<T>
 }
+
+/** The errors of an API's log: an answer with 500 does not say its cause. */
+const errorsIn = (dataDir: string): string =>
+  readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')
+    .split('\n')
+    .filter((line) => /"level":("error"|50)/.test(line))
+    .join('\n')
