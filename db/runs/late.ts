@@ -2,6 +2,7 @@ import { eventRows, insertEventRows } from '../events/outbox.ts'
 import { type EventRun, lateEvent } from '../model/runs/run-event.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { belowRun } from '../process/traces/runs.ts'
+import { listDueRows } from '../queue/due-rows.ts'
 
 /**
  * Late runs: those that are open after the `expected_within` of their version, counted from their creation. One query of
@@ -15,28 +16,8 @@ const TO_TELL = `expected_by is not null and late_at is null and (ended_at is nu
 const UNTOLD = `expected_by < now() and ${TO_TELL}`
 
 /** Up to `limit` runs that became late, by organization; organizations take turns, each with its oldest first. */
-export async function listLate(
-  system: System,
-  limit: number,
-): Promise<{ organization_id: string; ids: string[] }[]> {
-  const { rows } = await system.raw<{ rows: { organization_id: string; ids: string[] }[] }>(
-    // A skip scan of the partial index: the runs of one organization are not read to find the next.
-    `with recursive organizations as (
-       (select organization_id from runs where ${TO_TELL} order by organization_id limit 1)
-       union all
-       select next.* from organizations o cross join lateral (
-         select r.organization_id from runs r where ${TO_TELL} and r.organization_id > o.organization_id
-         order by r.organization_id limit 1) next
-     ), late as (
-       select o.organization_id, l.id, l.turn from organizations o cross join lateral (
-         select r.id, row_number() over (order by r.expected_by) as turn from runs r
-         where r.organization_id = o.organization_id and ${UNTOLD} order by r.expected_by limit :limit) l
-       order by l.turn limit :limit)
-     select organization_id, array_agg(id order by turn) as ids from late group by organization_id`,
-    { limit },
-  )
-  return rows
-}
+export const listLate = (system: System, limit: number) =>
+  listDueRows(system, { table: 'runs', at: 'expected_by', waits: TO_TELL, due: UNTOLD }, limit)
 
 /** Raises `workflow.late`, once for each run. A locked row is skipped: it is late the next time, too. */
 export async function raiseLate(tx: Tenant, ids: string[]): Promise<void> {
