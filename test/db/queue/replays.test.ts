@@ -9,6 +9,7 @@ import {
   testActor,
 } from '../../support/database.ts'
 import { describeMoves, type Fixture, readTable } from '../../support/moves.ts'
+import { INCOMING_ROW, OUTGOING_ROW } from '../../support/webhook-rows.ts'
 
 interface ReplayFixture extends Fixture {
   organization_id: string
@@ -17,21 +18,8 @@ interface ReplayFixture extends Fixture {
 }
 
 const SORTS = {
-  incoming: {
-    moves: incoming,
-    webhook: {
-      secret_sealed: 'sealed',
-      verification: {},
-      rate_limit: 60,
-      target_entity: 'contacts',
-      field_mapping: {},
-      deduplication: {},
-    },
-  },
-  outgoing: {
-    moves: outgoing,
-    webhook: { secret_sealed: 'sealed', url: 'https://example.com/', events: ['*'] },
-  },
+  incoming: { moves: incoming, webhook: INCOMING_ROW },
+  outgoing: { moves: outgoing, webhook: OUTGOING_ROW },
 }
 
 describe('the moves of replays', () => {

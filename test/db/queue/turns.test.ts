@@ -9,16 +9,8 @@ import {
   type TestDatabase,
   testActor,
 } from '../../support/database.ts'
+import { INCOMING_ROW, OUTGOING_ROW } from '../../support/webhook-rows.ts'
 
-const INCOMING = {
-  secret_sealed: 'sealed',
-  verification: {},
-  rate_limit: 60,
-  target_entity: 'contacts',
-  field_mapping: {},
-  deduplication: {},
-}
-const OUTGOING = { secret_sealed: 'sealed', url: 'https://example.com/', events: ['*'] }
 const REPLAY = { include: ['failed'], since: new Date(), until: new Date(), total: 9, created_by: testActor }
 
 /** Long jobs: they wait again after each turn, with the time at which they were made. */
@@ -28,8 +20,8 @@ const JOBS = {
     webhook: undefined,
     row: { action: 'cancel', filter: {}, options: {}, total: 9, created_by: testActor },
   },
-  incoming_replays: { jobs: incomingReplays, webhook: INCOMING, row: REPLAY },
-  outgoing_replays: { jobs: outgoingReplays, webhook: OUTGOING, row: REPLAY },
+  incoming_replays: { jobs: incomingReplays, webhook: INCOMING_ROW, row: REPLAY },
+  outgoing_replays: { jobs: outgoingReplays, webhook: OUTGOING_ROW, row: REPLAY },
 }
 
 describe('the turns of long jobs', () => {
