@@ -3,6 +3,7 @@ import { targetsFor } from '../imports/targets.ts'
 import type { CellType } from '../model/csv/read-cell.ts'
 import { writeCell, writeList } from '../model/csv/write-cell.ts'
 import { type Target, targetOf } from '../model/imports/targets.ts'
+import { isList } from '../model/records/filters.ts'
 import { type KindName, userFields } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
@@ -74,9 +75,6 @@ export async function columnTypes(
   return new Map(columns.map((name) => [name, (targetOf(targets, name)?.type ?? 'text') as CellType]))
 }
 
-/** Cells with several texts. */
-const LISTS: Target['type'][] = ['tags', 'emails', 'phones']
-
 /** Returns a function from one of `records` to the cells of its row. */
 export async function cellsOf(
   tx: Tenant,
@@ -99,7 +97,7 @@ export async function cellsOf(
       if (named !== undefined) return writeCell(names.get(record[named]), 'text')
       const value = record[outer]
       const part = inner === undefined ? value : memberOf(value, inner)
-      return LISTS.includes(types[i]!)
+      return types[i] === 'tags' || isList(types[i]!)
         ? writeList(part as string[])
         : writeCell(part, types[i] as CellType, decimal)
     })

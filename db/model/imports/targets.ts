@@ -2,7 +2,7 @@ import type { CellType } from '../csv/read-cell.ts'
 import { commonFields } from '../records/common-fields.ts'
 import type { CustomFieldType, Definition, Rules } from '../records/custom-fields/types.ts'
 import { ADDRESS_PARTS } from '../records/field-types.ts'
-import { customName } from '../records/filters.ts'
+import { customName, isList } from '../records/filters.ts'
 import { type Field, type FieldType, type KindName, referencesOf } from '../records/kind.ts'
 import { kindNames, kinds } from '../records/kinds/index.ts'
 import { namesOf, type Pipeline, stageNames } from '../records/pipelines/pipeline.ts'
@@ -161,7 +161,7 @@ function nativeTargets(name: string, field: Field, pipelines: readonly Pipeline[
   const values = field.ofOrganization ? own : field.values
   const choices = values ? { choices: values } : {}
   const type = field.percent ? 'percent' : (CELL_TYPES[field.type] ?? 'text')
-  const isShared = type === 'emails' || type === 'phones'
+  const isShared = isList(type)
   return [
     { name, type, ...choices, ...(field.ofOrganization && { pipelines }), ...(isShared && { isShared }) },
   ]

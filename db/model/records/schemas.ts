@@ -9,6 +9,7 @@ import { commonFields, READ_ONLY } from './common-fields.ts'
 import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
 import { ADDRESS_PARTS, fieldTypes } from './field-types.ts'
+import { isList } from './filters.ts'
 import type { Field, Kind, KindName } from './kind.ts'
 import { kindNamed, kindNames, kinds } from './kinds/index.ts'
 import { meantField } from './meant-field.ts'
@@ -296,7 +297,7 @@ function shownAs(field: Field): z.ZodType {
   const input = fieldTypes[field.type].input(field)
   const shown = ['phone', 'money'].includes(field.type)
     ? z.string()
-    : ['emails', 'phones'].includes(field.type)
+    : isList(field.type)
       ? z.array(z.string())
       : field.type === 'datetime'
         ? z.iso.datetime()
