@@ -149,7 +149,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Failures: retry, timeout, on_error',
     text: () =>
       [
-        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails, and the other branches are cancelled.',
+        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code`, `message` and, of api_request, `details` {status, body}. Without an edge from it, the run fails, and the other branches are cancelled.',
         `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for external nodes; the others run in a transaction.`,
         `- Without them: these intervals and timeout; ${defaultAttempts()}. Only transient errors are retried.`,
         '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. Nodes in loops have no undo.',
