@@ -66,7 +66,7 @@ async function requireWait(tx: Tenant, runId: string, name: string): Promise<voi
      from runs r
      join workflow_versions v on v.organization_id = r.organization_id and v.workflow_id = r.workflow_id
        and v.version = r.workflow_version
-     cross join lateral jsonb_each(v.program -> 'nodes') n
+     cross join lateral json_each(v.program -> 'nodes') n
      where r.organization_id = :organizationId and r.id = :runId
        and n.value ->> 'type' in ('wait_for_signal', 'approval')`,
     { organizationId: tx.organizationId, runId },

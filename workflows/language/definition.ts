@@ -247,6 +247,7 @@ export const LATER_LANGUAGE = {
   cleanup: 10,
   rate: 12,
   to_fixed: 15,
+  format_number: 16,
 }
 
 export interface Program {
