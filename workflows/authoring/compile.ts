@@ -73,6 +73,7 @@ export function compile(definition: Definition): Program {
       ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
         formatsNumber(text) ? LATER_LANGUAGE.format_number : 0,
       ),
+      Object.values(definition.inputs).some((input) => input.enum) ? LATER_LANGUAGE.input_enum : 0,
       results.alone ? LATER_LANGUAGE.results : 0,
       admission ? LATER_LANGUAGE.admission : 0,
     ),

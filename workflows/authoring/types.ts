@@ -254,7 +254,8 @@ const INPUT_TYPES: Record<InputSpec['type'], ValueType> = {
   any: UNKNOWN,
 }
 
-const typeOfInput = ({ type }: InputSpec): ValueType => INPUT_TYPES[type]
+const typeOfInput = ({ type, enum: allowed }: InputSpec): ValueType =>
+  allowed ? oneOf(allowed) : INPUT_TYPES[type]
 
 const ERROR = members({
   code: TEXT,

@@ -261,4 +261,23 @@ describe('the types of placeholders', () => {
       ['not_upstream'],
     )
   })
+
+  it('are the allowed values of an input', () => {
+    const inputs = (season: string) => `inputs: {season: ${season}}
+nodes: {a: {type: stop, when: "{{ inputs.season == 'wintre' }}", config: {status: completed}}}
+`
+    const [found, ...others] = findings(inputs('{type: string, enum: [summer, winter], default: summer}'))
+    deepEqual(
+      [found?.code, found?.hint, others],
+      ['impossible_comparison', 'write `winter` instead of `wintre`', []],
+    )
+    const codes = (season: string) => findings(inputs(season)).map(({ code, path }) => `${code} ${path}`)
+    ok(
+      codes('{type: string, enum: [summer, winter], default: spring}').includes(
+        'type_mismatch /inputs/season/default',
+      ),
+    )
+    ok(codes('{type: number, enum: [a]}').includes('schema /inputs/season/enum'))
+    ok(codes('{type: string, enum: [a, a]}').includes('schema /inputs/season/enum'))
+  })
 })

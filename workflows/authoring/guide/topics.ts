@@ -142,7 +142,7 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if a run does not set it. The default has the type of the input.`,
+        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if a run does not set it. The default has the type of the input. \`{type: string, enum: [new, used]}\` allows these values only.`,
       ].join('\n'),
   },
   errors: {

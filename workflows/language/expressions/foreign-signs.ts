@@ -61,7 +61,7 @@ const PHRASES: readonly [phrase: RegExp, instead: (match: string[]) => string][]
 ]
 
 /** A filter before an operator: `a.tags | size > 0`. */
-const FILTER_COMPARED = /^([^|]*\|[^|<>=!]*?)\s*(==|!=|>=|<=|>|<|\bcontains\b)\s*([^|]*)$/
+const FILTER_COMPARED = /^([^|(]*\|[^|()<>=!]*?)\s*(==|!=|>=|<=|>|<|\bcontains\b)\s*([^|]*)$/
 
 /** What is wrong with a text that does not parse, if a placeholder in it has a sign of another language. */
 export function foreignSign(text: string): string | undefined {
