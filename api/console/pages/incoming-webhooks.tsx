@@ -31,7 +31,7 @@ interface Webhook {
   workflow_id: string | null
   /** Why the polls of its source fail. */
   poll_problem: string | null
-  /** Of its mapping; not in lists. */
+  /** Which rules of its mapping write nothing; not in lists. */
   problem?: string | null
   created_at: string
 }

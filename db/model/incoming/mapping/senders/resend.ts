@@ -21,7 +21,7 @@ export const resend: Sender = {
       last_name: ['data.last_name'],
     },
   },
-  // Of several recipients, nothing says which one it is about.
+  // Nothing says which of several recipients it is about.
   primaryPaths: ({ payload }) => {
     const to = valueAt(payload, 'data.to')
     return Array.isArray(to) && to.length === 1 ? { email: ['data.to[0]'] } : {}
