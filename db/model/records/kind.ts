@@ -107,6 +107,15 @@ export interface KindDefinition {
   hasPipelines?: true
   /** The events besides `created` and `updated`, by action: `won` is `deal.won` in the catalogue. */
   events?: Record<string, KindEvent>
+  /** The dimensions in analytics, besides the owner: columns that the index on the creation time covers. */
+  dimensions: readonly string[]
+  /** Imports can find its records by name. */
+  isFoundByName?: true
+  /**
+   * By field or target of a column: its names in other systems, normalised as by `normalise`, best first. For webhook
+   * payloads and columns of CSV files.
+   */
+  synonyms: Record<string, string>
   example: Record<string, unknown>
 }
 
