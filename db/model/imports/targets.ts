@@ -63,6 +63,7 @@ export const sensitiveColumns = (header: string[], mapping: Mapping, { byName }:
 const CELL_TYPES: Partial<Record<FieldType, Target['type']>> = {
   integer: 'integer',
   money: 'money',
+  decimal: 'decimal',
   boolean: 'boolean',
   date: 'date',
   datetime: 'datetime',

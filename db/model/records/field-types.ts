@@ -11,6 +11,7 @@ import {
   isDomain,
   isLocal,
   MONEY,
+  QUANTITY,
   toDomain,
   toE164,
   toMoney,
@@ -192,6 +193,21 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     operators: ORDERED,
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
     expects: 'a decimal such as 1250.00',
+    sortable: true,
+    searched: identity,
+  },
+  decimal: {
+    input: ({ max }) =>
+      z
+        .union([z.string(), z.number()], DECIMAL)
+        .meta({ pattern: QUANTITY.source })
+        .transform(toMoney)
+        .refine((value) => !value.startsWith('-'), 'must not be negative')
+        .refine((value) => max === undefined || Number(value) <= max, `must be at most ${max}`)
+        .transform((value) => value.replace(/\.?0+$/, '')),
+    operators: ORDERED,
+    filterValue: (value) => fieldTypes.money.filterValue(value),
+    expects: 'a decimal such as 1.5',
     sortable: true,
     searched: identity,
   },

@@ -34,6 +34,7 @@ export const activity: KindDefinition = {
     location: { type: 'text', description: 'The location of the activity.' },
   },
   derive: ({ next, now }) => (next.occurred_at == null ? { occurred_at: now } : {}),
+  columns: ['type', 'direction', 'outcome', 'status', 'occurred_at'],
   dimensions: ['type', 'status', 'direction'],
   synonyms: {
     type: 'activitytype',

@@ -35,6 +35,7 @@ export const company: KindDefinition = {
     lifecycle_stage,
     parent_company_id: { type: 'reference', to: 'companies', description: 'The parent company.' },
   },
+  columns: ['domain', 'industry', 'type', 'lifecycle_stage', 'owner_id', 'created_at'],
   dimensions: ['type', 'lifecycle_stage', 'industry'],
   isFoundByName: true,
   synonyms: {

@@ -54,6 +54,7 @@ export const contact: KindDefinition = {
     last_contacted_at: { type: 'datetime', description: 'The time of the last contact.' },
   },
   derive: ({ next }) => othersOf(next),
+  columns: ['email', 'phone', 'job_title', 'company_id', 'lead_status', 'created_at'],
   dimensions: ['lead_status', 'lifecycle_stage', 'lead_source'],
   isFoundByName: true,
   synonyms: {

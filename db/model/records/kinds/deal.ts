@@ -11,7 +11,11 @@ export const deal: KindDefinition = {
   hasPipelines: true,
   fields: {
     name: { type: 'text', required: true, description: 'The name of the deal.' },
-    amount: { type: 'money', sorted: true, description: 'The amount, a decimal in `currency`.' },
+    amount: {
+      type: 'money',
+      sorted: true,
+      description: 'The amount, a decimal in `currency`; with line items their sum, which no write changes.',
+    },
     currency: {
       type: 'currency',
       description: 'An ISO 4217 code. Default: the currency of the organization.',
@@ -111,6 +115,7 @@ export const deal: KindDefinition = {
       example: { stage: 'lost', lost_reason: 'Too expensive' },
     },
   },
+  columns: ['amount', 'stage', 'probability', 'expected_close_date', 'company_id', 'created_at'],
   dimensions: ['stage', 'pipeline', 'outcome', 'deal_type', 'source', 'currency'],
   synonyms: {
     name: 'dealname opportunityname name title deal opportunity subject projectname',

@@ -19,6 +19,7 @@ export const note: KindDefinition = {
     const unsigned = !before && next.author_id == null && actor.type === 'user'
     return unsigned ? { author_id: actor.id } : {}
   },
+  columns: ['body', 'pinned', 'author_id', 'created_at'],
   dimensions: ['format', 'author_id'],
   synonyms: {
     title: 'subject',

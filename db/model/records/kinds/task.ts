@@ -43,6 +43,7 @@ export const task: KindDefinition = {
       example: { status: 'done' },
     },
   },
+  columns: ['status', 'priority', 'due_at', 'assignee_id', 'created_at'],
   dimensions: ['status', 'priority', 'type', 'assignee_id'],
   synonyms: {
     title: 'title tasktitle taskname name subject summary task todo',

@@ -258,6 +258,7 @@ const valuesOf: Record<Exclude<FieldType, 'id' | 'enum' | 'user'>, fc.Arbitrary<
       .tuple(fc.bigInt({ min: -(10n ** 17n), max: 10n ** 17n }), fc.nat(999_999))
       .map((parts) => parts.join('.')),
   ),
+  decimal: fc.oneof(number, fc.constantFrom('1.50', ' 007', '0', '-1', '100', '1e3', '12345678.12345678')),
   currency: fc.constantFrom('USD', 'chf', 'EUR', 'xx'),
   timezone: fc.constantFrom('Europe/Zurich', 'UTC', 'Etc/GMT+5', 'Mars/Olympus'),
   boolean: fc.boolean(),
