@@ -106,7 +106,7 @@ const tooLarge = ({ kind, into_kind, into }: Summing) =>
 
 const plural = ({ entity }: Kind) => entity.replace('_', ' ')
 
-/** Of locked records, those that have a sum of others. */
+/** The locked records that have a sum of others. */
 export async function withSums(tx: Tenant, kind: Kind, ids: string[]): Promise<Set<string>> {
   const held = new Set<string>()
   if (ids.length === 0) return held

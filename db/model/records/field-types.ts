@@ -92,10 +92,12 @@ const localTime = z
   .string()
   .regex(/^[\d-]{10}T[\d:.]{5,18}$/)
   .refine((time) => z.iso.datetime({ local: true }).safeParse(time).success)
-const instant = z.union(
-  [z.iso.datetime({ offset: true }), localTime, z.iso.date()],
-  'must be a valid date or time, such as 2026-01-31 or 2026-01-31T09:00:00Z; without an offset it is in the time zone of the organization',
-)
+const instant = z
+  .union(
+    [z.iso.datetime({ offset: true }), localTime, z.iso.date()],
+    'must be a valid date or time, such as 2026-01-31 or 2026-01-31T09:00:00Z; without an offset it is in the time zone of the organization',
+  )
+  .meta({ id: 'DateOrTime' })
 
 const reference: TypeOf = {
   input: () => z.uuid().toLowerCase(),

@@ -37,6 +37,7 @@ const associations = z
     z.strictObject({ object: objectName, id: z.uuid().toLowerCase(), label: z.string().max(64).nullish() }),
   )
   .max(50)
+  .meta({ id: 'GivenAssociations' })
   .nullish()
 
 const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
