@@ -115,6 +115,7 @@ function routesOf(kind: KindName): Route[] {
       path: byId,
       scope: `${kind}:read`,
       id: `get${title(object)}`,
+      exampleOf: `create${title(object)}`,
       summary: `Retrieve ${withArticle(object)}`,
       query: z.strictObject({ expand: expandOf(kinds[kind]) }),
       response: { status: 200, schema: record },

@@ -101,7 +101,8 @@ export const recordLifeRoutes: Route[] = [
 
 function routesOf(kind: KindName): Route[] {
   const { object } = kinds[kind]
-  const common = { tag: tagOf(kind), params: recordParams }
+  // Both answer with a record, as the change of one does.
+  const common = { tag: tagOf(kind), params: recordParams, exampleOf: `update${title(object)}` }
   const byId = `/objects/${kind}/{entity_id}`
   const response = { status: 200 as const, schema: recordSchema(kind) }
   return [

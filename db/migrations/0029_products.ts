@@ -10,7 +10,7 @@ export async function up(knex: Knex): Promise<void> {
     `name text not null, sku text, description text, unit_price numeric, currency text, tax_percent numeric,
      recurring_interval text, active boolean not null,
      name_lower text collate "und-x-icu" generated always as (lower(name)) stored`,
-    ['active', 'recurring_interval', 'currency'],
+    ['recurring_interval', 'currency'],
   )
   await recordTable(
     knex,

@@ -72,6 +72,12 @@ const ended = ({ kind, status }: Row) =>
 
 const PROMISED: Record<string, Promise> = {
   ...Object.fromEntries(kindNames.map((table) => [`${table}.created`, { table, at: created, value: count }])),
+  'line_items.value': {
+    table: 'line_items',
+    at: created,
+    counts: priced,
+    value: (rows) => money(cents(rows)),
+  },
   'deals.count': { table: 'deals', at: created, value: count },
   'deals.value': { table: 'deals', at: created, counts: priced, value: (rows) => money(cents(rows)) },
   'deals.open': { table: 'deals', at: created, counts: isOpen, value: count },
@@ -207,7 +213,7 @@ describe('metrics', () => {
   it('are all promised here, each with a name that says its table, and described', () => {
     assert.deepEqual([...METRIC_NAMES].sort(), Object.keys(PROMISED).sort())
     for (const { name, description } of METRICS) {
-      assert.match(name, /^[a-z]+\.[a-z0-9_]+$/)
+      assert.match(name, /^[a-z_]+\.[a-z0-9_]+$/)
       assert.match(description, /^[A-Z].*\.$/)
     }
   })

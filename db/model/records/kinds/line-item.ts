@@ -75,7 +75,7 @@ export const line_item: KindDefinition = {
     tags: 'tags tag labels',
     external_id: 'externalid lineitemid opportunitylineitemid',
   },
-  example: { name: 'Installation', quantity: '2', unit_price: '1250.00', discount_percent: '10' },
+  example: { name: 'Installation', quantity: '2', unit_price: '1250.00', currency: 'GBP', tax_percent: '20' },
 }
 
 const missingIssue = (name: string): Issue => ({

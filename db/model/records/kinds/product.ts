@@ -21,7 +21,7 @@ export const product: KindDefinition = {
     active: { type: 'boolean', default: true, description: 'Whether the product is on sale.' },
   },
   columns: ['sku', 'unit_price', 'currency', 'recurring_interval', 'active'],
-  dimensions: ['active', 'recurring_interval', 'currency'],
+  dimensions: ['recurring_interval', 'currency'],
   isFoundByName: true,
   synonyms: {
     name: 'productname name title product item itemname produkt produktname artikel',
