@@ -28,6 +28,7 @@ import * as otherAddresses from './0026_other_addresses.ts'
 import * as importValues from './0027_import_values.ts'
 import * as taskReminders from './0028_task_reminders.ts'
 import * as products from './0029_products.ts'
+import * as sourceFailing from './0030_source_failing.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -84,4 +85,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0027_import_values', importValues],
   ['0028_task_reminders', taskReminders],
   ['0029_products', products],
+  ['0030_source_failing', sourceFailing],
 ]
