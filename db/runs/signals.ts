@@ -38,8 +38,8 @@ export async function sendSignal(
   )
   const [taken] = rows
   if (!taken) {
-    await requireWait(tx, runId, name)
     await requireRoom(tx, runId)
+    await requireWait(tx, runId, name)
   }
   await tx.trx('run_signals').insert({
     ...key,
