@@ -9,7 +9,6 @@ import {
   savePollState,
   unmarked,
 } from '../../db/incoming/polls.ts'
-import type { MapBody } from '../../db/incoming/replays.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { SourceItem } from '../../db/model/incoming/source.ts'
@@ -28,7 +27,6 @@ import type { Queue } from '../relay.ts'
 export interface PollDeps extends PageDeps {
   db: Database
   log: Logger
-  mapBody: MapBody
 }
 
 /** After it, a poll asks for no further page. */
@@ -51,7 +49,10 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
   const webhook = await readPolled(db.system, id)
   if (!webhook) return incomingPolls.release(db.system, [{ organization_id, id }])
   const { source } = webhook
-  const pages = source.type === 'imap' ? mailPages(deps, tenant, source) : httpPages(deps, webhook, source)
+  const pages =
+    source.type === 'imap'
+      ? mailPages(deps, tenant, organization_id, source)
+      : httpPages(deps, webhook, source)
   const end = await readPages(deps, tenant, webhook, pages)
     .catch((error): PollEnd => {
       const reason = reasonOf(error)
