@@ -9,10 +9,10 @@ import {
   listExports,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
+import { workbook } from '../../db/model/csv/workbook.ts'
 import { AppError, conflict, firstOfEachLoc, invalid } from '../../db/model/errors.ts'
 import { EXPORT_FORMATS, type ExportFormat } from '../../db/model/files/export-format.ts'
 import { EXPORT_STATUSES } from '../../db/model/files/statuses.ts'
-import { workbook } from '../../db/model/files/workbook.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { check } from '../../db/model/validate.ts'

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { mapPayload } from '../../../db/model/incoming/mapping/map.ts'
+import { ALL_SENDERS } from '../../../db/model/incoming/mapping/senders/index.ts'
+import { isTarget } from '../../../db/model/incoming/mapping/targets.ts'
 import { parseBody } from '../../../db/model/incoming/parse-body.ts'
 import type { TargetKind } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
@@ -102,6 +104,41 @@ describe('the payloads of common senders', () => {
       const { fields, company_name } = read(name)
       assert.deepEqual([fields, company_name], [{ ...ada, ...more }, 'Analytical Engines'], name)
     }
+  })
+
+  it('are mapped to fields that exist', () => {
+    for (const { name, fields } of ALL_SENDERS)
+      for (const [kind, paths] of Object.entries(fields ?? {}))
+        for (const field of Object.keys(paths))
+          assert.ok(
+            field === 'full_name' || isTarget(field, kind as TargetKind),
+            `${name}: ${kind} have no ${field}`,
+          )
+  })
+
+  describe('about mails', () => {
+    const map = (payload: object) =>
+      mapPayload(payload as never, { field_mapping: { mode: 'automatic' }, kind: 'contacts' }).fields
+    const email = 'ada@example.com'
+    const gone = { email, do_not_contact: true }
+
+    it('are opt-outs of the recipient, not of the sender', () => {
+      const postmark = { ServerID: 1, MessageID: null, Recipient: email, From: 'news@host.example' }
+      const change = { ...postmark, RecordType: 'SubscriptionChange', SuppressSending: true }
+      assert.deepEqual(map({ ...change, SuppressionReason: 'ManualSuppression' }), gone)
+      assert.deepEqual(map({ ...change, SuppressionReason: 'HardBounce' }), { email })
+      assert.deepEqual(map({ ...change, SuppressSending: false, SuppressionReason: null }), { email })
+      assert.deepEqual(map({ ...postmark, RecordType: 'Delivery', Name: 'Delivered' }), { email })
+      const resend = { type: 'email.complained', data: { email_id: '56', from: 'news@host.example' } }
+      assert.deepEqual(map({ ...resend, data: { ...resend.data, to: [email] } }), gone)
+      assert.deepEqual(map({ ...resend, data: { ...resend.data, to: [email, 'other@example.com'] } }), {
+        do_not_contact: true,
+      })
+      const contact = { audience_id: 'a', email, first_name: 'Ada', unsubscribed: true }
+      assert.deepEqual(map({ type: 'contact.updated', data: contact }), { ...gone, first_name: 'Ada' })
+      assert.deepEqual(map({ event: 'unsubscribe', email, camp_id: 1, tag: '[]' }), gone)
+      assert.deepEqual(map({ event: 'delivered', email, 'message-id': '<1>', tag: '[]' }), { email })
+    })
   })
 
   it('pings are recognised', () => {
