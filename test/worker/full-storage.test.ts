@@ -9,7 +9,7 @@ import { startWorker, type TestWorker } from '../support/worker.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came back
 type Json = any
 
-/** Of the organization of the test. */
+/** The error of the organization of the test. */
 const FULL = /^the organization stores 1000 bytes, and its plan allows 1$/
 
 describe('jobs of an organization that became full after they were accepted', () => {
