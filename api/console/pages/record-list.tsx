@@ -122,7 +122,12 @@ function page(
         sort: column.sortable ? column.name : undefined,
         ...(['money', 'integer', 'number'].includes(column.type) && { align: 'right' as const }),
         cell: (record) => (
-          <Value value={shortened(valueAt(record, column.name))} shape={column} names={names} record={record} />
+          <Value
+            value={shortened(valueAt(record, column.name))}
+            shape={column}
+            names={names}
+            record={record}
+          />
         ),
       }),
     ),
