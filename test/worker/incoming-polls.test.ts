@@ -11,6 +11,7 @@ import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { MAIL_PASSWORD, mailOf, startImap } from '../support/imap.ts'
 import { signIn } from '../support/session.ts'
+import { until } from '../support/until.ts'
 import { testLog } from '../support/worker.ts'
 
 /** A service without webhooks: answers what `answer` returns. */
@@ -299,6 +300,31 @@ describe('a polled source of an incoming webhook', function () {
     assert.deepEqual(await due(), [id])
     await db.system('incoming_webhooks').where({ id }).delete()
     await poll(deps(), { organization_id: api.organizationId, id })
+  })
+
+  it('is leased for seconds, which its worker renews while it polls: of one that was killed they end', async () => {
+    const id = await createWebhook({})
+    const leased = async () => {
+      const row = await db.system('incoming_webhooks').where({ id }).first()
+      return row.poll_lease_until && row.poll_lease_until.getTime() - Date.now()
+    }
+    let release: (() => void) | undefined
+    const slow = createServer((_, response) => {
+      release = () => response.end('[]')
+    })
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`
+    await app('PATCH', `/webhooks/incoming/${id}`, { source: { type: 'http_list', url } })
+    await db.system('incoming_webhooks').whereNot({ id }).update({ next_poll_at: null })
+    await incomingPolls.claim(db.system, 10)
+    assert.ok((await leased()) < 16_000)
+    await db.system('incoming_webhooks').where({ id }).update({ poll_lease_until: new Date() })
+    const polling = polled(id, { renewMs: 10 })
+    await until(async () => release && (await leased()) > 10_000)
+    release!()
+    await polling
+    assert.equal(await leased(), null)
+    slow.close()
   })
 
   it('stops at the quota of the month, and takes the rest later', async () => {

@@ -6,7 +6,9 @@ import {
   type PollEnd,
   type PolledReceiver,
   type PollState,
+  RENEW_MS,
   readPolled,
+  renewPoll,
   savePollState,
   unmarked,
 } from '../../db/incoming/polls.ts'
@@ -28,6 +30,8 @@ import type { Queue } from '../relay.ts'
 export interface PollDeps extends PageDeps {
   db: Database
   log: Logger
+  /** How often the lease is renewed. */
+  renewMs?: number
 }
 
 /** After it, a poll asks for no further page. */
@@ -50,6 +54,11 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
   const webhook = await readPolled(db.system, id)
   if (!webhook) return incomingPolls.release(db.system, [{ organization_id, id }])
   const { source } = webhook
+  const renewal = setInterval(() => {
+    renewPoll(db.system, { organization_id, id }).catch((error: Error) =>
+      deps.log.warn({ organization_id, webhook_id: id, reason: error.message }, 'a lease was not renewed'),
+    )
+  }, deps.renewMs ?? RENEW_MS)
   const pages =
     source.type === 'imap'
       ? mailPages(deps, tenant, organization_id, source)
@@ -63,7 +72,10 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
       deps.log.info({ organization_id, webhook_id: id, problem }, 'the poll of a source failed')
       return { problem, isFailed: true, isRefused: isRefusal(error), isWhole: false }
     })
-    .finally(() => pages.close())
+    .finally(() => {
+      clearInterval(renewal)
+      pages.close()
+    })
   await tenant((tx) => endPoll(tx, webhook, end))
 }
 
