@@ -161,6 +161,21 @@ export const describeLoop = (loop: NodeLoop | NodeTurns): string => {
 const MAY_BE_EMPTY =
   ': its placeholder is null, so write `| omit_if_empty` to leave it out, or `| default: …`'
 
+/** The same of a setting that is required, or without which the node would read more. */
+const MUST_BE_THERE =
+  ': its placeholder is null, so write `| default: …`, or test it by a `when` or a condition before'
+
+function mayBeLeftOut(type: NodeType, rendered: unknown, path: readonly PropertyKey[]): boolean {
+  if (type.narrowing.includes(String(path[0]))) return false
+  const without = structuredClone(rendered) as Record<PropertyKey, unknown>
+  const inner = path.slice(0, -1).reduce<Record<PropertyKey, unknown>>(
+    (value, key) => value[key] as Record<PropertyKey, unknown>,
+    without,
+  )
+  delete inner[path.at(-1)!]
+  return !checkShape(type.config, without).some((issue) => issue.path.join() === path.join())
+}
+
 const isPlaceholder = (authored: unknown, path: readonly PropertyKey[]): boolean => {
   const at = path.reduce<unknown>(
     (value, key) =>
@@ -174,7 +189,9 @@ function invalidConfig(type: NodeType, rendered: unknown, authored: unknown): No
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))
   const message = problems
     .map(({ message, path }) =>
-      isPlaceholder(authored, path) && /\bempty$/.test(message) ? `${message}${MAY_BE_EMPTY}` : message,
+      isPlaceholder(authored, path) && /\bempty$/.test(message)
+        ? `${message}${mayBeLeftOut(type, rendered, path) ? MAY_BE_EMPTY : MUST_BE_THERE}`
+        : message,
     )
     .join('; ')
   return new NodeError('invalid_config', message.slice(0, 2_000))
