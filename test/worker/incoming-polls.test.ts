@@ -232,6 +232,41 @@ describe('a polled source of an incoming webhook', function () {
     assert.ok(Date.parse(next_poll_at) - Date.parse(polled_at) < 130_000, 'at most the interval')
   })
 
+  /** The names of webhooks in mails to owners about failing sources. */
+  const reported = async () =>
+    (await db.system('account_mails').where({ kind: 'source_failing' }).orderBy('id')).map(
+      ({ details }) => details.webhook_name,
+    )
+
+  it('asks a source that refuses its credentials less and less often, and tells the owners once', async () => {
+    const id = await createWebhook({ interval_minutes: 20 }, { name: 'Refused' })
+    service.answers(() => ({ status: 401, body: '' }))
+    for (const minutes of [20, 40, 80, 160, 320, 640, 1_280, 1_440, 1_440]) {
+      const { poll_problem, next_poll_at, polled_at } = await polled(id)
+      assert.match(poll_problem, /answered 401/)
+      const wait = (Date.parse(next_poll_at) - Date.parse(polled_at)) / 60_000
+      assert.ok(wait >= minutes && wait <= minutes * 1.05 + 0.001, `${wait} instead of ${minutes}`)
+    }
+    assert.deepEqual(await reported(), ['Refused'])
+    const often = await createWebhook({ interval_minutes: 1 }, { name: 'Often' })
+    const { next_poll_at, polled_at } = await polled(often)
+    assert.ok(Date.parse(next_poll_at) - Date.parse(polled_at) >= 15 * 60_000)
+    service.answers(() => ({ body: [] }))
+    assert.equal((await polled(id)).poll_failures, 0)
+  })
+
+  it('tells the owners of a source that fails for a day', async () => {
+    await db.system('account_mails').delete()
+    const id = await createWebhook({ interval_minutes: 1_440 }, { name: 'Failing' })
+    service.answers(() => ({ status: 503, body: '' }))
+    // After 1, 5 and 15 minutes, then a day later.
+    for (let n = 0; n < 4; n++) await polled(id)
+    assert.deepEqual(await reported(), [])
+    await polled(id)
+    await polled(id)
+    assert.deepEqual(await reported(), ['Failing'])
+  })
+
   it('is due when it is made, changed or activated, for one worker at a time, and not while it is Inactive', async () => {
     service.answers(() => ({ body: [] }))
     await db.system('incoming_webhooks').update({ next_poll_at: null })
@@ -370,6 +405,14 @@ describe('a polled source of an incoming webhook', function () {
       await app('DELETE', '/secrets/MAILBOX')
       assert.match((await polled(id)).poll_problem, /no secret MAILBOX/)
       await app('PUT', '/secrets/MAILBOX', { value: MAIL_PASSWORD })
+      const others = db.system('incoming_webhooks').whereNot({ id })
+      await others.update({ next_poll_at: null })
+      const due = await incomingPolls.claim(db.system, 10)
+      assert.deepEqual(
+        due.map((one) => one.id),
+        [id],
+        'it is polled at once',
+      )
       assert.equal((await polled(id)).poll_problem, null)
       assert.deepEqual(await people(), ['m1@example.com'])
     })

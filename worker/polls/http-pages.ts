@@ -6,6 +6,8 @@ import { type PageDeps, type PageReader, Problem } from './page.ts'
 
 /** The time limit of a request. */
 const REQUEST_MS = 20_000
+/** The statuses by which a source refuses the credentials in the headers. */
+const REFUSALS = [401, 403]
 /** It is parsed in the worker's event loop. */
 const MOST_BYTES = HTTP_LIMITS.responseBytes / 4
 
@@ -52,7 +54,8 @@ async function fetchPage(
     },
     { signal: AbortSignal.timeout(REQUEST_MS), timeoutMs: REQUEST_MS },
   )
-  if (answer.status < 200 || answer.status > 299) throw new Problem(`the source answered ${answer.status}`)
+  if (answer.status < 200 || answer.status > 299)
+    throw new Problem(`the source answered ${answer.status}`, { isRefused: REFUSALS.includes(answer.status) })
   const { body } = answer
   if (body === null) throw new Problem('the answer of the source is no text')
   const text = typeof body === 'string' ? body : JSON.stringify(body)

@@ -26,7 +26,9 @@ export function mailPages(
     const { password_secret } = source
     const password = (await tenant((tx) => openSecrets(tx, secretsKey))).get(password_secret)
     if (password === undefined)
-      throw new Problem(`the organization has no secret ${password_secret} that can be read`)
+      throw new Problem(`the organization has no secret ${password_secret} that can be read`, {
+        isRefused: true,
+      })
     return openMailbox(source, password)
   }
   return {

@@ -6,7 +6,15 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
 
 /** A reason for which a poll ends, as its owner reads it in `poll_problem`. */
-export class Problem extends Error {}
+export class Problem extends Error {
+  /** See `PollEnd`. */
+  readonly isRefused: boolean
+
+  constructor(message: string, { isRefused = false } = {}) {
+    super(message)
+    this.isRefused = isRefused
+  }
+}
 
 export type InTenant = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
 

@@ -1,3 +1,4 @@
+import { LOGIN_FAILED } from '../../activities/mail/mailbox.ts'
 import {
   endPoll,
   incomingPolls,
@@ -59,7 +60,7 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
       if (reason === undefined) throw error
       const problem = firstCharacters(reason, 500)
       deps.log.info({ organization_id, webhook_id: id, problem }, 'the poll of a source failed')
-      return { problem, isFailed: true, isWhole: false }
+      return { problem, isFailed: true, isRefused: isRefusal(error), isWhole: false }
     })
     .finally(() => pages.close())
   await tenant((tx) => endPoll(tx, webhook, end))
@@ -71,6 +72,9 @@ const reasonOf = (error: unknown): string | undefined =>
   (error instanceof AppError && error.type !== 'unavailable')
     ? error.message
     : undefined
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof Problem ? error.isRefused : error instanceof NodeError && error.code === LOGIN_FAILED
 
 async function readPages(
   deps: PollDeps,

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
-import { kindNames } from '../../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { allows } from '../../http/scopes.ts'
 import { ActionButton, LinkButton } from '../components/button.tsx'
 import { Code } from '../components/code.tsx'
@@ -18,16 +18,6 @@ import { pageOf } from '../list-page.ts'
 import { namesOf, type RecordRow, type RecordSchema, schemaOf, titleOf } from '../records/record.ts'
 import { Value } from '../records/value.tsx'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
-
-/** The columns of a list whose address names none. */
-const COLUMNS: Record<KindName, string[]> = {
-  contacts: ['email', 'phone', 'job_title', 'company_id', 'lead_status', 'created_at'],
-  companies: ['domain', 'industry', 'type', 'lifecycle_stage', 'owner_id', 'created_at'],
-  deals: ['amount', 'stage', 'probability', 'expected_close_date', 'company_id', 'created_at'],
-  tasks: ['status', 'priority', 'due_at', 'assignee_id', 'created_at'],
-  notes: ['body', 'pinned', 'author_id', 'created_at'],
-  activities: ['type', 'direction', 'outcome', 'status', 'occurred_at'],
-}
 
 /** What the address says to the page only; everything else is a parameter of the list of the API. */
 const OWN = ['columns', 'limit', 'done', 'id', 'field', 'operator', 'value']
@@ -97,7 +87,7 @@ function choices({ fields, custom_fields }: RecordSchema): Shown[] {
 
 function columnsOf({ query }: View, schema: RecordSchema): Shown[] {
   const chosen = query.getAll('columns')
-  const names = chosen.length > 0 ? chosen : COLUMNS[schema.entity]
+  const names = chosen.length > 0 ? chosen : kinds[schema.entity].columns
   return choices(schema).filter(({ name }) => names.includes(name))
 }
 

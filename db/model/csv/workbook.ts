@@ -56,7 +56,7 @@ async function* sheetOf(
   yield `${xml}</sheetData></worksheet>`
 }
 
-const NUMBERS = new Set<CellType>(['number', 'integer', 'percent', 'money'])
+const NUMBERS = new Set<CellType>(['number', 'integer', 'percent', 'decimal', 'money'])
 
 function cellOf(cell: string, isNumber: boolean): string {
   if (cell === '') return '<c/>'
