@@ -23,6 +23,7 @@ import { hasPlaceholder } from '../../workflows/language/expressions/template.ts
 import { fits } from '../../workflows/language/inputs.ts'
 import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
 import { didYouMean, meantBy, REMOVE } from '../../workflows/language/problems.ts'
+import { EMIT_TYPES } from '../../workflows/nodes/index.ts'
 import { eventsBeside } from '../../workflows/shared/events.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 
@@ -256,7 +257,7 @@ async function unraisedEvents(tx: Tenant, references: EventReference[]): Promise
       if (beside.length > 0)
         return {
           code: 'unknown_event',
-          message: `nothing raises ${event}: the service has no such event of ${entity}, and no workflow raises it by emit_event`,
+          message: `nothing raises ${event}: the service has no such event of ${entity}, and no workflow raises it by ${EMIT_TYPES}`,
           hint: nearestAction(entity, action, beside) ?? `one of ${beside.join(', ')}`,
           ...place,
         }
@@ -265,7 +266,7 @@ async function unraisedEvents(tx: Tenant, references: EventReference[]): Promise
         message: `no workflow of the organization raises ${event} yet, nor does the service`,
         hint:
           didYouMean(event, emitted).hint ??
-          'raise it by a node emit_event of a workflow, or write an event that there is: GET /v1/events',
+          `raise it by a node ${EMIT_TYPES} of a workflow, or write an event that there is: GET /v1/events`,
         ...place,
       }
     })

@@ -1,3 +1,4 @@
+import { EMITTERS } from '../../workflows/nodes/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** The most workflows whose definitions are read: the newest. */
@@ -19,13 +20,13 @@ export async function emittedEvents(tx: Tenant): Promise<string[] | undefined> {
         from newest w
         join workflow_versions v on v.organization_id = :organizationId and v.workflow_id = w.id
           and v.version in (w.version, w.active_version)
-        cross join lateral jsonb_path_query(v.definition::jsonb, :path::jsonpath) as event
-        where v.definition::text like '%emit_event%') as events`,
-    { organizationId: tx.organizationId, most: MOST_WORKFLOWS, path: EMITTED },
+        cross join unnest(cast(:paths as text[])) as path
+        cross join lateral jsonb_path_query(v.definition::jsonb, path::jsonpath) as event) as events`,
+    { organizationId: tx.organizationId, most: MOST_WORKFLOWS, paths: EMITTED },
   )
   const { workflows, events } = rows[0]!
   return workflows > MOST_WORKFLOWS ? undefined : (events ?? [])
 }
 
-/** Also the nodes of `undo`, `on_cancel` and `finally`. */
-const EMITTED = '$.**?(@.type == "emit_event").config.event'
+/** The paths to the names, also in the nodes of `undo`, `on_cancel` and `finally`. */
+const EMITTED = EMITTERS.map(({ type, setting }) => `$.**?(@.type == "${type}").config.${setting}`)

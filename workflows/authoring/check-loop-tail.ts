@@ -89,4 +89,4 @@ function isPlain(id: string, { definition, ends }: Lowered, isImplicit: (edge: E
   )
 }
 
-const isPause = ({ type }: NodeSpec) => ['delay', 'wait_until'].includes(type)
+const isPause = ({ type }: NodeSpec) => findNodeType(type)?.category === 'time'

@@ -8,7 +8,7 @@ import type { Lowered } from './lower.ts'
 
 /**
  * The events that a definition waits for and that are not in the catalogue, but for those that a node of it raises: only
- * `emit_event` of another workflow can raise them. Names that are reported already are left out.
+ * another workflow can raise them. Names that are reported already are left out.
  */
 export function eventReferences({ definition, nodePath }: Lowered): EventReference[] {
   const { trigger, nodes, settings } = definition
@@ -27,7 +27,10 @@ export function eventReferences({ definition, nodePath }: Lowered): EventReferen
       })),
     ),
   ]
-  const own = new Set(nodes.flatMap(({ type, config }) => (type === 'emit_event' ? [config.event] : [])))
+  // Without kinds of records: their events are in the catalogue.
+  const own = new Set(
+    nodes.flatMap(({ type, config }) => findNodeType(type)?.raises(config, { entities: {} }).events ?? []),
+  )
   return awaited.flatMap(({ event, ...place }) =>
     typeof event === 'string' && isCustom(event) && !own.has(event) ? [{ event, ...place }] : [],
   )

@@ -257,7 +257,7 @@ const common = {
         .describe('A run that is open for longer raises `workflow.late`.'),
       on_cancel: cleanupNodes
         .optional()
-        .describe('Runs when a run is cancelled, after the undo of its nodes.'),
+        .describe('Runs when a run that has begun is cancelled, after the undo of its nodes.'),
       finally: cleanupNodes
         .optional()
         .describe('Runs at the end of each run that has begun, however it ends, but for a termination.'),

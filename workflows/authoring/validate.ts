@@ -26,6 +26,7 @@ import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
 import { checkContinued } from './check-continued.ts'
 import { checkDecisions } from './check-decisions.ts'
+import { checkHtml } from './check-html.ts'
 import { checkLoopTails } from './check-loop-tail.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
@@ -142,6 +143,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...problems,
     ...checkTypes(rendered, types, catalogue),
     ...checkCalls(rendered, types, catalogue),
+    ...checkHtml(rendered, types),
     ...checkMeaning(rendered),
     ...checkPages(rendered),
     ...checkContinued(rendered),

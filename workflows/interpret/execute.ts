@@ -168,10 +168,9 @@ const MUST_BE_THERE =
 function mayBeLeftOut(type: NodeType, rendered: unknown, path: readonly PropertyKey[]): boolean {
   if (type.narrowing.includes(String(path[0]))) return false
   const without = structuredClone(rendered) as Record<PropertyKey, unknown>
-  const inner = path.slice(0, -1).reduce<Record<PropertyKey, unknown>>(
-    (value, key) => value[key] as Record<PropertyKey, unknown>,
-    without,
-  )
+  const inner = path
+    .slice(0, -1)
+    .reduce<Record<PropertyKey, unknown>>((value, key) => value[key] as Record<PropertyKey, unknown>, without)
   delete inner[path.at(-1)!]
   return !checkShape(type.config, without).some((issue) => issue.path.join() === path.join())
 }

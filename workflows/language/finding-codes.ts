@@ -410,6 +410,14 @@ export const CODES = {
       '{type: emit_event, config: {event: x.y}, undo: {type: emit_event, config: {event: x.undone}}}',
     ),
   ),
+  unescaped_html: warning(
+    'A value that somebody else has written, such as the name in a form, is put into the HTML of a mail as it is: a tag in it would be one of the mail.',
+    'Add the filter `escape`. Values that are HTML on purpose need none where another node makes them.',
+    both(
+      'trigger: {type: webhook}\nnodes: {a: {type: send_email, config: {to: a@example.com, subject: New, html: "<p>{{ trigger.payload.name }}</p>"}}}',
+      'trigger: {type: webhook}\nnodes: {a: {type: send_email, config: {to: a@example.com, subject: New, html: "<p>{{ trigger.payload.name | escape }}</p>"}}}',
+    ),
+  ),
   literal_credential: warning(
     'A text looks like a password, a key or a token. Everybody who may read the workflow can read it.',
     'Keep it as a secret of the organization, write `{{ secrets.<name> }}`, and replace the credential.',

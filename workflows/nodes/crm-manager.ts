@@ -309,7 +309,7 @@ const OF_FIELDS: Record<string, Record<string, readonly string[]>> = {
   tasks: { assignee_id: ['assigned'], status: ['completed'] },
 }
 
-function raises({ operation, entity, ...config }: Authored, { entities }: Catalogue) {
+function raises({ operation, entity, ...config }: Authored, { entities }: Pick<Catalogue, 'entities'>) {
   const kind = kindOf(entity, entities)
   if (!kind) return { events: [], fields: [] }
   const fields = WRITTEN.flatMap((member) => {

@@ -73,13 +73,17 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The type of the output, if it depends on the config; default: that of `output`. */
   outputType?: (config: Authored, context: TypeContext) => ValueType
   /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
-  raises?: (config: Authored, catalogue: Catalogue) => Raised
+  raises?: (config: Authored, catalogue: Pick<Catalogue, 'entities'>) => Raised
   /** The settings that name a field of the items in `items`. */
   itemFields?: (config: Authored) => { path: PropertyKey[]; field: string }[]
   /** The comparisons of values with others that the config names. */
   comparisons?: (config: Authored) => Comparison[]
   /** The schemas of settings that depend on the config, such as the fields of a record, each with its path. */
   settingSchemas?: (config: Authored, catalogue: Catalogue) => { path: PropertyKey[]; schema: z.ZodType }[]
+  /** The setting that names an event which it raises: any but those of the service. */
+  emits?: string
+  /** The settings that are HTML. Default none. */
+  html?: readonly string[]
   /** The settings that narrow what it reads: without one it would read more. Default none. */
   narrowing?: readonly string[]
   /** The list of the output that has only the first of what there is; undefined if the config says how many. */
@@ -143,6 +147,7 @@ export interface NodeType
     | 'endsWith'
     | 'responds'
     | 'deprecated'
+    | 'emits'
     | 'optionalSettings'
     | 'repeats'
   > {
@@ -156,10 +161,11 @@ export interface NodeType
   scopes(config: Authored, catalogue: Catalogue): string[]
   check(config: Authored, catalogue: Catalogue): ConfigProblem[]
   outputType(config: Authored, context: TypeContext): ValueType
-  raises(config: Authored, catalogue: Catalogue): Raised
+  raises(config: Authored, catalogue: Pick<Catalogue, 'entities'>): Raised
   itemFields(config: Authored): { path: PropertyKey[]; field: string }[]
   comparisons(config: Authored): Comparison[]
   settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
+  html: readonly string[]
   narrowing: readonly string[]
   firstOnly(config: Authored): FirstOnly | undefined
   outputOnly(config: Authored): boolean
@@ -367,6 +373,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     itemFields: node.itemFields ?? (() => []),
     comparisons: node.comparisons ?? (() => []),
     settingSchemas: node.settingSchemas ?? (() => []),
+    html: node.html ?? [],
     narrowing: node.narrowing ?? [],
     firstOnly: node.firstOnly ?? (() => undefined),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
