@@ -153,6 +153,11 @@ describe('runs that wait for an answer', () => {
         outputs: { handle: '{{ nodes.wait.handle }}', output: '{{ nodes.wait.output }}' },
       })
       await tenant((tx) => activate(tx, id))
+      // Before the events below.
+      await suite.db
+        .system('workflow_triggers')
+        .where({ workflow_id: id })
+        .update({ active_since: new Date(0) })
       await tenant(async (tx) => {
         const names = ['order.closed', 'order.opened', 'order.closed']
         await insertEvents(
