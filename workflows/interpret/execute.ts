@@ -160,19 +160,17 @@ export const describeLoop = (loop: NodeLoop | NodeTurns): string => {
 /** What to write for a placeholder whose value is null. */
 const MAY_BE_EMPTY =
   ': its placeholder is null, so write `| omit_if_empty` to leave it out, or `| default: …`'
+const NEEDS_VALUE = ': its placeholder is null: test it before, such as by `when: "{{ … != null }}"`'
 
-/** The same of a setting that is required, or without which the node would read more. */
-const MUST_BE_THERE =
-  ': its placeholder is null, so write `| default: …`, or test it by a `when` or a condition before'
+/** Settings without which a node reads or awaits more than was meant. */
+const NARROWING = ['record_id', 'filters']
 
-function mayBeLeftOut(type: NodeType, rendered: unknown, path: readonly PropertyKey[]): boolean {
-  if (type.narrowing.includes(String(path[0]))) return false
-  const without = structuredClone(rendered) as Record<PropertyKey, unknown>
-  const inner = path
-    .slice(0, -1)
-    .reduce<Record<PropertyKey, unknown>>((value, key) => value[key] as Record<PropertyKey, unknown>, without)
-  delete inner[path.at(-1)!]
-  return !checkShape(type.config, without).some((issue) => issue.path.join() === path.join())
+/** Whether a node does the same without the setting. */
+function mayBeLeftOut(type: NodeType, rendered: unknown, [key, ...path]: readonly PropertyKey[]): boolean {
+  if (NARROWING.includes(String(key))) return false
+  if (path.length > 0 || !isObject(rendered)) return true
+  const { [String(key)]: _, ...rest } = rendered
+  return checkShape(type.config, rest).every((issue) => issue.path[0] !== key)
 }
 
 const isPlaceholder = (authored: unknown, path: readonly PropertyKey[]): boolean => {
@@ -187,11 +185,10 @@ const isPlaceholder = (authored: unknown, path: readonly PropertyKey[]): boolean
 function invalidConfig(type: NodeType, rendered: unknown, authored: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))
   const message = problems
-    .map(({ message, path }) =>
-      isPlaceholder(authored, path) && /\bempty$/.test(message)
-        ? `${message}${mayBeLeftOut(type, rendered, path) ? MAY_BE_EMPTY : MUST_BE_THERE}`
-        : message,
-    )
+    .map(({ message, path }) => {
+      if (!isPlaceholder(authored, path) || !/\bempty$/.test(message)) return message
+      return `${message}${mayBeLeftOut(type, rendered, path) ? MAY_BE_EMPTY : NEEDS_VALUE}`
+    })
     .join('; ')
   return new NodeError('invalid_config', message.slice(0, 2_000))
 }

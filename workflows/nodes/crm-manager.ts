@@ -159,7 +159,6 @@ export const crmManager = defineNode({
   ],
   customFields: customFieldsOf,
   outputType,
-  narrowing: ['filters', 'q'],
   firstOnly,
   settingSchemas,
   raises,

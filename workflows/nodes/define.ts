@@ -70,6 +70,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   scopes?: (config: Authored, catalogue: Catalogue) => string[]
   /** Checks that need the catalogue. The values of placeholders are not known yet. */
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
+  /** The schema of its `error.details`, if authors are meant to read them. */
+  errorDetails?: z.ZodType
   /** The type of the output, if it depends on the config; default: that of `output`. */
   outputType?: (config: Authored, context: TypeContext) => ValueType
   /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
@@ -84,8 +86,6 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   emits?: string
   /** The settings that are HTML. Default none. */
   html?: readonly string[]
-  /** The settings that narrow what it reads: without one it would read more. Default none. */
-  narrowing?: readonly string[]
   /** The list of the output that has only the first of what there is; undefined if the config says how many. */
   firstOnly?: (config: Authored) => FirstOnly | undefined
   /**
@@ -145,6 +145,7 @@ export interface NodeType
     | 'answered'
     | 'asksPerson'
     | 'endsWith'
+    | 'errorDetails'
     | 'responds'
     | 'deprecated'
     | 'emits'
@@ -166,7 +167,6 @@ export interface NodeType
   comparisons(config: Authored): Comparison[]
   settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
   html: readonly string[]
-  narrowing: readonly string[]
   firstOnly(config: Authored): FirstOnly | undefined
   outputOnly(config: Authored): boolean
   /** Whether it sends something to other services, or changes something there. */
@@ -374,7 +374,6 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     comparisons: node.comparisons ?? (() => []),
     settingSchemas: node.settingSchemas ?? (() => []),
     html: node.html ?? [],
-    narrowing: node.narrowing ?? [],
     firstOnly: node.firstOnly ?? (() => undefined),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,

@@ -67,7 +67,6 @@ export const waitForEvent = defineNode({
   effect: 'pure',
   outputOnly: false,
   late: { when: 'event' },
-  narrowing: ['record_id'],
   config: z.strictObject({
     event: z
       .union([name, z.array(name).min(1).max(MAX_EVENTS)])
