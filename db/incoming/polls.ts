@@ -6,7 +6,9 @@ import type { JobKey } from '../queue/paged-jobs.ts'
 import { defineQueue } from '../queue/queue.ts'
 import { findReceivers, type Receiver } from './receiving.ts'
 
-const POLL_LEASE = 60
+/** Seconds. The worker renews it all the time, so that the poll of one that was killed is repeated soon. */
+const POLL_LEASE = 15
+export const RENEW_MS = 5_000
 
 /**
  * The polls of sources. A source is a row that is due: a worker leases it, and what it accepts is written with the mark
@@ -19,7 +21,6 @@ export const incomingPolls = defineQueue<JobKey>({
   waits: "next_poll_at <= now() and status = 'Active'",
   order: 'next_poll_at',
   lease: 'poll_lease_until',
-  // Longer than a page, each of which renews it.
   seconds: POLL_LEASE,
   turns: { slots: 2 },
 })
@@ -76,15 +77,14 @@ export async function markItems(tx: Tenant, webhookId: string, fingerprints: Buf
   if (rowCount < fingerprints.length) throw new AlreadyMarked('the item was taken already')
 }
 
-/** Stores how far the polls are, unless the source was changed since it was read, and renews the lease. */
+/** Stores how far the polls are, unless the source was changed since it was read. */
 export async function savePollState(
   tx: Tenant,
   { id, source }: PolledReceiver,
   state: PollState,
 ): Promise<void> {
   await tx.trx.raw(
-    `update incoming_webhooks set source_state = :state,
-       poll_lease_until = now() + interval '${POLL_LEASE} seconds'
+    `update incoming_webhooks set source_state = :state
      where organization_id = :organizationId and id = :id and source = cast(:source as jsonb)`,
     {
       organizationId: tx.organizationId,
@@ -92,6 +92,15 @@ export async function savePollState(
       source: JSON.stringify(source),
       state: JSON.stringify(state),
     },
+  )
+}
+
+/** Renews the lease of a poll in progress. */
+export async function renewPoll(system: System, { organization_id, id }: JobKey): Promise<void> {
+  await system.raw(
+    `update incoming_webhooks set poll_lease_until = now() + interval '${POLL_LEASE} seconds'
+     where organization_id = ? and id = ? and poll_lease_until is not null`,
+    [organization_id, id],
   )
 }
 

@@ -4,12 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { createHttp } from '../../activities/http/client.ts'
 import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import { incomingPolls } from '../../db/incoming/polls.ts'
+import { unreadMail } from '../../db/model/incoming/mail.ts'
+import { type IncomingThreads, incomingThreads } from '../../worker/polls/incoming-threads.ts'
 import { poll } from '../../worker/queues/incoming-polls.ts'
-import { mapInThreads } from '../../worker/queues/incoming-replays.ts'
 import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { MAIL_PASSWORD, mailOf, startImap } from '../support/imap.ts'
 import { signIn } from '../support/session.ts'
+import { until } from '../support/until.ts'
 import { testLog } from '../support/worker.ts'
 
 /** A service without webhooks: answers what `answer` returns. */
@@ -78,12 +80,15 @@ describe('a polled source of an incoming webhook', function () {
     assert.equal(status, 201, JSON.stringify(body))
     return body.id
   }
+  /** What threads were given. */
+  const tasks: string[] = []
+  const threads = incomingThreads((task) => tasks.push(task))
   const deps = () => ({
     db,
     log: testLog,
     http,
     openMailbox,
-    mapBody: mapInThreads(),
+    threads,
     secretsKey: api.secretsKey,
   })
   const polled = async (id: string, more: object = {}) => {
@@ -118,6 +123,16 @@ describe('a polled source of an incoming webhook', function () {
   afterEach(async () => {
     await db.system('contacts').delete()
     service.calls.length = 0
+  })
+
+  it('takes a page of many large items, each read in a thread', async () => {
+    const id = await createWebhook({})
+    const large = { notes: 'word '.repeat(2_000) }
+    service.answers(() => ({ body: people(...Array(30).keys()).map((one) => ({ ...one, ...large })) }))
+    tasks.length = 0
+    assert.equal((await polled(id)).poll_problem, null)
+    assert.equal((await contacts()).length, 30)
+    assert.deepEqual([...new Set(tasks)], ['readPage', 'mapBody'])
   })
 
   it('gives each new item to the webhook once, whatever it lists again', async () => {
@@ -287,6 +302,31 @@ describe('a polled source of an incoming webhook', function () {
     await poll(deps(), { organization_id: api.organizationId, id })
   })
 
+  it('is leased for seconds, which its worker renews while it polls: of one that was killed they end', async () => {
+    const id = await createWebhook({})
+    const leased = async () => {
+      const row = await db.system('incoming_webhooks').where({ id }).first()
+      return row.poll_lease_until && row.poll_lease_until.getTime() - Date.now()
+    }
+    let release: (() => void) | undefined
+    const slow = createServer((_, response) => {
+      release = () => response.end('[]')
+    })
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`
+    await app('PATCH', `/webhooks/incoming/${id}`, { source: { type: 'http_list', url } })
+    await db.system('incoming_webhooks').whereNot({ id }).update({ next_poll_at: null })
+    await incomingPolls.claim(db.system, 10)
+    assert.ok((await leased()) < 16_000)
+    await db.system('incoming_webhooks').where({ id }).update({ poll_lease_until: new Date() })
+    const polling = polled(id, { renewMs: 10 })
+    await until(async () => release && (await leased()) > 10_000)
+    release!()
+    await polling
+    assert.equal(await leased(), null)
+    slow.close()
+  })
+
   it('stops at the quota of the month, and takes the rest later', async () => {
     const organization = db.system('organizations').where({ id: api.organizationId })
     const id = await createWebhook({})
@@ -384,6 +424,24 @@ describe('a polled source of an incoming webhook', function () {
       imap.deliver(mailOf(4))
       assert.equal((await polled(id)).poll_problem, null)
       assert.deepEqual(await people(), ['m2@example.com', 'm3@example.com', 'm4@example.com'])
+    })
+
+    it('reads large mails in a thread, and takes one that is too expensive as it came', async () => {
+      const id = await create({ existing: true })
+      imap.deliver(mailOf(1, { text: 'word '.repeat(2_000) }))
+      imap.deliver(mailOf(2))
+      tasks.length = 0
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(tasks, ['readMail', 'mapBody'])
+      const broken: IncomingThreads = { ...threads, readMail: async (_, mail) => unreadMail(mail) }
+      imap.deliver(mailOf(3))
+      assert.equal((await polled(id, { threads: broken })).poll_problem, null)
+      const { payload } = await db
+        .system('incoming_logs')
+        .where({ webhook_id: id })
+        .orderBy('id', 'desc')
+        .first()
+      assert.match(JSON.parse(payload).message, /^From: Mailed 3 .*Text 3$/s)
     })
 
     it('logs a mail that cannot be written, and goes on', async () => {

@@ -6,11 +6,12 @@ import {
   type PollEnd,
   type PolledReceiver,
   type PollState,
+  RENEW_MS,
   readPolled,
+  renewPoll,
   savePollState,
   unmarked,
 } from '../../db/incoming/polls.ts'
-import type { MapBody } from '../../db/incoming/replays.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { SourceItem } from '../../db/model/incoming/source.ts'
@@ -29,7 +30,8 @@ import type { Queue } from '../relay.ts'
 export interface PollDeps extends PageDeps {
   db: Database
   log: Logger
-  mapBody: MapBody
+  /** How often the lease is renewed. */
+  renewMs?: number
 }
 
 /** After it, a poll asks for no further page. */
@@ -52,7 +54,15 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
   const webhook = await readPolled(db.system, id)
   if (!webhook) return incomingPolls.release(db.system, [{ organization_id, id }])
   const { source } = webhook
-  const pages = source.type === 'imap' ? mailPages(deps, tenant, source) : httpPages(deps, webhook, source)
+  const renewal = setInterval(() => {
+    renewPoll(db.system, { organization_id, id }).catch((error: Error) =>
+      deps.log.warn({ organization_id, webhook_id: id, reason: error.message }, 'a lease was not renewed'),
+    )
+  }, deps.renewMs ?? RENEW_MS)
+  const pages =
+    source.type === 'imap'
+      ? mailPages(deps, tenant, organization_id, source)
+      : httpPages(deps, webhook, source)
   const end = await readPages(deps, tenant, webhook, pages)
     .catch((error): PollEnd => {
       const reason = reasonOf(error)
@@ -62,7 +72,10 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
       deps.log.info({ organization_id, webhook_id: id, problem }, 'the poll of a source failed')
       return { problem, isFailed: true, isRefused: isRefusal(error), isWhole: false }
     })
-    .finally(() => pages.close())
+    .finally(() => {
+      clearInterval(renewal)
+      pages.close()
+    })
   await tenant((tx) => endPoll(tx, webhook, end))
 }
 
