@@ -25,7 +25,6 @@ export const errorShapes = {
       request_id: { type: 'string', description: 'The `X-Request-Id` of the response.' },
       doc_url: {
         type: 'string',
-        format: 'uri-reference',
         description: 'What the type means and what to do, below the address of the service.',
       },
       hint: { type: 'string', description: 'How to correct the request.' },

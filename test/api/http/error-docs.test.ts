@@ -13,9 +13,9 @@ describe('the doc_url of an error', () => {
       const [path, anchor] = docUrl(type).split('#')
       assert.equal(path, '/docs/errors')
       const [, section = ''] = body.split(`id="${anchor}"`)
-      assert.match(section.split('<h2')[0]!, new RegExp(`Status ${STATUS[type]}\\.`), type)
+      assert.match(section.split('<h2 id=')[0]!, new RegExp(`Status ${STATUS[type]}\\.`), type)
     }
-    assert.equal(body.split('<h2').length - 1, types.length, 'no section is of no type')
+    assert.equal(body.split('<h2 id=').length - 1, types.length, 'no section is of no type')
   })
 
   for (const [path, key, type] of [
