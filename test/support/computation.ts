@@ -1,5 +1,5 @@
 /**
- * Every kind of work that a tenant chooses, with the node types and the routes that do it. A new node type, or a new
+ * Every kind of work that a tenant chooses, with the node types and the routes that do it, if they do. A new node type, or a new
  * route with a body or a query, joins a kind here or is declared free of such work below: `computation.test.ts`.
  */
 export interface Work {
@@ -51,6 +51,8 @@ export const WORK = {
     ],
     by: 'thread',
   },
+  /** What the sources of incoming webhooks answer when they are polled: feeds, lists, mails. */
+  sources: { by: 'thread' },
   csv: { nodes: ['parse_csv'], routes: ['uploadImportFile', 'startImport'], by: 'turns' },
   placeholders: {
     nodes: [
