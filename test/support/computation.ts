@@ -13,8 +13,8 @@ export interface Work {
   by: 'thread' | 'turns' | 'steps' | 'statement'
 }
 
-const PLURALS = ['Contacts', 'Companies', 'Deals', 'Tasks', 'Notes', 'Activities']
-const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity']
+const PLURALS = ['Contacts', 'Companies', 'Deals', 'Tasks', 'Notes', 'Activities', 'Products', 'LineItems']
+const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity', 'Product', 'LineItem']
 
 export const WORK = {
   specs: {
@@ -149,6 +149,8 @@ export const FREE = {
     'getTask',
     'getNote',
     'getActivity',
+    'getProduct',
+    'getLineItem',
     'removeMember',
     'listImports',
     'createImport',
