@@ -376,7 +376,7 @@ export const ATTACKS: Attack[] = [
   },
 ]
 
-const LARGE_FEED = `<rss><channel><title>Large</title>${`<item><title>a</title><description>${'&lt;b&gt;'.repeat(150)}</description></item>`.repeat(800)}</channel></rss>`
+const LARGE_FEED = `<rss><channel><title>Large</title>${`<item><title>a</title><description>${'&lt;b&gt;'.repeat(150)}</description></item>`.repeat(700)}</channel></rss>`
 const LARGE_HTML = '<p>a</p> word <b>bold</b> '.repeat(34_000)
 
 async function tested(
