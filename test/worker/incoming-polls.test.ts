@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { createHttp } from '../../activities/http/client.ts'
 import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import { incomingPolls } from '../../db/incoming/polls.ts'
+import { unreadMail } from '../../db/model/incoming/mail.ts'
+import { type IncomingThreads, incomingThreads } from '../../worker/polls/incoming-threads.ts'
 import { poll } from '../../worker/queues/incoming-polls.ts'
-import { mapInThreads } from '../../worker/queues/incoming-replays.ts'
 import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { MAIL_PASSWORD, mailOf, startImap } from '../support/imap.ts'
@@ -79,12 +80,15 @@ describe('a polled source of an incoming webhook', function () {
     assert.equal(status, 201, JSON.stringify(body))
     return body.id
   }
+  /** What threads were given. */
+  const tasks: string[] = []
+  const threads = incomingThreads((task) => tasks.push(task))
   const deps = () => ({
     db,
     log: testLog,
     http,
     openMailbox,
-    mapBody: mapInThreads(),
+    threads,
     secretsKey: api.secretsKey,
   })
   const polled = async (id: string, more: object = {}) => {
@@ -119,6 +123,16 @@ describe('a polled source of an incoming webhook', function () {
   afterEach(async () => {
     await db.system('contacts').delete()
     service.calls.length = 0
+  })
+
+  it('takes a page of many large items, each read in a thread', async () => {
+    const id = await createWebhook({})
+    const large = { notes: 'word '.repeat(2_000) }
+    service.answers(() => ({ body: people(...Array(30).keys()).map((one) => ({ ...one, ...large })) }))
+    tasks.length = 0
+    assert.equal((await polled(id)).poll_problem, null)
+    assert.equal((await contacts()).length, 30)
+    assert.deepEqual([...new Set(tasks)], ['readPage', 'mapBody'])
   })
 
   it('gives each new item to the webhook once, whatever it lists again', async () => {
@@ -410,6 +424,24 @@ describe('a polled source of an incoming webhook', function () {
       imap.deliver(mailOf(4))
       assert.equal((await polled(id)).poll_problem, null)
       assert.deepEqual(await people(), ['m2@example.com', 'm3@example.com', 'm4@example.com'])
+    })
+
+    it('reads large mails in a thread, and takes one that is too expensive as it came', async () => {
+      const id = await create({ existing: true })
+      imap.deliver(mailOf(1, { text: 'word '.repeat(2_000) }))
+      imap.deliver(mailOf(2))
+      tasks.length = 0
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(tasks, ['readMail', 'mapBody'])
+      const broken: IncomingThreads = { ...threads, readMail: async (_, mail) => unreadMail(mail) }
+      imap.deliver(mailOf(3))
+      assert.equal((await polled(id, { threads: broken })).poll_problem, null)
+      const { payload } = await db
+        .system('incoming_logs')
+        .where({ webhook_id: id })
+        .orderBy('id', 'desc')
+        .first()
+      assert.match(JSON.parse(payload).message, /^From: Mailed 3 .*Text 3$/s)
     })
 
     it('logs a mail that cannot be written, and goes on', async () => {

@@ -12,7 +12,6 @@ import {
   savePollState,
   unmarked,
 } from '../../db/incoming/polls.ts'
-import type { MapBody } from '../../db/incoming/replays.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { SourceItem } from '../../db/model/incoming/source.ts'
@@ -31,7 +30,6 @@ import type { Queue } from '../relay.ts'
 export interface PollDeps extends PageDeps {
   db: Database
   log: Logger
-  mapBody: MapBody
   /** How often the lease is renewed. */
   renewMs?: number
 }
@@ -61,7 +59,10 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
       deps.log.warn({ organization_id, webhook_id: id, reason: error.message }, 'a lease was not renewed'),
     )
   }, deps.renewMs ?? RENEW_MS)
-  const pages = source.type === 'imap' ? mailPages(deps, tenant, source) : httpPages(deps, webhook, source)
+  const pages =
+    source.type === 'imap'
+      ? mailPages(deps, tenant, organization_id, source)
+      : httpPages(deps, webhook, source)
   const end = await readPages(deps, tenant, webhook, pages)
     .catch((error): PollEnd => {
       const reason = reasonOf(error)

@@ -1,10 +1,12 @@
 import { type Token, TypeGuards } from 'liquidjs'
+import { numberFormatProblem } from '../language/expressions/number-filters.ts'
 import { TIME_UNITS } from '../language/expressions/time-filters.ts'
 
 /** How a filter is written with arguments, and how many it takes. Filters that are not listed are not checked. */
 const USES: Record<string, { least: number; most: number; example: string }> = {
   ...all(['plus', 'minus', 'times', 'divided_by', 'modulo', 'at_least', 'at_most'], 1, 1, '5'),
   ...all(['round', 'to_fixed'], 0, 1, '2'),
+  ...all(['format_number'], 1, 1, '"1,234.00"'),
   ...all(['append', 'prepend', 'remove', 'split'], 1, 1, "'text'"),
   ...all(['replace'], 2, 2, "'from', 'to'"),
   ...all(['map', 'group_by'], 1, 1, "'field'"),
@@ -30,6 +32,9 @@ export function argumentProblem(filter: string, given: readonly (Token | undefin
     const count = least === most ? `${least}` : `${least} to ${most}`
     return `${filter} takes ${count} argument${most === 1 ? '' : 's'}, but gets ${given.length}: \`| ${example}\``
   }
+  const [first] = given
+  if (filter === 'format_number' && first && TypeGuards.isQuotedToken(first))
+    return numberFormatProblem(first.content)
   if (filter !== 'add_time' && filter !== 'time_until') return undefined
   const unit = given[1]
   if (!unit || !TypeGuards.isQuotedToken(unit)) return undefined

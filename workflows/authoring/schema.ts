@@ -74,12 +74,24 @@ export const trigger = z.union([
 export const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
 export const input = z.union([
   z.enum(INPUT_TYPES).transform((type) => ({ type })),
-  z.strictObject({
-    type: z.enum(INPUT_TYPES).default('any'),
-    description: description.optional(),
-    required: z.boolean().optional(),
-    default: z.unknown().optional(),
-  }),
+  z
+    .strictObject({
+      type: z.enum(INPUT_TYPES).default('any'),
+      description: description.optional(),
+      required: z.boolean().optional(),
+      default: z.unknown().optional(),
+      enum: z
+        .array(z.string().min(1).max(200))
+        .min(1)
+        .max(100)
+        .refine((values) => new Set(values).size === values.length, 'has a value twice')
+        .optional()
+        .describe('The allowed values of an input of type string.'),
+    })
+    .refine(({ type, enum: allowed }) => allowed === undefined || type === 'string', {
+      path: ['enum'],
+      message: 'is only for inputs of type string',
+    }),
 ])
 
 const pool = z.string().regex(POOL_NAME, POOL_RULE)
@@ -257,10 +269,10 @@ const common = {
         .describe('A run that is open for longer raises `workflow.late`.'),
       on_cancel: cleanupNodes
         .optional()
-        .describe('Runs when a run is cancelled, after the undo of its nodes.'),
+        .describe('Runs when a begun run is cancelled, after the undo of its nodes.'),
       finally: cleanupNodes
         .optional()
-        .describe('Runs at the end of each run that has begun, however it ends, but for a termination.'),
+        .describe('Runs at the end of each begun run, however it ends, but for a termination.'),
       cleanup_timeout: upTo('30d')
         .optional()
         .describe('The time limit of all undo, on_cancel and finally nodes of a run together; default: 1h.'),

@@ -15,7 +15,7 @@ import { EXPRESSION, FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import { areWithinSecret } from '../shared/secret-paths.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
-import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
+import { errorDetails, headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
 import { readPages } from './pages.ts'
 import { pagesRead, paginate, paginateProblems, typeOfPages } from './paginate.ts'
@@ -86,7 +86,9 @@ export const apiRequest = defineNode({
     body: z
       .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())])
       .optional()
-      .describe('An object or a list is sent as JSON, a string as it is.'),
+      .describe(
+        'An object or a list is sent as JSON, a string as it is; an object with the header `content-type: application/x-www-form-urlencoded` as a form, inner objects as `card[number]`.',
+      ),
     expected_statuses: z
       .array(
         z.union([
@@ -142,6 +144,7 @@ export const apiRequest = defineNode({
     ...secretPlaces,
   }),
   isMasked,
+  errorDetails,
   output: result.partial().extend(pagesRead.partial().shape),
   late: { until: 'page' },
   lateType: ({ output_schema }) => answerType(output_schema),

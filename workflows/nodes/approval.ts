@@ -23,7 +23,7 @@ export const approval = defineNode({
   title: 'Approval',
   alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
-    'Asks to approve or reject, and waits for the decision at a link, where anybody who has it can decide; `expired` only with a `timeout`; `assignees`: email addresses and ids of users, or `owner` (of the record). Assignees get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
+    'Asks to approve or reject, and waits for the decision at a link, where anybody who has it can decide; `expired` only with a `timeout`; `assignees`: email addresses and ids of users, or `owner` (of the record). Assignees get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal {approval_id, decision}`).',
   effect: 'write',
   grows: () => false,
   asksPerson: true,
@@ -55,7 +55,10 @@ export const approval = defineNode({
       .describe('The email addresses that get the link then. Default: those of the assignees.'),
   }),
   output: z.strictObject({
-    decision: z.enum(DECISIONS).nullable().describe('Null if nobody has decided in time.'),
+    decision: z
+      .enum([...DECISIONS, 'expired'])
+      .nullable()
+      .describe('`expired` if nobody has decided in time.'),
     comment: z.string().nullable(),
     answered_by: z
       .strictObject({
@@ -168,7 +171,7 @@ export const approval = defineNode({
     }
   },
   answered({ answer, answered_by, answered_at }) {
-    if (answer === null) return { output: UNDECIDED, handle: 'expired' }
+    if (answer === null) return { output: { ...UNDECIDED, decision: 'expired' as const }, handle: 'expired' }
     const { decision, comment } = answer as ApprovalAnswer
     return { output: { decision, comment, answered_by, answered_at }, handle: decision }
   },
