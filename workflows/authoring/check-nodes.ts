@@ -1,8 +1,9 @@
+import { alwaysHolds } from '../language/check-events.ts'
 import { type ConfigIssue, checkConfig, describeIssue } from '../language/config.ts'
 import type { Definition, NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { meantBy, nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
-import { flowText, repairHint } from '../language/repair.ts'
+import { repairHint } from '../language/repair.ts'
 import { keysAt, shapeOf } from '../language/shapes.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { ConfigProblem, NodeType } from '../nodes/define.ts'
@@ -218,13 +219,7 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
     const handled = attempts > 1 || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
     if (node.when !== undefined && !hasPlaceholder(node.when) && !['true', 'false'].includes(node.when))
-      problems.push({
-        code: 'constant_when',
-        message: `the \`when\` of ${node.id} has no placeholder: it is ${node.when === '' ? 'never' : 'always'} true`,
-        hint: write(flowText(`{{ ${node.when.slice(0, 200)} }}`)),
-        path: `${where.path}/when`,
-        node_id: node.id,
-      })
+      problems.push({ ...alwaysHolds(node.when), path: `${where.path}/when`, node_id: node.id })
     if (type?.reachesOutside(node.config) && !handled)
       problems.push({
         code: 'side_effect_without_retry',
