@@ -8,7 +8,7 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, traceNode } from '../db/process/traces/runs.ts'
 import { attemptResult } from '../db/runs/attempts.ts'
 import { refreshStopping } from '../db/runs/commands.ts'
-import { MOST_BEFORE, takeNodeTurn } from '../db/runs/node-turns.ts'
+import { MOST_WAITING_COUNTED, takeNodeTurn } from '../db/runs/node-turns.ts'
 import {
   beginAttempt,
   hasOwned,
@@ -226,7 +226,7 @@ async function turnOf(
 ): Promise<Failure | undefined> {
   const turn = await takeNodeTurn(tx, { run_id, path, node_id: node, workflow_id: workflowId }, rate)
   if (turn.begun) return undefined
-  const least = turn.before === MOST_BEFORE ? 'at least ' : ''
+  const least = turn.before === MOST_WAITING_COUNTED ? 'at least ' : ''
   const before = turn.before === 1 ? '1 call is' : `${least}${turn.before} calls are`
   const message = `The call waits for its turn: \`rate\` lets ${rate.limit} begin within ${rate.per_ms / 1_000} s, and ${before} before it.`
   return { error: { code: CALL_TURN, message }, retryable: true, retryAfterMs: turn.waitMs, waits: true }

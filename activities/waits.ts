@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { NewEvent } from '../db/model/events/event.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { ApprovalKey } from '../db/process/approval-links.ts'
-import { insertMails } from '../db/runs/approval-mails.ts'
+import { insertApprovalMails } from '../db/runs/approval-mails.ts'
 import { approvalEvent } from '../db/runs/approvals.ts'
 import { insertChildWaits, listAnswers } from '../db/runs/children.ts'
 import { expireWaits, insertWaits, listAnswered, type WaitToInsert } from '../db/runs/waits.ts'
@@ -69,7 +69,8 @@ export async function beginWaits(
   await insertChildWaits(tx, run_id, children)
   await insertWaits(tx, run_id, others)
   for (const { id, for: wait } of others)
-    if (wait.type === 'decision') await insertMails(tx, { ...wait, id, run_id }, ['approval.requested'])
+    if (wait.type === 'decision')
+      await insertApprovalMails(tx, { ...wait, id, run_id }, ['approval.requested'])
   return others.flatMap(({ id, node_id, for: wait }) => {
     if (wait.type !== 'decision') return []
     const { title, message, assignees, expires_at } = wait

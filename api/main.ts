@@ -31,6 +31,7 @@ import { KnownWorkflows } from './http/known-workflows.ts'
 import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
 import { documentSlots, nodeTestSlots, streamSlots } from './http/slots.ts'
+import { inTurns } from './http/turns.ts'
 
 /** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
@@ -92,7 +93,7 @@ async function main(): Promise<void> {
   })
   const server = createHttpServer(config)
   const drain = new Drain(server)
-  server.on('request', app.callback())
+  server.on('request', inTurns(server, app.callback()))
   await listen(server, config)
 
   onStopSignal(async (signal) => {

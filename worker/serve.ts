@@ -198,6 +198,7 @@ function queuesOf({
     openMailbox,
     onMail: (mails, outcome) => metrics.mails.inc({ mails, outcome }),
     onSkipped: (code) => metrics.runsSkipped.inc({ code }),
+    onTask: (task) => metrics.threadTasks.inc({ task }),
   })
 }
 

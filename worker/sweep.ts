@@ -14,13 +14,15 @@ import { sweepIdleFiles } from './sweep/files.ts'
 import { InterruptedDeliveries } from './sweep/interrupted.ts'
 import { type OpenRuns, sweepOpenWorkflows } from './sweep/open.ts'
 import { Purger } from './sweep/purges.ts'
+import { sweepQuietRuns } from './sweep/quiet.ts'
 import { sweepIdleRuns, sweepLostRuns } from './sweep/runs.ts'
 import { sweepSchedules } from './sweep/schedules.ts'
-import { consultWitness } from './witness.ts'
+import { consultWitness, seemsForgetful } from './witness.ts'
 
+const SWEEP = 'the sweep'
 const EVERY_MS = 30_000
 /** Soon enough for the operator who terminates or cancels a workflow, and then looks at the run. */
-const STOPPED_EVERY_MS = 2_000
+const GLANCE_EVERY_MS = 2_000
 /** In all workers, elected or not: the elected one may be dead. */
 const INTERRUPTED_EVERY_MS = 2_000
 /** The time limit of one sweep; the next one continues, at once if runs after a loss remain. */
@@ -86,11 +88,11 @@ export class Sweep {
   /** @param onLoss is called if Temporal's last loss is noticed later than `since`, by any worker. */
   start(since: Date | null, onLoss: () => void): void {
     // After a loss at once: until then operators find no workflow of the runs that wait.
-    this.every(EVERY_MS, 'the sweep', () => this.once(), since !== null)
+    this.every(EVERY_MS, SWEEP, () => this.once(), since !== null)
     const interrupted = new InterruptedDeliveries({ db: this.db, log: this.log, relayId: this.relayId })
     this.every(INTERRUPTED_EVERY_MS, 'the look for interrupted deliveries', () => interrupted.look())
-    this.every(STOPPED_EVERY_MS, 'the sweep of stopped workflows', () => this.stopped())
-    this.every(STOPPED_EVERY_MS, 'the look for a loss of Temporal', async () => {
+    this.every(GLANCE_EVERY_MS, 'the glance', () => this.glance())
+    this.every(GLANCE_EVERY_MS, 'the look for a loss of Temporal', async () => {
       const lostAt = await readLostAt(this.db.system)
       if ((lostAt?.getTime() ?? 0) > (since?.getTime() ?? 0)) onLoss()
     })
@@ -119,10 +121,17 @@ export class Sweep {
     await endSweepLease(this.db.system, this.holder).catch(() => {})
   }
 
-  /** Records the end of workflows that were just terminated or cancelled, unless another worker is elected. */
-  async stopped(): Promise<void> {
-    const { db, client, log } = this
-    if (await takeSweepLease(db.system, this.holder)) await sweepStopped({ db, client, log })
+  /**
+   * Does what cannot wait for a sweep, unless another worker is elected: records the end of workflows that were just
+   * terminated or cancelled, and looks for signs that Temporal has lost something.
+   */
+  async glance(): Promise<void> {
+    const { db, client, log, taskQueue } = this
+    if (!(await takeSweepLease(db.system, this.holder))) return
+    await sweepStopped({ db, client, log })
+    if (!this.working.has(SWEEP) && (await seemsForgetful({ system: db.system, client, log, taskQueue })))
+      await this.consult()
+    await sweepQuietRuns({ db, client, log })
   }
 
   /**
@@ -134,7 +143,7 @@ export class Sweep {
     const until = Date.now() + BUDGET_MS
     let remain = false
     try {
-      await this.stage('the witness', until, (deps) => this.consult(deps))
+      await this.stage('the witness', until, () => this.consult())
       await this.stage('closed workflows', until, (deps) => sweepClosed(deps, this.holder))
       await this.stage('idle runs', until, (deps) => sweepIdleRuns(deps, idle))
       await this.stage('idle deliveries', until, (deps) => sweepIdleDeliveries(deps, idle))
@@ -159,8 +168,10 @@ export class Sweep {
     }
   }
 
-  private async consult({ db: { system }, client, log, taskQueue }: SweepDeps): Promise<void> {
-    if (await consultWitness({ system, client, log, taskQueue })) this.metrics?.temporalLosses.inc()
+  private async consult(): Promise<void> {
+    const { db, client, log, taskQueue } = this
+    if (await consultWitness({ system: db.system, client, log, taskQueue }))
+      this.metrics?.temporalLosses.inc()
   }
 
   private async stage(

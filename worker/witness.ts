@@ -135,6 +135,19 @@ export async function consultWitness(deps: WitnessDeps): Promise<boolean> {
   return lost
 }
 
+/**
+ * Whether Temporal seems to have lost something since the witness was last consulted, which says so for sure. One question
+ * to Temporal, so that a loss is noticed within seconds.
+ */
+export async function seemsForgetful(deps: WitnessDeps): Promise<boolean> {
+  // First: what the witness remembers grows meanwhile.
+  const { seen } = await readWitness(deps.system, deps.taskQueue)
+  const remembered = await ask(deps)
+  if (seen === 0 || remembered === 'ended') return false
+  if (remembered === 'gone') return true
+  return remembered.sequence < seen && remembered.database === (await databaseId(deps.system))
+}
+
 /** A worker with a free slot answers in milliseconds; otherwise the next call reads what it has remembered. */
 const READS = 5
 const READ_MS = 100

@@ -63,6 +63,14 @@ const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
     ],
     cause: `because you are an owner of “${plainName(organization_name)}”`,
   }),
+  source_failing: ({ organization_name = '', webhook_name = '', reason = '' }) => ({
+    subject: `The source of ${plainName(webhook_name)} cannot be read`,
+    lines: [
+      `The polls of the source of the incoming webhook “${plainName(webhook_name)}” of “${plainName(organization_name)}” keep failing: ${plainName(reason)}.`,
+      'They are repeated, and nothing is lost that the source still lists. Set the source or its password again to repeat them at once.',
+    ],
+    cause: `because you are an owner of “${plainName(organization_name)}”`,
+  }),
   runs_skipped: ({ organization_name = '', workflow_name = '', reason = '' }) => ({
     subject: `Runs of ${plainName(workflow_name)} were skipped`,
     lines: [

@@ -44,6 +44,9 @@ const LIMITS = {
   maxResponseTokens: 50_000,
 }
 
+/** The code of a mailbox that refuses the user or the password. */
+export const LOGIN_FAILED = 'mailbox_login_failed'
+
 /** Opens mailboxes by IMAP. They throw NodeError, with a reason for the owner of the source. */
 export function createMailboxes(options: EgressOptions, times: Partial<typeof TIMES> = {}): OpenMailboxes {
   const { connectMs, stepMs } = { ...TIMES, ...times }
@@ -184,7 +187,7 @@ function explainer({ folder, tls }: MailSource, redactor: Redactor, connectMs: n
     const said = redactor.text(String(responseText ?? response ?? '').slice(0, 200))
     const saying = said === '' ? '' : `: ${said}`
     if (error.authenticationFailed)
-      return new NodeError('mailbox_login_failed', `the mailbox refused the user or the password${saying}`)
+      return new NodeError(LOGIN_FAILED, `the mailbox refused the user or the password${saying}`)
     if (error.mailboxMissing)
       return new NodeError(
         'mailbox_folder_missing',

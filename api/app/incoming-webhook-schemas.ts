@@ -227,7 +227,8 @@ export const webhookSchema = z
     next_poll_at: z.iso.datetime().nullable(),
     poll_problem: z.string().nullable().meta({ description: 'Why the last poll of `source` failed.' }),
     poll_failures: z.int().meta({
-      description: 'Failed polls in a row. The next follows after 1, 5 and 15 minutes, at most the interval.',
+      description:
+        'Failed polls in a row. The next follows after 1, 5 and 15 minutes, at most the interval; after refused credentials, later each time.',
     }),
     capturing_until: z.iso
       .datetime()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { deleteSecret, listSecrets, putSecret, type Secret } from '../../db/access/secrets.ts'
+import { pollAgainWith } from '../../db/incoming/polls.ts'
 import { type Issue, invalid } from '../../db/model/errors.ts'
 import { SECRETS } from '../../workflows/shared/limits.ts'
 import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
@@ -63,7 +64,11 @@ export const secretRoutes: AppRoute[] = [
     handler: async ({ params: { name }, body, deps, tenant }) => {
       const issues = nameIssues(name)
       if (issues.length > 0) throw invalid(issues)
-      return present(await tenant((tx) => putSecret(tx, deps.secretsKey, name, body.value)))
+      return tenant(async (tx) => {
+        const secret = await putSecret(tx, deps.secretsKey, name, body.value)
+        await pollAgainWith(tx, name)
+        return present(secret)
+      })
     },
   }),
   appRoute({

@@ -7,6 +7,7 @@ import { check, strict } from '../../db/model/validate.ts'
 import type { Send } from '../../db/postgres/transaction.ts'
 import { hideApprovalLinks } from '../../db/process/approval-links.ts'
 import { storageExceeded } from '../../db/storage/usage.ts'
+import { nearest } from '../../workflows/shared/nearest.ts'
 import type { AppDeps } from '../deps.ts'
 import { isSuspect, unsafeText } from './body.ts'
 import { methodNotAllowed } from './errors.ts'
@@ -51,6 +52,8 @@ interface Operation<R> {
   query: (params: unknown) => z.ZodType
   body: z.ZodType | undefined
   idempotent: boolean
+  /** The paths with a name in place of the id at the end of this one. */
+  named: readonly string[]
 }
 
 /**
@@ -71,7 +74,7 @@ export function createGateway<R extends Route | AppRoute>(deps: AppDeps, realm: 
   const router = new Router<Operation<R>>()
   for (const route of realm.routes) {
     realm.inspect(route)
-    router.add(route.method, route.path, compile(route), enumerationsOf(route))
+    router.add(route.method, route.path, compile(route, realm.routes), enumerationsOf(route))
   }
 
   let inProgress = 0
@@ -208,7 +211,7 @@ async function requireStorage({ grows }: Route | AppRoute, request: Exchange): P
 const isRead = ({ route: { method, response } }: Operation<Route | AppRoute>) =>
   method === 'GET' && !('file' in response) && !('stream' in response)
 
-function compile<R extends Route | AppRoute>(route: R): Operation<R> {
+function compile<R extends Route | AppRoute>(route: R, routes: readonly R[]): Operation<R> {
   const { query = NO_QUERY } = route
   const fixed = query instanceof z.ZodType ? strict(query) : undefined
   return {
@@ -217,7 +220,25 @@ function compile<R extends Route | AppRoute>(route: R): Operation<R> {
     query: query instanceof z.ZodType ? () => fixed! : query.of,
     body: route.body && strict(route.body),
     idempotent: isIdempotent(route),
+    named: namedBeside(route, routes),
   }
+}
+
+function namedBeside({ method, path }: Route | AppRoute, routes: readonly (Route | AppRoute)[]): string[] {
+  if (!path.endsWith('_id}')) return []
+  const before = path.slice(0, path.lastIndexOf('/') + 1)
+  return routes.flatMap((other) => {
+    const isBeside = other.method === method && other.path.startsWith(before)
+    return isBeside && /^[\w-]+$/.test(other.path.slice(before.length)) ? [other.path] : []
+  })
+}
+
+/** The path with a name that was most likely meant by a text in place of an id. */
+function pathMeant(named: readonly string[], written: string): string | undefined {
+  const byName = new Map(named.map((path) => [path.split('/').at(-1)!, path]))
+  const names = [...byName.keys()]
+  const whole = names.find((name) => written.length > 3 && name.split('-').includes(written))
+  return byName.get(whole ?? nearest(written, names) ?? '')
 }
 
 /**
@@ -240,6 +261,9 @@ function find<R extends Route | AppRoute>(
   if (parsed.success) return { operation, params: parsed.data }
   const other = parsed.error.issues.find((issue) => !String(issue.path[0]).endsWith('_id'))
   if (other) throw notFound(String(other.path[0]))
+  const last = operation.route.path.slice(operation.route.path.lastIndexOf('{') + 1, -1)
+  const meant = pathMeant(operation.named, String(match.params[last]))
+  if (meant !== undefined) throw notFound(last.replace('_id', ''), `did you mean ${meant}?`)
   const nilIds = parsed.error.issues.map((issue) => [issue.path[0], NIL])
   return { operation, params: schema.parse({ ...match.params, ...Object.fromEntries(nilIds) }) }
 }

@@ -2,7 +2,7 @@ import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 
 /** The description of a tag. Throws for a tag without one. */
 export function describeTag(name: string): string {
-  const kind = kindNames.find((kind) => kind === name.toLowerCase())
+  const kind = kindOfTag(name)
   const description = kind ? kinds[kind].description : DESCRIPTIONS[name]
   if (!description) throw new Error(`the tag ${name} has no description`)
   return description
@@ -10,7 +10,7 @@ export function describeTag(name: string): string {
 
 /** The groups of the navigation, in its order. Throws for a tag in no group, or in a group with the tag's own name. */
 export function groupTags(names: string[]): { name: string; tags: string[] }[] {
-  const kinds = names.filter((name) => kindNames.some((kind) => kind === name.toLowerCase()))
+  const kinds = names.filter((name) => kindOfTag(name) !== undefined)
   const groups = [{ name: 'CRM', tags: [...kinds, ...RECORDS] }, ...GROUPS]
   const ungrouped = names.find((name) => !groups.some(({ tags }) => tags.includes(name)))
   if (ungrouped) throw new Error(`the tag ${ungrouped} is in no group`)
@@ -19,6 +19,8 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
   if (ambiguous) throw new Error(`${ambiguous.name} is a tag and a group`)
   return groups
 }
+
+const kindOfTag = (name: string) => kindNames.find((kind) => kind === name.toLowerCase().replace(' ', '_'))
 
 const RECORDS = ['Records', 'Files', 'Custom fields', 'Pipelines', 'Views', 'Bulk jobs', 'Imports', 'Exports']
 const GROUPS = [

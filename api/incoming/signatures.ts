@@ -31,7 +31,10 @@ type Scheme = (request: SignedRequest, bytes: Buffer, secret: string) => Signed 
 
 /** The schemes of the senders. The address of each documentation is in its file in `db/model/incoming/mapping/senders/`. */
 export const SCHEMES: Record<SenderVerification, Scheme> = {
-  secret: (request, _bytes, secret) => ({ given: [header(request, 'x-webhook-secret')], expected: secret }),
+  secret: (request, _bytes, secret) => ({
+    given: [header(request, 'x-webhook-secret'), header(request, 'x-gitlab-token')],
+    expected: secret,
+  }),
   token: ({ token = '' }, _bytes, secret) => ({ given: [token], expected: secret }),
   github: hub,
   // Meta signs as GitHub does.

@@ -9,7 +9,7 @@ import { TOOLS } from './tools.ts'
 /** Schemas of arguments above this size, in characters, are reduced to type, values and description. */
 const MAX_SCHEMA = 220
 const MAX_VALUES = 200
-const MAX_DESCRIPTION = 70
+const MAX_DESCRIPTION = 66
 
 /** The tools as `tools/list` shows them to a key: those with an operation that its scopes allow, and only its kinds. */
 export function describeTools(visible: readonly Operation[]): Tool[] {

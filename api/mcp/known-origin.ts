@@ -7,7 +7,7 @@ import type { AppDeps } from '../deps.ts'
 const LOCAL_NAME = /^[^.]+$|\.(localhost|local|home\.arpa|internal|test)$/
 
 /**
- * Refuses requests that a page of another site makes a browser send. `Origin` must be one that may read answers, or that
+ * Refuses requests of agents that a page of another site makes a browser send. `Origin` must be one that may read answers, or that
  * of the request itself; clients that are no browsers send none. `Host` must not be a foreign name, which a page could
  * have pointed at a service in the user's network (DNS rebinding). A proxy decides itself which hosts it serves.
  */

@@ -83,7 +83,7 @@ const RESOURCES: readonly ResourceKind[] = [
   {
     uri: 'agx://schemas/{kind}',
     title: 'A kind of record',
-    description: 'The fields of contacts, companies, deals, tasks, notes or activities.',
+    description: 'The fields of a kind of records.',
     operation: 'get_schema',
     mimeType: JSON_TYPE,
   },

@@ -43,6 +43,7 @@ export const associationRoutes: Route[] = [
     path,
     scope: writesBoth,
     id: 'createAssociation',
+    grows: true,
     tag,
     summary: 'Associate two records',
     description:

@@ -10,7 +10,7 @@ import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Scope } from '../http/scopes.ts'
 import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
-import { title } from './record-shapes.ts'
+import { tagOf, title } from './record-shapes.ts'
 
 const MAX_OPERATIONS = 200
 const OPS = ['create', 'update', 'upsert', 'delete'] as const
@@ -31,7 +31,7 @@ export const batchRoutes: Route[] = kindNames.map((kind) => {
     scope: `${kind}:write`,
     id: `batch${title(kind)}`,
     grows: ({ operations }) => operations.some(({ op }) => op !== 'delete'),
-    tag: title(kind),
+    tag: tagOf(kind),
     summary: `Run a batch on ${kind}`,
     description: `${DESCRIPTION} ${linkScopesNote(kind)}`.trim(),
     body: z

@@ -26,7 +26,7 @@ import { confirmation } from './confirmation.ts'
 import { filterScopes } from './filter-scopes.ts'
 import { jobError } from './import-shapes.ts'
 import { writeScopes } from './link-scopes.ts'
-import { title } from './record-shapes.ts'
+import { tagOf, title } from './record-shapes.ts'
 import { asTexts, parseSelection, storedQuery } from './stored-query.ts'
 
 const BULK = 'bulk jobs'
@@ -167,7 +167,7 @@ function bulkRoute(entity: KindName): Route {
     id: `bulk${title(entity)}`,
     ...(title(entity) !== first && { exampleOf: `bulk${first}` }),
     grows: ({ action }) => action !== 'delete',
-    tag: title(entity),
+    tag: tagOf(entity),
     summary: `Update, delete or reassign many ${entity}`,
     description: `Changes all records that match the filters. Without \`confirm: true\` nothing happens: the response is a
 preview with their number. A confirmed job lists the matching records, then changes each once, in the background, also one

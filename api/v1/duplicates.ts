@@ -3,7 +3,7 @@ import { kinds } from '../../db/model/records/kinds/index.ts'
 import { DUPLICATES_BY, type DuplicateKind, listDuplicates, MAX_SHOWN } from '../../db/records/duplicates.ts'
 import { listEnvelope, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
-import { listItem, title } from './record-shapes.ts'
+import { listItem, tagOf, title } from './record-shapes.ts'
 
 /** Records that may be duplicates, to be merged. */
 export const duplicateRoutes: Route[] = (Object.keys(DUPLICATES_BY) as DuplicateKind[]).map(routeOf)
@@ -25,7 +25,7 @@ function routeOf(kind: DuplicateKind): Route {
     path: `/objects/${kind}/duplicates`,
     scope: `${kind}:read`,
     id: `list${title(object)}Duplicates`,
-    tag: title(kind),
+    tag: tagOf(kind),
     summary: `List ${kind} that may be duplicates`,
     description:
       'Groups of records with an equal value, sorted by it, to be merged. A page compares a bounded number of records: it may have fewer groups than `limit`, or none, while `has_more` is true. `total` is null.',

@@ -9,10 +9,10 @@ import {
   listExports,
 } from '../../db/exports/exports.ts'
 import { EXPORT_DAYS } from '../../db/exports/purge.ts'
+import { workbook } from '../../db/model/csv/workbook.ts'
 import { AppError, conflict, firstOfEachLoc, invalid } from '../../db/model/errors.ts'
 import { EXPORT_FORMATS, type ExportFormat } from '../../db/model/files/export-format.ts'
 import { EXPORT_STATUSES } from '../../db/model/files/statuses.ts'
-import { workbook } from '../../db/model/files/workbook.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { actor } from '../../db/model/records/schemas.ts'
 import { check } from '../../db/model/validate.ts'
@@ -103,14 +103,20 @@ function checkedExport(body: ExportRequest, view: View | undefined) {
   return checked.value as z.output<typeof schema>
 }
 
-/** Names of records need the scope to read them. */
-const scopesOfNames = ({ entity, fields, options }: ReturnType<typeof checkedExport>): Scope[] =>
-  options.names
-    ? (fields ?? exportable(entity)).flatMap((field) => {
-        const by = namedBy(entity, field)
-        return by === undefined || by === 'users' ? [] : (`${by}:read` as const)
-      })
-    : []
+type Content = Pick<ExportRow, 'entity' | 'fields' | 'list_query' | 'options'>
+
+/**
+ * The scopes that show the content of an export: of its kind, of the kinds that its filters read, and of records whose
+ * names it has.
+ */
+const scopesOf = ({ entity, fields, list_query, options }: Content): Scope[] => [
+  `${entity}:read`,
+  ...filterScopes(list_query),
+  ...(options.names ? (fields ?? exportable(entity)) : []).flatMap((field): Scope[] => {
+    const by = namedBy(entity, field)
+    return by === undefined || by === 'users' ? [] : [`${by}:read`]
+  }),
+]
 
 const exportSchema = z
   .object({
@@ -181,7 +187,7 @@ export const exportRoutes: Route[] = [
       const { view_id } = body
       const view = view_id && (await tenant((tx) => getView(tx, view_id)))
       const wanted = checkedExport(body, view || undefined)
-      requireScopes([`${wanted.entity}:read`, ...filterScopes(wanted.list_query), ...scopesOfNames(wanted)])
+      requireScopes(scopesOf(wanted))
       return present(await tenant((tx) => createExport(tx, wanted)))
     },
   }),
@@ -204,11 +210,12 @@ export const exportRoutes: Route[] = [
     tag,
     summary: 'Download the file of an export',
     description:
-      'Returns CSV in UTF-8 (RFC 4180), or a workbook. 409 before the export is completed, 404 after it has expired.',
+      'Returns CSV in UTF-8 (RFC 4180), or a workbook. Needs the scopes that its creation needed. 409 before the export is completed, 404 after it has expired.',
     params,
     response: { status: 200, file: ANY, description: 'The file.' },
     handler: async (request) => {
       const row = await find(request)
+      request.requireScopes(scopesOf(row))
       if (row.status === 'expired')
         throw new AppError('not_found', 'the file has expired', { hint: 'create another export' })
       if (row.status === 'failed') throw conflict(`the export has failed: ${row.error?.message}`)

@@ -63,6 +63,7 @@ const VALUES: Partial<Record<Filtered, z.ZodType>> = {
   user: z.union([z.uuid(), z.literal('me')]),
   integer: z.int(),
   money: z.string().meta({ format: 'decimal', examples: ['1250.00'] }),
+  decimal: z.string().meta({ format: 'decimal', examples: ['1250.00'] }),
   boolean: z.boolean(),
   date: z.union([z.iso.date(), relativeDay]),
   datetime: z.union([z.iso.datetime({ offset: true }), z.iso.date(), relativeDay]),
@@ -72,6 +73,7 @@ const VALUES: Partial<Record<Filtered, z.ZodType>> = {
 const NAMES: Partial<Record<Filtered, string>> = {
   integer: 'Integer',
   money: 'Money',
+  decimal: 'Money',
   boolean: 'Boolean',
   date: 'Date',
   datetime: 'DateTime',

@@ -186,6 +186,7 @@ function changing(
     path: `/imports/{import_id}/${name}`,
     scope: { ofRecords: 'write' },
     id: `${name}Import`,
+    ...(name === 'resume' && { grows: true as const }),
     tag,
     summary,
     description,

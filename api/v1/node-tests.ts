@@ -140,7 +140,7 @@ export interface WantedTest {
   body?: Program
 }
 
-/** Tests a node, or previews its test. */
+/** Answers a request to test a node: queues the test and waits for its end, or previews it. */
 export async function testNode(
   { caller, requireScopes, deps, signal, tenant, commit, asPreview }: TestRequest,
   { node_type, config, inputs, pool: wanted, confirm, body }: WantedTest,

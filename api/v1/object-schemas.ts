@@ -16,7 +16,7 @@ import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
 import { definitionSchema } from './custom-field-shapes.ts'
-import { title } from './record-shapes.ts'
+import { tagOf, title } from './record-shapes.ts'
 
 /** The kinds of records and the schema of each, for clients that do not know them in advance. */
 
@@ -124,7 +124,7 @@ export const objectSchemaRoutes: Route[] = [
       path: `/objects/${entity}/schema`,
       scope: `${entity}:read`,
       id: `get${title(singular)}Schema`,
-      tag: title(entity),
+      tag: tagOf(entity),
       summary: `Retrieve the ${singular} schema`,
       description:
         'Returns the fields and the defined custom fields, with their types, accepted values, filter operators and sorts.',

@@ -19,7 +19,7 @@ import { expandOf } from './expand-parameter.ts'
 import { expandScopes, filterScopes } from './filter-scopes.ts'
 import { linkScopes, linkScopesNote, writeScopes } from './link-scopes.ts'
 import { customQueryIssues, recordParameters, recordQuery } from './record-query.ts'
-import { recordList, recordParams, selectFields, title, withETag } from './record-shapes.ts'
+import { recordList, recordParams, selectFields, tagOf, title, withETag } from './record-shapes.ts'
 
 /** Examples of filters on fields of the kind. */
 function listNote(kind: KindName): string {
@@ -52,7 +52,7 @@ export const objectRoutes: Route[] = kindNames.flatMap(routesOf)
 function routesOf(kind: KindName): Route[] {
   const { object, example } = kinds[kind]
   const record = recordSchema(kind)
-  const common = { tag: title(kind), params: recordParams }
+  const common = { tag: tagOf(kind), params: recordParams }
   const path = `/objects/${kind}`
   const byId = `${path}/{entity_id}`
   return [
@@ -61,7 +61,7 @@ function routesOf(kind: KindName): Route[] {
       path,
       scope: `${kind}:read`,
       id: `list${title(kind)}`,
-      tag: title(kind),
+      tag: tagOf(kind),
       summary: `List ${kind}`,
       description: listNote(kind),
       query: { of: () => recordQuery(kind), documented: recordParameters(kind) },
@@ -87,7 +87,7 @@ function routesOf(kind: KindName): Route[] {
       scope: `${kind}:write`,
       id: `create${title(object)}`,
       grows: true,
-      tag: title(kind),
+      tag: tagOf(kind),
       summary: `Create ${withArticle(object)}`,
       description:
         `${linkScopesNote(kind)} Each of the \`associations\` needs the write scope of its kind.`.trim(),
@@ -115,6 +115,7 @@ function routesOf(kind: KindName): Route[] {
       path: byId,
       scope: `${kind}:read`,
       id: `get${title(object)}`,
+      exampleOf: `create${title(object)}`,
       summary: `Retrieve ${withArticle(object)}`,
       query: z.strictObject({ expand: expandOf(kinds[kind]) }),
       response: { status: 200, schema: record },

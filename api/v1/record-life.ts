@@ -15,7 +15,7 @@ import { listEnvelope, offsetOf, order, pageControls, presentList } from '../htt
 import { type Route, route } from '../http/route.ts'
 import { allows } from '../http/scopes.ts'
 import { linkScopes } from './link-scopes.ts'
-import { kindParams, recordParams, title, withETag } from './record-shapes.ts'
+import { kindParams, recordParams, tagOf, title, withETag } from './record-shapes.ts'
 
 const RESTORE = `Reverts a delete within 30 days: restores the associations of the record, and the reference fields that the
 delete cleared if they are still empty. 404 if the record is not deleted, was deleted more than 30 days ago or was merged.
@@ -101,7 +101,8 @@ export const recordLifeRoutes: Route[] = [
 
 function routesOf(kind: KindName): Route[] {
   const { object } = kinds[kind]
-  const common = { tag: title(kind), params: recordParams }
+  // Both answer with a record, as the change of one does.
+  const common = { tag: tagOf(kind), params: recordParams, exampleOf: `update${title(object)}` }
   const byId = `/objects/${kind}/{entity_id}`
   const response = { status: 200 as const, schema: recordSchema(kind) }
   return [

@@ -3,6 +3,7 @@ import { recordExample } from '../../db/model/records/examples.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { type AgxRecord, expanded, listedSchema } from '../../db/model/records/schemas.ts'
+import { capitalized, pascalCase } from '../../workflows/shared/record-kinds.ts'
 import { listEnvelope } from '../http/list-query.ts'
 import type { RouteRequest } from '../http/route.ts'
 import { associationContent } from './association-shape.ts'
@@ -13,8 +14,11 @@ import type { RecordQuery } from './record-query.ts'
 export const kindParams = z.object({ entity: z.enum(kindNames).describe('The kind of record.') })
 export const recordParams = z.object({ entity_id: z.uuid().toLowerCase().describe('The id of the record.') })
 
-/** The name of a kind in tags and operation ids. */
-export const title = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
+/** The name of a kind in operation ids. */
+export const title = pascalCase
+
+/** The tag of a kind's operations, such as `Line items`. */
+export const tagOf = (kind: KindName): string => capitalized(kind.replace('_', ' '))
 
 /** A record in a list, such as `ContactListItem`. All fields are optional, because `fields` selects them. */
 export const listItem = (kind: KindName) => listItems[kind]

@@ -173,9 +173,11 @@ export const runWaitRoutes: Route[] = [
     path: '/runs/{run_id}/signal',
     scope: 'workflows:run',
     id: 'signalRun',
+    // What waits for a signal goes on in a full organization.
+    grows: ({ payload }) => payload !== undefined,
     tag: 'Runs',
     summary: 'Signal a run',
-    description: `Sends a signal (\`name\`, \`payload\`) to a run. The node that has waited longest for it receives it; if no node waits, the signal is kept until one does. A run keeps up to ${SIGNAL.pending} signals. Or decides an approval (\`approval_id\`, \`decision\`, \`comment\`) that the run waits for; the run's \`waits\` contain the ids. 409 if the run has ended, or if the approval is already decided; 410 if it has expired.`,
+    description: `Sends a signal (\`name\`, \`payload\`) to a run. The node that has waited longest for it receives it; if none waits yet, the signal is kept until one does. A run keeps up to ${SIGNAL.pending} signals. Or decides an approval (\`approval_id\`, \`decision\`, \`comment\`) that the run waits for; the run's \`waits\` contain the ids. 409 if the run has ended, if no node of its workflow waits for the name, or if the approval is already decided; 410 if it has expired.`,
     params: z.object({ run_id: z.uuid() }),
     body,
     gone: true,

@@ -17,7 +17,7 @@ import type {
   ValidationResult,
   WorkflowReference,
 } from '../../workflows/language/definition.ts'
-import { fits } from '../../workflows/language/inputs.ts'
+import { fits, isAllowed } from '../../workflows/language/inputs.ts'
 import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
 import { didYouMean, meantBy, REMOVE } from '../../workflows/language/problems.ts'
 
@@ -187,6 +187,10 @@ function wrongInputs(workflow: string, specs: Record<string, InputSpec>, given: 
       Object.hasOwn(specs, input) &&
       !fits(specs[input]!.type, value),
   )
+  const refused = given.filter(
+    ({ name: input, value }) =>
+      typeof value === 'string' && Object.hasOwn(specs, input) && !isAllowed(specs[input]!, value),
+  )
   const names = Object.keys(specs)
   return [
     ...unknown.map(({ name: input, value: _, ...at }) => ({
@@ -198,6 +202,12 @@ function wrongInputs(workflow: string, specs: Record<string, InputSpec>, given: 
     ...mistyped.map(({ name: input, value: _, ...at }) => ({
       code,
       message: `the input ${input} of the workflow ${name} must be of type ${specs[input]!.type}`,
+      ...at,
+    })),
+    ...refused.map(({ name: input, value, ...at }) => ({
+      code,
+      message: `the input ${input} of the workflow ${name} is never ${JSON.stringify(String(value).slice(0, 100))}`,
+      hint: didYouMean(String(value), specs[input]!.enum!).hint ?? `one of ${specs[input]!.enum!.join(', ')}`,
       ...at,
     })),
   ]

@@ -13,10 +13,15 @@ import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 
 /**
  * Kinds without a link: `sign_up_known` for a sign-up with the address of an account but not its password;
- * `webhook_disabled` for an outgoing webhook that the service deactivated; `runs_skipped` for runs that events did not
- * start, because there were too many.
+ * `webhook_disabled` for an outgoing webhook that the service deactivated; `source_failing` for a source of an incoming
+ * webhook whose polls keep failing; `runs_skipped` for runs that events did not start, because there were too many.
  */
-export type AccountMailKind = LinkKind | 'sign_up_known' | 'webhook_disabled' | 'runs_skipped'
+export type AccountMailKind =
+  | LinkKind
+  | 'sign_up_known'
+  | 'webhook_disabled'
+  | 'source_failing'
+  | 'runs_skipped'
 
 export const isLinkKind = (kind: AccountMailKind): kind is LinkKind => Object.hasOwn(LINK_PATHS, kind)
 
@@ -33,7 +38,7 @@ export interface AccountMailDetails {
   webhook_name?: string
   /** The workflow of the first run that was skipped. */
   workflow_name?: string
-  /** The reason why the service deactivated the webhook, or skipped runs. */
+  /** The reason why the service deactivated the webhook or skipped runs, or why polls fail. */
   reason?: string
 }
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SkipCode } from '../model/runs/chain.ts'
+import type { UnstartedCode } from '../model/runs/chain.ts'
 import { createDeliveries, type Subscription, subscribes } from '../outgoing/match.ts'
 import { selectByCondition } from '../outgoing/when.ts'
 import { notify } from '../postgres/notify.ts'
@@ -23,8 +23,8 @@ export interface Matched {
   more: boolean
   /** Whether the batch exceeded its time limit: the next one should be smaller. */
   cut: boolean
-  /** The codes of the errors of runs that were skipped, one for each. */
-  skipped: SkipCode[]
+  /** The codes of the errors of runs that were not started, one for each. */
+  skipped: UnstartedCode[]
   /** The last problem of each trigger that failed. */
   problems: FoundProblem[]
 }

@@ -8,6 +8,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
 import { organizationCountry } from '../records/local-phones.ts'
 import { organizationTimezone } from '../records/local-times.ts'
+import { requireRoom } from '../storage/usage.ts'
 import { createStages, missingStages } from './create-stages.ts'
 import { type ImportRow, lockImport, type PreviewRow, type Values } from './imports.ts'
 import { targetsFor } from './targets.ts'
@@ -43,7 +44,8 @@ export interface Read {
  * Processes the next rows of an import. Records, failed rows and progress are written in one transaction: a crash rolls
  * back all of them, and the next worker continues after the last committed rows. `write` is `writeEachRow` after
  * `writeRows` failed.
- * @returns the updated import; undefined if these are not its next rows, or if it was stopped or started again.
+ * @returns the updated import; undefined if these are not its next rows, or if it was stopped or started again. Throws
+ * `quota_exceeded` if the organization is full.
  */
 export async function advanceImport(
   tx: Tenant,
@@ -54,6 +56,7 @@ export async function advanceImport(
 ): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   if (!row || row.next_byte !== from) return undefined
+  if (!row.dry_run) await requireRoom(tx)
   const values = valuesByColumn(row.meanings)
   const missing = await missingStages(tx, row, values, rows)
   const process = async (tx: Tenant) => {

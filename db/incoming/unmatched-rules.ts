@@ -27,9 +27,11 @@ export async function mappingProblem(
     { organizationId: tx.organizationId, id, updatedAt: updated_at, entries: ENTRIES, requests: REQUESTS },
   )
   if (rows.length < FEWEST) return null
-  const unmatched = field_mapping.rules.filter(({ from, to }) =>
-    rows.every(({ sources }) => sources[to] !== from),
-  )
+  const unmatched = field_mapping.rules.filter(({ to }, place, rules) => {
+    // The log has the last rule that wrote to a field: one before it may have written, too.
+    const own = rules.slice(place).flatMap((rule) => (rule.to === to ? rule.from : []))
+    return rows.every(({ sources }) => !own.includes(sources[to]!))
+  })
   return unmatched.length === 0 ? null : sentence(unmatched, rows.length)
 }
 

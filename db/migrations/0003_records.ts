@@ -46,7 +46,7 @@ const ALTERNATE_KEYS = `
 `
 
 /**
- * The six kinds of records, their custom fields, links, history and merges.
+ * The first six kinds of records, their custom fields, links, history and merges.
  *
  * References to records have no foreign key. `associations`, `record_history`, `merged_records` and
  * `custom_field_values` name the kind in a column, and a foreign key cannot reference one of six tables. `company_id`

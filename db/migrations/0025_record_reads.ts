@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
-import { kindNames } from '../model/records/kinds/index.ts'
+
+/** The kinds of records at that time. */
+const KINDS = ['contacts', 'companies', 'deals', 'tasks', 'notes', 'activities']
 
 export const config = { transaction: false }
 
@@ -11,7 +13,7 @@ const PHONES = [
 
 /** Indexes for the lists of deleted records, and for records with the same phone. */
 export async function up(knex: Knex): Promise<void> {
-  for (const table of kindNames)
+  for (const table of KINDS)
     await knex.raw(`
       create index concurrently ${table}_restorable on ${table} (organization_id, created_at desc, id desc)
         where deleted_at is not null`)

@@ -27,6 +27,8 @@ import * as recordReads from './0025_record_reads.ts'
 import * as otherAddresses from './0026_other_addresses.ts'
 import * as importValues from './0027_import_values.ts'
 import * as taskReminders from './0028_task_reminders.ts'
+import * as products from './0029_products.ts'
+import * as sourceFailing from './0030_source_failing.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -82,4 +84,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0026_other_addresses', otherAddresses],
   ['0027_import_values', importValues],
   ['0028_task_reminders', taskReminders],
+  ['0029_products', products],
+  ['0030_source_failing', sourceFailing],
 ]

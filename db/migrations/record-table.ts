@@ -58,10 +58,10 @@ export async function recordTable(
       create index ${index} on ${table} (organization_id, ${column}, created_at desc, id desc)
         where deleted_at is null and ${column} is not null`)
   await knex.raw(`
-    create trigger ${table}_external_id_insert after insert on ${table} for each row
+    /* online: the table is new */ create trigger ${table}_external_id_insert after insert on ${table} for each row
       when (new.external_id is not null and new.deleted_at is null)
       execute function refuse_alternate_external_id();
-    create trigger ${table}_external_id_update after update on ${table} for each row
+    /* online: the table is new */ create trigger ${table}_external_id_update after update on ${table} for each row
       when (new.external_id is not null and new.deleted_at is null and
             (new.external_id is distinct from old.external_id or old.deleted_at is not null))
       execute function refuse_alternate_external_id();`)
@@ -80,6 +80,6 @@ async function withStatistics(knex: Knex, table: string): Promise<void> {
     create table ${table} (organization_id uuid not null, id uuid not null, deleted_at timestamptz(3));
     insert into ${table} select '00000000-0000-0000-0000-000000000000', gen_random_uuid() from generate_series(1, 100);
     analyze ${table};
-    truncate ${table};
+    /* online: the table is new */ truncate ${table};
   `)
 }

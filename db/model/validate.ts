@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { nearest } from '../../workflows/shared/nearest.ts'
 import { requestMessage } from '../../workflows/shared/plain-words.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 import { isSecretName } from '../../workflows/shared/secret-names.ts'
@@ -26,7 +27,7 @@ export function check(
   if (parsed.success) return { value: parsed.data }
   const { issues } = parsed.error
   const reported = part === 'query' ? issues.map((issue) => withRawInput(issue, value)) : issues
-  const found = toIssues({ issues: reported }, part)
+  const found = toIssues({ issues: reported }, part, (path) => namesAt(schema, path))
   return { issues: secret ? found.map(({ input: _, ...issue }) => issue) : found }
 }
 
@@ -48,15 +49,23 @@ function withRawInput(issue: z.core.$ZodIssue, query: unknown): z.core.$ZodIssue
 }
 
 /** zod's issues in the framework validation shape. The echoed `input` is short and never a secret. */
-export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): Issue[] {
+export function toIssues(
+  { issues }: Pick<z.ZodError, 'issues'>,
+  part: string,
+  namesAt: (path: readonly PropertyKey[]) => readonly string[] = () => [],
+): Issue[] {
   return issues.flatMap((issue): Issue[] => {
     const loc = [part, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))]
     if (issue.code === 'unrecognized_keys')
-      return issue.keys.map((key) => ({
-        loc: [...loc, key],
-        msg: part === 'query' ? 'unknown parameter' : 'unknown field',
-        type: 'unrecognized_key',
-      }))
+      return issue.keys.map((key, index) => {
+        const meant = index < MAX_HINTS ? nearest(key, namesAt(issue.path)) : undefined
+        return {
+          loc: [...loc, key],
+          msg: part === 'query' ? 'unknown parameter' : 'unknown field',
+          type: 'unrecognized_key',
+          ...(meant !== undefined && { hint: `did you mean ${meant}?` }),
+        }
+      })
     if ((issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === undefined)
       return [{ loc, msg: 'required', type: 'missing' }]
     // The message of an invalid key is generic; its inner issues have the reason.
@@ -66,6 +75,26 @@ export function toIssues({ issues }: Pick<z.ZodError, 'issues'>, part: string): 
     const hint = issue.code === 'custom' && issue.params?.hint ? { hint: String(issue.params.hint) } : {}
     return [{ loc, msg, type, ...hint, ...echo(loc, issue.input) }]
   })
+}
+
+/** The most unknown fields with a hint: a body can have 100,000 of them. */
+const MAX_HINTS = 20
+
+/** The names of the members of the mapping at a path; none if the schema there is no mapping. */
+function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const at = path.reduce<z.ZodType | undefined>((outer, key) => {
+    const inner = outer && unwrapped(outer)
+    if (inner instanceof z.ZodObject) return inner.shape[String(key)]
+    return inner instanceof z.ZodArray ? (inner.element as z.ZodType) : undefined
+  }, schema)
+  const found = at && unwrapped(at)
+  return found instanceof z.ZodObject ? Object.keys(found.shape) : []
+}
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
+    ? unwrapped(schema.unwrap() as z.ZodType)
+    : schema
 }
 
 /** Objects and arrays are not echoed: they can contain secrets. */

@@ -102,7 +102,6 @@ export function connect(options: ConnectOptions): Database {
     sent,
     onEnd: (listener) => void endListeners.push(listener),
     async tenant(organizationId, actor, work, trace, tenantOptions) {
-      const onSent = (bytes: number) => sent.add(organizationId, bytes)
       const { result, wakes, ends, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
         const spans = options.traces && new PendingSpans(trace && parentIn(trace))
@@ -113,7 +112,11 @@ export function connect(options: ConnectOptions): Database {
             app,
             organizationId,
             (begun) => work({ ...tenantOf(begun, organizationId, actor, wakes), ends, ...traced }),
-            { traceId: trace?.traceId, ...tenantOptions, ...(!tenantOptions?.readOnly && { onSent }) },
+            {
+              traceId: trace?.traceId,
+              ...tenantOptions,
+              sent: tenantOptions?.readOnly ? undefined : sent.counterOf(organizationId),
+            },
           ),
         )
         return { result, wakes, ends, spans }

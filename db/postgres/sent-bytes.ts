@@ -16,6 +16,11 @@ export class SentBytes {
     this.report = report
   }
 
+  /** Counts the statements of one transaction. @returns undefined if nothing is reported. */
+  counterOf(organizationId: string): SentCounter | undefined {
+    return this.report && new SentCounter(this, organizationId)
+  }
+
   add(organizationId: string, bytes: number): void {
     if (!this.report) return
     const sum = (this.counts.get(organizationId) ?? 0) + bytes
@@ -33,3 +38,39 @@ export class SentBytes {
     await this.report?.(counts).catch(() => {})
   }
 }
+
+type Statement = string | { text: string; values?: unknown[] }
+
+/** Counts the bytes of the parameters of a transaction's statements that write. */
+export class SentCounter {
+  private readonly sent: SentBytes
+  private readonly organizationId: string
+  private bytes = 0
+
+  constructor(sent: SentBytes, organizationId: string) {
+    this.sent = sent
+    this.organizationId = organizationId
+  }
+
+  note(statement: Statement): void {
+    this.bytes += bytesSent(statement)
+  }
+
+  /** What was rolled back does not count. */
+  committed(): void {
+    if (this.bytes > 0) this.sent.add(this.organizationId, this.bytes)
+  }
+}
+
+/** At least: texts count by their characters. */
+function bytesSent(statement: Statement): number {
+  if (typeof statement === 'string' || !statement.values || READS.test(statement.text)) return 0
+  let bytes = 0
+  for (const value of statement.values)
+    if (typeof value === 'string' || Buffer.isBuffer(value)) bytes += value.length
+    else if (Array.isArray(value))
+      for (const one of value) bytes += typeof one === 'string' || Buffer.isBuffer(one) ? one.length : 8
+  return bytes
+}
+
+const READS = /^\s*select/i

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type pg from 'pg'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import { Gather, type RowsStatement } from './gather.ts'
+import type { SentCounter } from './sent-bytes.ts'
 
 /** The transaction that `work` gets. */
 export interface Transaction {
@@ -30,8 +31,8 @@ export interface TransactionOptions {
   oneStatement?: boolean | undefined
   /** SQL that is sent with BEGIN, without parameters. */
   first?: string | undefined
-  /** Called once it has committed, with the bytes of the parameters of its statements that write. */
-  onSent?: ((bytes: number) => void) | undefined
+  /** Counts the bytes of its statements that write. */
+  sent?: SentCounter | undefined
   /** Called when BEGIN is sent: may send a statement with it, before those of `work`. */
   afterBegin?: ((send: Send) => void) | undefined
 }
@@ -45,11 +46,10 @@ export async function transaction<T>(
   pool: Knex,
   organizationId: string | undefined,
   work: (transaction: Transaction) => Promise<T>,
-  { traceId, readOnly, oneStatement, first, afterBegin, onSent }: TransactionOptions = {},
+  { traceId, readOnly, oneStatement, first, afterBegin, sent }: TransactionOptions = {},
 ): Promise<T> {
   const connection: pg.Client = await pool.client.acquireConnection()
   let lastIsNext = false
-  let sent = 0
   let begun: Promise<unknown> | undefined
   let ended: Promise<pg.QueryResult> | undefined
   /** No statement may come: the connection is, or soon will be, that of another transaction. */
@@ -66,7 +66,7 @@ export async function transaction<T>(
       begun = begin(connection, organizationId, { traceId, readOnly, first })
       afterBegin?.((statement) => connection.query(statement))
     }
-    if (onSent) sent += bytesSent(statement[0] as unknown as Statement)
+    sent?.note(statement[0] as unknown as pg.QueryConfig)
     return connection.query(...statement)
   }
   const gather = new Gather(send as unknown as pg.Client['query'])
@@ -94,7 +94,7 @@ export async function transaction<T>(
     const { command } = await committed
     // PostgreSQL answers COMMIT with ROLLBACK if a statement failed, also if its error was ignored.
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back')
-    if (sent > 0) onSent?.(sent)
+    sent?.committed()
     return result
   } catch (error) {
     if (begun) await end('ROLLBACK').catch(() => {})
@@ -104,21 +104,6 @@ export async function transaction<T>(
     pool.client.releaseConnection(connection)
   }
 }
-
-type Statement = string | { text: string; values?: unknown[] }
-
-/** The bytes of the parameters of a statement that writes, at least: texts count by their characters. */
-function bytesSent(statement: Statement): number {
-  if (typeof statement === 'string' || !statement.values || READS.test(statement.text)) return 0
-  let bytes = 0
-  for (const value of statement.values)
-    if (typeof value === 'string' || Buffer.isBuffer(value)) bytes += value.length
-    else if (Array.isArray(value))
-      for (const one of value) bytes += typeof one === 'string' || Buffer.isBuffer(one) ? one.length : 8
-  return bytes
-}
-
-const READS = /^\s*select/i
 
 /** The caller does not await it: if it fails, the connection is lost, and every later statement fails. */
 function begin(

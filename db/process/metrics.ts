@@ -91,7 +91,7 @@ export function createMetrics(deps: {
     }),
     runsSkipped: new Counter({
       name: 'agx_runs_skipped_total',
-      help: 'Runs of events that were skipped because there were too many, by the code of their error.',
+      help: 'Runs of events that were not started because there were too many, by the code of their error.',
       registers,
       labelNames: ['code'] as const,
     }),

@@ -9,6 +9,7 @@ import { type ListQuery, listRecords } from './list.ts'
 import { lockEnds } from './lock.ts'
 import { recordNotFound } from './merged.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
+import { isSumOf } from './sums.ts'
 
 /**
  * Links between records: one undirected link per pair. A reference field (`company_id`) is the primary link: setting it
@@ -92,9 +93,10 @@ const endsOf = (kind: KindName, id: string, target: KindName, targetId: string) 
 
 const shown = ({ entity, id }: End) => ({ object: kinds[entity].object, id })
 
-/** Locks both ends; an end whose reference field may change with the link as for an update. Throws `not_found`. */
+/** Locks both ends; an end whose reference field or sum may change with the link as for an update. Throws `not_found`. */
 async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
-  const refers = ({ entity }: End, other: End) => referencesOf(kinds[entity], other.entity).length > 0
+  const refers = ({ entity }: End, other: End) =>
+    referencesOf(kinds[entity], other.entity).length > 0 || isSumOf(kinds[entity], other.entity)
   const changing = [...(refers(from, to) ? [from] : []), ...(refers(to, from) ? [to] : [])]
   const locked = await lockEnds(
     tx,

@@ -220,6 +220,7 @@ function comparable(kind: Kind, field: string, customType: CustomFieldType = 'te
 const TYPES: Partial<Record<FieldType, string>> = {
   integer: 'integer',
   money: 'numeric',
+  decimal: 'numeric',
   boolean: 'boolean',
   date: 'date',
   datetime: 'timestamptz',

@@ -5,6 +5,7 @@ import type { RecordInput } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { End, GivenLink } from './links.ts'
 import { type LockedEnds, lockEnds } from './lock.ts'
+import { isSumOf } from './sums.ts'
 
 /** The `associations` of a create or an upsert: links that are created with the record. */
 
@@ -24,8 +25,9 @@ export function lockWithLinked(
   ids: string[],
   links: GivenLink[],
 ): Promise<LockedEnds> {
-  // A link fills the reference field of its other end.
-  const changes = ({ entity }: GivenLink) => referencesOf(kinds[entity], kind.entity).length > 0
+  // A link fills the reference field of its other end, or changes its sum.
+  const changes = ({ entity }: GivenLink) =>
+    referencesOf(kinds[entity], kind.entity).length > 0 || isSumOf(kinds[entity], kind.entity)
   const own = ids.map((id) => ({ entity: kind.entity, id }))
   return lockEnds(
     tx,

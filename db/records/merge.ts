@@ -48,12 +48,14 @@ export async function mergeRecords(
   const [, rules] = await Promise.all([lockLives(tx), lockFieldRules(tx, kind)])
   await lockReferencesTo(tx, kind, [loserId], [winnerId, loserId])
   const found = await lockRecords(tx, kind, [winnerId, loserId], 'for update')
-  const winner = found.get(winnerId)
+  let winner = found.get(winnerId)
   const loser = found.get(loserId)
   if (!winner || !loser) throw await recordNotFound(tx, definition, winner ? loserId : winnerId)
   requireVersion(definition.object, winner.version, ifVersion)
 
   await moveReferences(tx, kind, loserId, winnerId)
+  // A sum of records that have moved is another now.
+  winner = (await lockRecords(tx, kind, [winnerId])).get(winnerId) ?? winner
   await writeRecords(tx, definition, [nextVersion('deleted', tx.actor, loser)])
   await freeUnique(tx, loserId)
   await pointTo(tx, definition, loserId, winnerId)

@@ -43,7 +43,7 @@ export async function clearPrimaries(tx: Tenant, from: End, to: End): Promise<vo
 export async function clearReferencesTo(tx: Tenant, kind: KindName, id: string): Promise<void> {
   for (const { other, field } of referencesTo(kind)) {
     const holders = await holdersOf(tx, other, field, id)
-    await replaceReference(tx, other, holders, { field, from: id, to: null })
+    await replaceReference(tx, other, holders, { field, from: id, to: null }, [id])
   }
 }
 
@@ -80,10 +80,10 @@ export async function moveReferences(
     const ancestors = await reachableFrom(tx, kinds[other], field, winner)
     const holders = (await holdersOf(tx, other, field, loser)).filter((id) => id !== winner)
     const moved = holders.filter((id) => !ancestors.has(id))
-    await replaceReference(tx, other, moved, { field, from: loser, to: winner })
+    await replaceReference(tx, other, moved, { field, from: loser, to: winner }, [loser])
     // The winner's ancestors would refer to it and close a cycle.
     const circular = holders.filter((id) => ancestors.has(id))
-    await replaceReference(tx, other, circular, { field, from: loser, to: null })
+    await replaceReference(tx, other, circular, { field, from: loser, to: null }, [loser])
   }
 }
 
@@ -100,12 +100,13 @@ async function holdersOf(tx: Tenant, kind: KindName, field: string, id: string):
 /** Number of records in memory and in one statement. */
 const AT_A_TIME = 1_000
 
-/** Changes the records whose field still has the value `from`. Links stay unchanged. */
+/** Changes the records whose field still has the value `from`. Links stay unchanged. `except`: as of `writeRecords`. */
 async function replaceReference(
   tx: Tenant,
   kind: KindName,
   ids: string[],
   { field, from, to }: { field: string; from: string | null; to: string | null },
+  except?: readonly string[],
 ): Promise<void> {
   const definition = kinds[kind]
   const patch = { [field]: to }
@@ -114,7 +115,7 @@ async function replaceReference(
     const writes = [...records.values()]
       .filter((record) => record[field] === from)
       .flatMap((record) => change(tx.actor, definition, record, patch, { ...record, ...patch }) ?? [])
-    await writeRecords(tx, definition, writes)
+    await writeRecords(tx, definition, writes, except)
   }
 }
 

@@ -8,7 +8,7 @@ import { nextVersion } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
-import { lockExisting, lockForRestore, lockLives } from './lock.ts'
+import { lockExisting, lockForRestore, lockLives, lockRecords } from './lock.ts'
 import { mergedInto, recordNotFound } from './merged.ts'
 import { clearedReference, holdersToRefill, refillReferencesTo } from './primaries.ts'
 import { closesCycle } from './references.ts'
@@ -53,7 +53,8 @@ export async function restoreRecord(
   const { record } = write
   await writeDrafts(tx, definition, rules, [{ record, write, links: [] }])
   await refillReferencesTo(tx, kind, id)
-  return record
+  // With what refers to it again, its sums have changed.
+  return (await lockRecords(tx, kind, [id])).get(id) ?? record
 }
 
 /** The records of the same kind that the record refers to, or referred to until a delete cleared the reference. */

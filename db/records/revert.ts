@@ -11,6 +11,7 @@ import { lockFieldRules } from './custom-fields/rules.ts'
 import { lockWithLinked } from './given-links.ts'
 import { recordNotFound } from './merged.ts'
 import { type Outcome, recordOf, settleEach } from './sets.ts'
+import { withoutSums, withSums } from './sums.ts'
 import type { Update } from './update.ts'
 import { type Draft, writeSet } from './write-set.ts'
 
@@ -34,11 +35,13 @@ export async function revertSet(tx: Tenant, kind: KindName, reverts: Revert[]): 
     lockFieldRules(tx, kind),
     lockWithLinked(tx, definition, ids, []),
   ])
+  const summed = await withSums(tx, definition, ids)
   const drafts = await settleEach(reverts, async ({ id, ifVersion, past }): Promise<Draft> => {
     const before = locked.record({ entity: kind, id })
     if (!before) throw await recordNotFound(tx, definition, id)
     requireVersion(definition.object, before.version, ifVersion)
-    const { custom_fields, ...values } = await past(before)
+    const { custom_fields, ...given } = await past(before)
+    const values = summed.has(id) ? withoutSums(definition, given) : given
     if (custom_fields) values.custom_fields = changedCustomFields(rules, before.custom_fields, custom_fields)
     if (rules.pipelines) Object.assign(values, settledIn(rules.pipelines, { ...before, ...values }))
     const write = replacement(tx.actor, definition, before, values)

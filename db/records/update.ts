@@ -15,6 +15,7 @@ import { localTimes } from './local-times.ts'
 import { recordNotFound } from './merged.ts'
 import { closesCycle } from './references.ts'
 import { inSets, inWaves, type Outcome, recordOf, settleEach } from './sets.ts'
+import { lockSums, mentionsSum, refuseSums, withSums } from './sums.ts'
 import { type Draft, writeSet } from './write-set.ts'
 
 /** A change of one record. */
@@ -83,6 +84,18 @@ export async function updateSet(
     needsRules ? lockFieldRules(tx, kind) : undefined,
     lockWithLinked(tx, definition, ids, allLinks),
   ])
+  await lockSums(tx, definition, [
+    ...ids.map((id) => definition.sums && locked.record({ entity: kind, id })?.[definition.sums.over]),
+    ...separated.map(({ fields, links }) => {
+      const given = { ...fields, ...filledBy(links, definition, fields) }
+      return definition.sums && given[definition.sums.over]
+    }),
+  ])
+  const summed = await withSums(
+    tx,
+    definition,
+    separated.flatMap(({ id, fields }) => (mentionsSum(definition, fields) ? id : [])),
+  )
   const withCurrency = currencyFiller(tx, definition)
   const withZone = localTimes(tx, definition)
   const withCountry = localPhones(tx, definition)
@@ -94,6 +107,7 @@ export async function updateSet(
       if (!before) throw await recordNotFound(tx, definition, id)
       checkLinks(links, locked, self)
       requireVersion(definition.object, before.version, ifVersion)
+      if (summed.has(id)) refuseSums(definition, before, given)
       const zoned = await withCountry(await withZone(given, rules))
       const fields = keepsKeys ? withoutAlternateKeys(zoned, before) : zoned
       const patch = { ...fields, ...(await filledByLinks(tx, definition, before, fields, links)) }

@@ -10,9 +10,11 @@ import { changesKeys, keepListed, listedElsewhere } from './alternate-keys.ts'
 import { hasSensitive, keepSensitive } from './custom-fields/sensitive.ts'
 import { claimUnique } from './custom-fields/unique.ts'
 import { changeLinks, type Linked, linkChanges } from './links.ts'
+import { lockRecords } from './lock.ts'
 import { fillReference } from './primaries.ts'
 import { referenceIssues } from './references.ts'
 import type { Failed, Outcome } from './sets.ts'
+import { isSumOf } from './sums.ts'
 import { externalIdTaken, takenAmong } from './taken.ts'
 import { writeRecords } from './write.ts'
 
@@ -50,10 +52,21 @@ export async function writeSet(
   })
   const valid = checked.flatMap((draft) => ('error' in draft ? [] : [draft]))
   await writeDrafts(tx, kind, rules, valid, isLast)
+  // Links to what is summed have changed the sums of these records.
+  const summed = valid.filter(({ links }) => links.some(({ entity }) => isSumOf(kind, entity)))
+  const current = await lockRecords(
+    tx,
+    kind.entity,
+    summed.map(({ record }) => record.id),
+  )
   return checked.map((draft): Outcome => {
     if ('error' in draft) return draft
     const { record, write } = draft
-    return { record, created: write?.action === 'created', changed: write !== undefined }
+    return {
+      record: current.get(record.id) ?? record,
+      created: write?.action === 'created',
+      changed: write !== undefined,
+    }
   })
 }
 
@@ -71,6 +84,7 @@ export async function writeDrafts(
   const writes = drafts.flatMap(({ write }) => write ?? [])
   const linked = linkChanges(tx, kind, drafts)
   const hasMore =
+    kind.sums ||
     linked.gone.length > 0 ||
     linked.made.length > 0 ||
     (rules && hasUnique(rules)) ||

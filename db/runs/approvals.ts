@@ -5,7 +5,7 @@ import type { NewEvent } from '../model/events/event.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import type { ApprovalKey, ShownTo } from '../process/approval-links.ts'
 import type { ApprovalEventName } from './approval-mails.ts'
-import { insertMails } from './approval-mails.ts'
+import { insertApprovalMails } from './approval-mails.ts'
 import type { WaitKey } from './waits.ts'
 
 /** A request for a decision, with the decision. */
@@ -180,5 +180,5 @@ export async function remind(
     tx,
     [...due].map((event) => approvalEvent(event, present(row), link)),
   )
-  await insertMails(tx, { ...row.settings, id: row.id, run_id: row.run_id }, due)
+  await insertApprovalMails(tx, { ...row.settings, id: row.id, run_id: row.run_id }, due)
 }

@@ -30,10 +30,12 @@ export const isCancelEvent = (e: string): string => `exists (
 const IS_OPEN = 'r.cancel_on and r.ended_at is null'
 
 /**
- * SQL: whether the run `r` was queued before the event `e`. Ids decide within a millisecond: a segment may start a run
- * and raise an event. A run that is committed after the event was matched counts as later.
+ * SQL: whether the run `r` is about something before the event `e`. What an event triggered is as old as that event, whose
+ * id tells its place in the outbox: its row is only made when the event is matched, and `e` may have been raised by then.
+ * Any other run is as old as its row; ids decide within a millisecond, as a segment may start a run and raise an event.
  */
-const IS_BEFORE = '(r.created_at, r.id) < (e.created_at, e.id)'
+const IS_BEFORE = `case when r.trigger ->> 'type' = 'event' and r.trigger_key is not null
+  then cast(r.trigger_key as uuid) < e.id else (r.created_at, r.id) < (e.created_at, e.id) end`
 
 /** Queues the comparison of these events with open runs. @returns the number of rows. */
 export async function queueEventCancels(trx: Knex, events: EventKey[]): Promise<number> {

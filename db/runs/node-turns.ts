@@ -5,11 +5,11 @@ import type { Tenant } from '../postgres/tenancy.ts'
 type NodeTurn = { workflow_id: string; node_id: string; run_id: string; path: string }
 type Rate = { limit: number; per_ms: number }
 
-/** `before`: the waiting calls before it, counted up to `MOST_BEFORE`. `waitMs`: when to ask again. */
+/** `before`: the waiting calls before it, counted up to `MOST_WAITING_COUNTED`. `waitMs`: when to ask again. */
 type Turn = { begun: true } | { begun: false; before: number; waitMs: number }
 
-/** The waiting calls that one question counts. Above, the turn is at least so far away. */
-export const MOST_BEFORE = 10_000
+/** The calls waiting for a turn of a node that are counted at most. Above, the turn is at least so far away. */
+export const MOST_WAITING_COUNTED = 10_000
 /** Rows of one statement that looks at the front of the queue. */
 const PAGE = 25
 const MOST_PAGES = 200
@@ -122,7 +122,7 @@ async function positionOf({ trx }: Tenant, own: Own): Promise<{ before: number; 
     `with waiting as (
        select count(*)::integer as before from (
          select from node_turns
-         where ${OF_NODE} and turn is null and not passed_over and n < :n limit ${MOST_BEFORE}) counted
+         where ${OF_NODE} and turn is null and not passed_over and n < :n limit ${MOST_WAITING_COUNTED}) counted
      ), ${LAST}
      select before, ${leavesIn('last + 1 + before % :limit - :limit')} as free_in_ms from waiting, last`,
     own,

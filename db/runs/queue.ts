@@ -101,7 +101,7 @@ const FALLEN_ASLEEP = 3
 
 /**
  * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval) nor since `before`, longest idle first.
- * Sleeping runs are included only if they are overdue, once after each change, or without a write for 720 times as long.
+ * Active ones also if they have none since the last loss of Temporal. Sleeping runs are included only if they are overdue, once after each change, or without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,
@@ -114,7 +114,8 @@ export async function listIdleRuns(
      from (
        (select * from runs
         where status = 'running' and sleeps_until is null
-          and updated_at < least(now() - cast(:idle as interval), cast(:before as timestamptz))
+          and updated_at < least(cast(:before as timestamptz),
+            greatest(now() - cast(:idle as interval), (select lost_at from sweep_state)))
         order by updated_at limit :limit)
        union all
        (select * from runs
@@ -135,6 +136,26 @@ export async function listIdleRuns(
      ${OPEN_NODES}
      order by r.updated_at`,
     { idle, before, limit },
+  )
+  return rows
+}
+
+/** Up to `limit` active runs without a write for `quiet` (a PostgreSQL interval): the longest quiet ones, or any. */
+export async function listQuietRuns(
+  system: System,
+  quiet: string,
+  limit: number,
+  order: 'updated_at' | 'random()',
+): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `select ${IDLE_RUN}
+     from (
+       select * from runs
+       where status = 'running' and sleeps_until is null and updated_at < now() - cast(? as interval)
+       order by ${order} limit ?) r
+     ${OPEN_NODES}
+     order by r.updated_at`,
+    [quiet, limit],
   )
   return rows
 }

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { SIGNAL } from '../../workflows/shared/limits.ts'
+import { nearest } from '../../workflows/shared/nearest.ts'
 import { conflict } from '../model/errors.ts'
 import { isOpenRun } from '../model/runs/statuses.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -9,7 +10,7 @@ import { lockStatus } from './moves/lock-status.ts'
  * Sends a signal to a run. It answers the node that has waited longest for its name, or is kept until a node waits for
  * it. The run's row is locked, as by a segment, so that a signal and a new wait cannot miss each other.
  * @returns the node that received it, with its iteration; nulls if none did. Throws `not_found`, and `conflict` if the
- * run has ended.
+ * run has ended, or no node of its workflow waits for the name.
  */
 export async function sendSignal(
   tx: Tenant,
@@ -36,7 +37,10 @@ export async function sendSignal(
     },
   )
   const [taken] = rows
-  if (!taken) await requireRoom(tx, runId)
+  if (!taken) {
+    await requireRoom(tx, runId)
+    await requireWait(tx, runId, name)
+  }
   await tx.trx('run_signals').insert({
     ...key,
     id: uuidv7(),
@@ -54,6 +58,32 @@ export async function sendSignal(
 /** SQL: the changes of a wait that a signal answers. */
 const ANSWER = `answer = jsonb_build_object('payload', cast(:payload as jsonb)), answered_by = cast(:actor as jsonb),
   answered_at = now(), lease_until = null, notified_at = null`
+
+/** Throws `conflict` if no node of the run's workflow can ever receive a signal of that name. */
+async function requireWait(tx: Tenant, runId: string, name: string): Promise<void> {
+  const { rows } = await tx.trx.raw<{ rows: { type: string; name: string | null }[] }>(
+    `select n.value ->> 'type' as type, n.value #>> '{config,name}' as name
+     from runs r
+     join workflow_versions v on v.organization_id = r.organization_id and v.workflow_id = r.workflow_id
+       and v.version = r.workflow_version
+     cross join lateral json_each(v.program -> 'nodes') n
+     where r.organization_id = :organizationId and r.id = :runId
+       and n.value ->> 'type' in ('wait_for_signal', 'approval')`,
+    { organizationId: tx.organizationId, runId },
+  )
+  const names = rows.flatMap((node) => (node.type === 'wait_for_signal' ? [String(node.name)] : []))
+  if (names.some((one) => one === name || one.includes('{{'))) return
+  const meant = nearest(name, names)
+  const hint =
+    meant !== undefined
+      ? `did you mean ${meant}?`
+      : rows.length > names.length
+        ? 'an approval is decided by {"approval_id": "…", "decision": "approved"}: the `waits` of the run have the id'
+        : names.length > 0
+          ? `its nodes wait for ${[...new Set(names)].join(', ').slice(0, 500)}`
+          : 'a node of type wait_for_signal receives signals'
+  throw conflict(`no node of the workflow waits for a signal ${name}`, { hint })
+}
 
 async function requireRoom(tx: Tenant, runId: string): Promise<void> {
   const [row] = await tx

@@ -7,7 +7,7 @@ import { EVENTS_BY_KEY, keysOf } from '../events/by-key.ts'
 import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import { type Conditional, evaluateConditions } from '../model/events/conditions.ts'
 import type { EventKey } from '../model/events/event.ts'
-import { chainError, type SkipCode } from '../model/runs/chain.ts'
+import { chainError, type UnstartedCode } from '../model/runs/chain.ts'
 import type { Wakes } from '../postgres/tenancy.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import type { QueuedRuns } from './queued-runs.ts'
@@ -18,8 +18,8 @@ import { type Candidate, skipStorms } from './storms.ts'
 export interface Triggered {
   /** The number of created runs, including failed ones. */
   runs: number
-  /** The codes of the errors of runs that were skipped, one for each. */
-  skipped: SkipCode[]
+  /** The codes of the errors of runs that were not started, one for each. */
+  skipped: UnstartedCode[]
   problems: FoundProblem[]
   /** The first event that is left for the next batch; undefined if there is none. */
   since: string | undefined
@@ -40,7 +40,7 @@ export async function createTriggeredRuns(
 ): Promise<Triggered> {
   if (events.length === 0) return { runs: 0, skipped: [], problems: [], since: undefined }
   const candidates: Match[] = []
-  const refused: NewTriggeredRun[] = []
+  const refused: (NewTriggeredRun & { error: { code: UnstartedCode } })[] = []
   const problems = new Map<string, FoundProblem>()
   const since = await evaluateConditions(
     await listMatches(trx, events),
@@ -49,7 +49,7 @@ export async function createTriggeredRuns(
       if (holds instanceof NodeError) addProblem(problems, match, `when: ${holds.message}`)
       else if (holds) {
         const error = chainError(match.depth, match.cause)
-        if (error) refused.push(newRun(match, error))
+        if (error) refused.push({ ...newRun(match, error), error })
         else candidates.push(match)
       }
     },
@@ -64,7 +64,7 @@ export async function createTriggeredRuns(
   ]
   return {
     runs: await insertTriggered(trx, runs),
-    skipped: skipped.map(({ error }) => error.code),
+    skipped: [...skipped, ...refused].map(({ error }) => error.code),
     problems: [...problems.values()],
     since,
   }

@@ -67,6 +67,18 @@ const RETRY_SECONDS = 60
 /** The error of a write of an organization that is full. */
 export const storageExceeded = async (tx: Tenant): Promise<AppError> => exceededBy(await getStorage(tx))
 
+/** The error of the next page of a long job, if the organization became full since it began. */
+export async function fullError(tx: Tenant): Promise<AppError | undefined> {
+  const full = await tx.trx('organizations').where({ id: tx.organizationId, storage_full: true }).first('id')
+  return full && storageExceeded(tx)
+}
+
+/** Throws that error. */
+export async function requireRoom(tx: Tenant): Promise<void> {
+  const error = await fullError(tx)
+  if (error) throw error
+}
+
 export const exceededBy = ({ used, limit }: StorageUsage): AppError =>
   new AppError(
     'quota_exceeded',

@@ -116,6 +116,8 @@ describe('every route on a row that gives access to more', () => {
       tasks: { title: word('tasks') },
       notes: { body: word('notes') },
       activities: { type: 'call', subject: word('activities') },
+      products: { name: word('products') },
+      line_items: { name: word('line_items'), unit_price: '1' },
     }
     for (const [kind, values] of Object.entries(fields))
       ids[kind] = (await post(`/objects/${kind}`, values)).id

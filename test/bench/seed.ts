@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { createKey } from '../../db/access/keys.ts'
 import { SCOPES } from '../../db/model/access/scopes.ts'
 import { searchTextOf, writableColumns } from '../../db/model/records/columns.ts'
+import { isList } from '../../db/model/records/filters.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import { print, progress } from './report.ts'
@@ -88,7 +89,13 @@ async function withoutIndexes(client: pg.Client): Promise<() => Promise<void>> {
   }
 }
 
-async function fill(client: pg.Client, organizationId: string, count: number, quiet = false): Promise<void> {
+/** Writes contacts and their companies into an empty organization. */
+export async function fill(
+  client: pg.Client,
+  organizationId: string,
+  count: number,
+  quiet = false,
+): Promise<void> {
   const companies = Array.from({ length: Math.ceil(count / 50) }, (_, i) => companyAt(i, count))
   await insert(client, 'companies', organizationId, companies)
   const ids = companies.map(({ id }) => String(id))
@@ -123,13 +130,17 @@ async function insert(
     'search_text',
   ]
   const by = { type: 'system', id: null }
+  // A column that a row does not name would be null.
+  const lists = Object.entries(definition.fields)
+    .filter(([, { type }]) => isList(type))
+    .map(([name]) => [name, []])
+  const empty = { tags: [], custom_fields: {}, ...Object.fromEntries(lists) }
   const rows = records.map((record) => ({
     organization_id: organizationId,
     version: 1,
     created_by: by,
     updated_by: by,
-    tags: [],
-    custom_fields: {},
+    ...empty,
     ...record,
     search_text: searchTextOf(definition, { ...record, alternate_keys: [] }),
   }))

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Database } from '../../db/postgres/connect.ts'
+import { problemsIn } from '../support/logs.ts'
 import type { TestStack } from '../support/stack.ts'
 
 /** Sets limits of the demo organization that no bench reaches; they stay enforced. @returns its id. */
@@ -33,7 +32,7 @@ export async function ownerSession({
     })
     if (!answer.ok) {
       const said = await answer.text()
-      const logged = answer.status >= 500 && dataDir !== undefined ? errorsIn(dataDir) : ''
+      const logged = answer.status >= 500 && dataDir !== undefined ? problemsIn(dataDir).join('\n') : ''
       throw new Error(`${path}: ${answer.status} ${said}\n${logged}`)
     }
     return answer
@@ -44,10 +43,3 @@ export async function ownerSession({
   return async <T>(path: string, body: object): Promise<T> =>
     (await post(path, { cookie, 'x-csrf-token': csrf_token }, body)).json() as Promise<T>
 }
-
-/** The errors of an API's log: an answer with 500 does not say its cause. */
-const errorsIn = (dataDir: string): string =>
-  readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')
-    .split('\n')
-    .filter((line) => /"level":("error"|50)/.test(line))
-    .join('\n')

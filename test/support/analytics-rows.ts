@@ -107,6 +107,24 @@ export function analyticsRows(organizationId: string, now: number, count: number
         direction: oneOf('inbound', 'outbound', null),
       }
     }),
+    products: many(() => ({
+      ...record(moment()),
+      name: 'P',
+      active: true,
+      recurring_interval: oneOf('month', 'year', null),
+      currency: oneOf('EUR', 'CHF', null),
+    })),
+    line_items: many(() => ({
+      ...record(moment()),
+      name: 'L',
+      quantity: 1,
+      unit_price: 1,
+      amount: (int(1e8) / 100).toFixed(2),
+      tax_amount: 0,
+      product_id: user(),
+      recurring_interval: oneOf('month', 'year', null),
+      currency: oneOf('EUR', 'CHF', 'USD', null),
+    })),
     runs: many(() => {
       const created = moment()
       const status = oneOf(...RUN_STATUSES, 'completed', 'completed', 'completed')

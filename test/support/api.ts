@@ -9,6 +9,7 @@ import { RunEnds } from '../../api/http/run-ends.ts'
 import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
 import { documentSlots, nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
+import { inTurns } from '../../api/http/turns.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import { sealing } from '../../db/postgres/connect.ts'
@@ -104,7 +105,8 @@ export async function startApi(
     stopping: stopping.signal,
     metrics: createMetrics({ db, log: new LogOutput(1), queues: false }),
   })
-  const server = createHttpServer(config).on('request', app.callback())
+  const server = createHttpServer(config)
+  server.on('request', inTurns(server, app.callback()))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const organizationId = await createOrganization(db)

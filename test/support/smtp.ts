@@ -14,6 +14,15 @@ export interface ReceivedMail {
   secure: boolean
 }
 
+/** The body of a mail, decoded. */
+export const bodyOf = ({ text, header }: ReceivedMail) => {
+  const body = text.slice(text.indexOf('\r\n\r\n') + 4)
+  if (header('content-transfer-encoding') !== 'quoted-printable') return body
+  return body
+    .replaceAll('=\r\n', '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
 /** How the server treats a mail; it accepts by default. */
 export type SmtpBehaviour = 'accept' | 'hang up' | { at: 'rcpt' | 'data'; code: number; text: string }
 

@@ -2,19 +2,10 @@ import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict'
 import { renewLeases } from '../../db/queue/mails.ts'
 import { approvalMails } from '../../db/runs/approval-mails.ts'
 import { createMember, createOrganization } from '../support/database.ts'
-import type { ReceivedMail } from '../support/smtp.ts'
+import { bodyOf, type ReceivedMail } from '../support/smtp.ts'
 import { until } from '../support/until.ts'
 import { withMails } from '../support/with-mails.ts'
 import { queueRun, saveWorkflow, untilRun } from '../support/worker.ts'
-
-/** The body of a mail, decoded. */
-const bodyOf = ({ text, header }: ReceivedMail) => {
-  const body = text.slice(text.indexOf('\r\n\r\n') + 4)
-  if (header('content-transfer-encoding') !== 'quoted-printable') return body
-  return body
-    .replaceAll('=\r\n', '')
-    .replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
-}
 
 const pathIn = (mail: ReceivedMail) =>
   /http:\/\/localhost:8080(\/approvals\/[\w-]{107})\r?\n/.exec(bodyOf(mail))?.[1]

@@ -178,6 +178,49 @@ describe('settings.cancel_on', () => {
     assert.equal((await untilRun(suite.db, second)).status, 'completed')
   })
 
+  it('cancels a run by an event that was raised before the run was queued, but after the event that triggers it', async () => {
+    const { id } = await saveWorkflow(suite.db, suite.organizationId, {
+      ...SLEEP,
+      trigger: { type: 'event', events: ['order.placed'] },
+      settings: {
+        cancel_on: [
+          {
+            event: ['order.withdrawn', 'order.placed'],
+            when: '{{ event.data.key == trigger.data.key }}',
+          },
+        ],
+      },
+    })
+    await inTenant((tx) => activate(tx, id))
+    const event = (name: string, key: string) => ({ name, data: { key } })
+    await inTenant((tx) =>
+      insertEvents(tx, [
+        event('order.withdrawn', 'late'),
+        event('order.placed', 'late'),
+        event('order.placed', 'soon'),
+        event('order.withdrawn', 'soon'),
+        event('order.placed', 'twice'),
+        event('order.placed', 'twice'),
+      ]),
+    )
+    const runs = () => suite.db.system('runs').where({ workflow_id: id }).orderBy('trigger_key')
+    await until(async () => (await runs()).length === 4)
+    await settled()
+    await until(async () => (await runs()).every(({ status }) => status !== 'queued'))
+    assert.deepEqual(
+      (await runs()).map(({ trigger, cancel_requested_at }) => [
+        trigger.data.key,
+        cancel_requested_at !== null,
+      ]),
+      [
+        ['late', false],
+        ['soon', true],
+        ['twice', true],
+        ['twice', false],
+      ],
+    )
+  })
+
   it('tells at the run why its condition could not be rendered, and goes on', async () => {
     const start = await workflow({
       settings: { cancel_on: [{ event: 'order.odd', when: '{{ event.data.key == trigger.record.id }}' }] },

@@ -404,7 +404,7 @@ describe('imports', () => {
       await assert.rejects(workflow.result())
       const sweep = new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog })
       await until(async () => {
-        await sweep.stopped()
+        await sweep.glance()
         return (await get()).status === 'stopped' ? true : undefined
       }, 'the stop')
       await sweep.close()

@@ -4,12 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { createHttp } from '../../activities/http/client.ts'
 import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import { incomingPolls } from '../../db/incoming/polls.ts'
+import { unreadMail } from '../../db/model/incoming/mail.ts'
+import { type IncomingThreads, incomingThreads } from '../../worker/polls/incoming-threads.ts'
 import { poll } from '../../worker/queues/incoming-polls.ts'
-import { mapInThreads } from '../../worker/queues/incoming-replays.ts'
 import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { MAIL_PASSWORD, mailOf, startImap } from '../support/imap.ts'
 import { signIn } from '../support/session.ts'
+import { until } from '../support/until.ts'
 import { testLog } from '../support/worker.ts'
 
 /** A service without webhooks: answers what `answer` returns. */
@@ -78,12 +80,15 @@ describe('a polled source of an incoming webhook', function () {
     assert.equal(status, 201, JSON.stringify(body))
     return body.id
   }
+  /** What threads were given. */
+  const tasks: string[] = []
+  const threads = incomingThreads((task) => tasks.push(task))
   const deps = () => ({
     db,
     log: testLog,
     http,
     openMailbox,
-    mapBody: mapInThreads(),
+    threads,
     secretsKey: api.secretsKey,
   })
   const polled = async (id: string, more: object = {}) => {
@@ -118,6 +123,16 @@ describe('a polled source of an incoming webhook', function () {
   afterEach(async () => {
     await db.system('contacts').delete()
     service.calls.length = 0
+  })
+
+  it('takes a page of many large items, each read in a thread', async () => {
+    const id = await createWebhook({})
+    const large = { notes: 'word '.repeat(2_000) }
+    service.answers(() => ({ body: people(...Array(30).keys()).map((one) => ({ ...one, ...large })) }))
+    tasks.length = 0
+    assert.equal((await polled(id)).poll_problem, null)
+    assert.equal((await contacts()).length, 30)
+    assert.deepEqual([...new Set(tasks)], ['readPage', 'mapBody'])
   })
 
   it('gives each new item to the webhook once, whatever it lists again', async () => {
@@ -232,6 +247,41 @@ describe('a polled source of an incoming webhook', function () {
     assert.ok(Date.parse(next_poll_at) - Date.parse(polled_at) < 130_000, 'at most the interval')
   })
 
+  /** The names of webhooks in mails to owners about failing sources. */
+  const reported = async () =>
+    (await db.system('account_mails').where({ kind: 'source_failing' }).orderBy('id')).map(
+      ({ details }) => details.webhook_name,
+    )
+
+  it('asks a source that refuses its credentials less and less often, and tells the owners once', async () => {
+    const id = await createWebhook({ interval_minutes: 20 }, { name: 'Refused' })
+    service.answers(() => ({ status: 401, body: '' }))
+    for (const minutes of [20, 40, 80, 160, 320, 640, 1_280, 1_440, 1_440]) {
+      const { poll_problem, next_poll_at, polled_at } = await polled(id)
+      assert.match(poll_problem, /answered 401/)
+      const wait = (Date.parse(next_poll_at) - Date.parse(polled_at)) / 60_000
+      assert.ok(wait >= minutes && wait <= minutes * 1.05 + 0.001, `${wait} instead of ${minutes}`)
+    }
+    assert.deepEqual(await reported(), ['Refused'])
+    const often = await createWebhook({ interval_minutes: 1 }, { name: 'Often' })
+    const { next_poll_at, polled_at } = await polled(often)
+    assert.ok(Date.parse(next_poll_at) - Date.parse(polled_at) >= 15 * 60_000)
+    service.answers(() => ({ body: [] }))
+    assert.equal((await polled(id)).poll_failures, 0)
+  })
+
+  it('tells the owners of a source that fails for a day', async () => {
+    await db.system('account_mails').delete()
+    const id = await createWebhook({ interval_minutes: 1_440 }, { name: 'Failing' })
+    service.answers(() => ({ status: 503, body: '' }))
+    // After 1, 5 and 15 minutes, then a day later.
+    for (let n = 0; n < 4; n++) await polled(id)
+    assert.deepEqual(await reported(), [])
+    await polled(id)
+    await polled(id)
+    assert.deepEqual(await reported(), ['Failing'])
+  })
+
   it('is due when it is made, changed or activated, for one worker at a time, and not while it is Inactive', async () => {
     service.answers(() => ({ body: [] }))
     await db.system('incoming_webhooks').update({ next_poll_at: null })
@@ -250,6 +300,31 @@ describe('a polled source of an incoming webhook', function () {
     assert.deepEqual(await due(), [id])
     await db.system('incoming_webhooks').where({ id }).delete()
     await poll(deps(), { organization_id: api.organizationId, id })
+  })
+
+  it('is leased for seconds, which its worker renews while it polls: of one that was killed they end', async () => {
+    const id = await createWebhook({})
+    const leased = async () => {
+      const row = await db.system('incoming_webhooks').where({ id }).first()
+      return row.poll_lease_until && row.poll_lease_until.getTime() - Date.now()
+    }
+    let release: (() => void) | undefined
+    const slow = createServer((_, response) => {
+      release = () => response.end('[]')
+    })
+    await new Promise<void>((resolve) => slow.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`
+    await app('PATCH', `/webhooks/incoming/${id}`, { source: { type: 'http_list', url } })
+    await db.system('incoming_webhooks').whereNot({ id }).update({ next_poll_at: null })
+    await incomingPolls.claim(db.system, 10)
+    assert.ok((await leased()) < 16_000)
+    await db.system('incoming_webhooks').where({ id }).update({ poll_lease_until: new Date() })
+    const polling = polled(id, { renewMs: 10 })
+    await until(async () => release && (await leased()) > 10_000)
+    release!()
+    await polling
+    assert.equal(await leased(), null)
+    slow.close()
   })
 
   it('stops at the quota of the month, and takes the rest later', async () => {
@@ -351,6 +426,24 @@ describe('a polled source of an incoming webhook', function () {
       assert.deepEqual(await people(), ['m2@example.com', 'm3@example.com', 'm4@example.com'])
     })
 
+    it('reads large mails in a thread, and takes one that is too expensive as it came', async () => {
+      const id = await create({ existing: true })
+      imap.deliver(mailOf(1, { text: 'word '.repeat(2_000) }))
+      imap.deliver(mailOf(2))
+      tasks.length = 0
+      assert.equal((await polled(id)).poll_problem, null)
+      assert.deepEqual(tasks, ['readMail', 'mapBody'])
+      const broken: IncomingThreads = { ...threads, readMail: async (_, mail) => unreadMail(mail) }
+      imap.deliver(mailOf(3))
+      assert.equal((await polled(id, { threads: broken })).poll_problem, null)
+      const { payload } = await db
+        .system('incoming_logs')
+        .where({ webhook_id: id })
+        .orderBy('id', 'desc')
+        .first()
+      assert.match(JSON.parse(payload).message, /^From: Mailed 3 .*Text 3$/s)
+    })
+
     it('logs a mail that cannot be written, and goes on', async () => {
       const id = await create({ existing: true })
       imap.deliver('no mail')
@@ -370,6 +463,14 @@ describe('a polled source of an incoming webhook', function () {
       await app('DELETE', '/secrets/MAILBOX')
       assert.match((await polled(id)).poll_problem, /no secret MAILBOX/)
       await app('PUT', '/secrets/MAILBOX', { value: MAIL_PASSWORD })
+      const others = db.system('incoming_webhooks').whereNot({ id })
+      await others.update({ next_poll_at: null })
+      const due = await incomingPolls.claim(db.system, 10)
+      assert.deepEqual(
+        due.map((one) => one.id),
+        [id],
+        'it is polled at once',
+      )
       assert.equal((await polled(id)).poll_problem, null)
       assert.deepEqual(await people(), ['m1@example.com'])
     })

@@ -120,7 +120,7 @@ describe('an operator in Temporal', () => {
       const workflow = worker.client.workflow.getHandle(`export:${body.id}`)
       await until(() => quiet(workflow[verb]()))
       const done = await until(async () => {
-        await sweep.stopped()
+        await sweep.glance()
         const row = await on.db.system('exports').where({ id: body.id }).first()
         return row.ended_at && row
       })

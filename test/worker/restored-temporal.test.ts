@@ -7,7 +7,8 @@ import { sendSignal } from '../../db/runs/signals.ts'
 import { Sweep } from '../../worker/sweep.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
-import { delay, edge, set } from '../support/nodes.ts'
+import { httpResponse } from '../support/http-response.ts'
+import { call, delay, edge, set } from '../support/nodes.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
 import { until } from '../support/until.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
@@ -26,14 +27,31 @@ describe('runs whose Temporal is restored to an earlier moment', () => {
   let db: TestDatabase
   let worker: TestWorker
   let organizationId: string
+  /** The calls of nodes that wait for an answer, and their idempotency keys. */
+  const calls: (() => void)[] = []
+  const keys: string[] = []
+  const start = (taskQueue?: string) =>
+    startWorker(
+      db,
+      {
+        address: temporal.address,
+        http: ({ headers }) =>
+          new Promise((resolve) => {
+            keys.push(new Headers(headers as HeadersInit).get('idempotency-key')!)
+            calls.push(() => resolve(httpResponse()))
+          }),
+      },
+      taskQueue,
+    )
 
   before(async () => {
     temporal = await startOwnTemporal()
     db = await createTestDatabase()
     organizationId = await createOrganization(db)
-    worker = await startWorker(db, { address: temporal.address })
+    worker = await start()
   })
   after(async () => {
+    for (const answer of calls) answer()
     await worker?.stop()
     await db?.drop()
     await temporal?.stop()
@@ -125,7 +143,7 @@ describe('runs whose Temporal is restored to an earlier moment', () => {
     for (const id of Object.values(ids)) await settled(id)
     await worker.stop()
     await temporal.restore()
-    worker = await startWorker(db, { address: temporal.address }, worker.taskQueue)
+    worker = await start(worker.taskQueue)
 
     // The first messages after the restore.
     await signal(ids.message, 'b')
@@ -227,5 +245,23 @@ describe('runs whose Temporal is restored to an earlier moment', () => {
     await waitsFor(ids.signalled, 'b')
     assert.equal((await untilRun(db, ids.cancelled)).status, 'cancelled')
     await untilRun(db, ids.paused, ['paused'])
+  })
+
+  it('go on if Temporal has lost them, and give back their slots, before the next whole sweep', async () => {
+    const few = await createOrganization(db, { limits: { max_running: 2 } })
+    temporal.copy()
+    const held = await Promise.all([1, 2].map(() => queueRun(db, few, { nodes: [call('call')] })))
+    await until(() => calls.length === 2, 'the calls')
+    await temporal.restore()
+    for (const answer of calls) answer()
+    const next = await queueRun(db, few, { nodes: [set('next')] })
+    const partly = new Sweep({ db, client: worker.client, taskQueue: worker.taskQueue, log: testLog })
+    await until(async () => {
+      await partly.glance()
+      for (const answer of calls) answer()
+      return (await row(next)).status === 'completed'
+    }, 'the next run')
+    for (const id of held) assert.deepEqual((await untilRun(db, id)).error, null)
+    assert.equal(new Set(keys).size, held.length)
   })
 })

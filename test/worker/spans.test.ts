@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Database } from '../../db/postgres/connect.ts'
 import { ownerSession } from '../bench/setup.ts'
+import { problemsIn } from '../support/logs.ts'
 import { type ReceivedSpan, startCollector } from '../support/otlp.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
@@ -38,6 +39,9 @@ describe('the spans of a request', () => {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
         OTEL_BSP_SCHEDULE_DELAY: '100',
+        // Spans whose export takes longer are dropped, and not exported again: by default 10 s, which a busy machine may need.
+        OTEL_EXPORTER_OTLP_TIMEOUT: '100000',
+        OTEL_BSP_EXPORT_TIMEOUT: '110000',
         EGRESS_ALLOW: '127.0.0.0/8',
         ALLOW_INSECURE_WEBHOOKS: 'true',
       },
@@ -71,6 +75,14 @@ nodes:
   })
   beforeEach(() => receiver.behave())
 
+  /** What arrived and what is stored, for the error of a wait. */
+  const state = async () => ({
+    spans: collector.spans.map(({ traceId, name }) => `${traceId}: ${name}`),
+    received: receiver.received.length,
+    runs: await db.system('runs').select('status', 'trace_id', 'error'),
+    deliveries: await db.system('deliveries').select('status', 'held_for', 'attempts', 'error', 'relay_id'),
+    problems: problemsIn(stack.dataDir),
+  })
   const traced = (trace: string) => collector.spans.filter(({ traceId }) => traceId === trace)
   const named = (spans: ReceivedSpan[], name: string, parent?: ReceivedSpan) => {
     const found = spans.filter((one) => one.name === name && (!parent || one.parentSpanId === parent.spanId))
@@ -81,8 +93,8 @@ nodes:
   it('are one tree, from the caller over the event and the run to each delivery', async () => {
     const traceparent = `00-${TRACE}-${CALLER}-01`
     await request('POST', '/v1/objects/contacts', { first_name: SECRET }, { traceparent })
-    await until(async () => traced(TRACE).filter(({ name }) => name === 'deliver').length === 2)
-    await until(async () => traced(TRACE).some(({ name }) => name === 'run'))
+    // All are awaited before any is compared: if one is missing, the others and the deliveries say why.
+    await until(() => traced(TRACE).length >= 11, state)
     const spans = traced(TRACE)
 
     const root = named(spans, 'POST /v1/objects/contacts')

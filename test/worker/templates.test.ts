@@ -1,15 +1,14 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
-import { createHttp, type HttpClient } from '../../activities/http/client.ts'
 import { catalogue } from '../../api/v1/catalogue.ts'
 import { insertEvents } from '../../db/events/outbox.ts'
 import type { RecordInput } from '../../db/model/records/schemas.ts'
 import { validateSpec } from '../../workflows/authoring/validate.ts'
 import { readTemplates } from '../../workflows/templates/index.ts'
 import { createMember } from '../support/database.ts'
-import { type HttpServer, startHttpServer } from '../support/http-server.ts'
-import { type Call, createOffice, type Office } from '../support/template-office.ts'
-import { withMails } from '../support/with-mails.ts'
+import type { Call } from '../support/office.ts'
+import { createOffice, type Office } from '../support/template-office.ts'
+import { chatReply, type Reply, withOffices } from '../support/with-offices.ts'
 
 /**
  * The API imports each template into a separate organization that meets its requirements, and the template runs as in
@@ -22,53 +21,24 @@ const CLASSIFIED = { topic: 'technical', urgency: 'urgent', summary: 'The shop i
 const DAY = 86_400_000
 const dayFromNow = (days: number) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 describe('the templates', () => {
-  let server: HttpServer
-  let url: string
-  let http: HttpClient
-  const calls: Call[] = []
   const templates = readTemplates()
-
-  before(async () => {
-    server = await startHttpServer(async (request, response, body) => {
-      const path = request.url!
-      calls.push({ path, headers: request.headers, body: body === '' ? null : JSON.parse(body) })
-      const answer = answerTo(path, body)
-      response.writeHead(answer === null ? 503 : 200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(answer))
-    })
-    url = server.url
-    http = createHttp({ allow: ['127.0.0.0/8'] })
-  })
-  const suite = withMails(
-    (mail) => mail,
-    () => ({
-      ratesUrl: `${url}/rates`,
-      // The only address in the text of a template.
-      http: (request, options) =>
-        http.call({ ...request, url: request.url.replace('https://api.openai.com', url) }, options),
-    }),
+  const servers = withOffices(
+    replyTo,
+    // The only address in the text of a template.
+    (url, local) => url.replace('https://api.openai.com', local),
+    (local) => ({ ratesUrl: `${local}/rates` }),
   )
-  after(async () => {
-    await http?.close()
-    await server?.close()
-  })
 
-  function answerTo(path: string, body: string): unknown {
-    if (path.includes('/enrichment_url')) return { industry: 'Machines', employees: 12 }
-    if (path.includes('/site_url')) return null
-    if (path === '/rates') return { base: 'EUR', date: dayFromNow(0), rates: { USD: 1.2 } }
-    if (!path.endsWith('/chat/completions')) return {}
-    const content = body.includes('json_schema')
-      ? JSON.stringify(CLASSIFIED)
-      : 'Hello Ada, we will look into it.'
-    return { choices: [{ message: { content }, finish_reason: 'stop' }] }
+  function replyTo({ path, body }: Call): Reply {
+    if (path.includes('/enrichment_url')) return { body: { industry: 'Machines', employees: 12 } }
+    if (path.includes('/site_url')) return { status: 503 }
+    if (path === '/rates') return { body: { base: 'EUR', date: dayFromNow(0), rates: { USD: 1.2 } } }
+    if (!path.endsWith('/chat/completions')) return { body: {} }
+    const asked = JSON.stringify(body).includes('json_schema')
+    return chatReply(asked ? JSON.stringify(CLASSIFIED) : 'Hello Ada, we will look into it.')
   }
 
-  const office = (id: string) =>
-    createOffice(
-      { db: suite.db, api: suite.api, url, calls, mails: suite.smtp.received },
-      templates.find((one) => one.id === id)!,
-    )
+  const office = (id: string) => createOffice(servers(), templates.find((one) => one.id === id)!)
 
   it('are valid, without a warning', () => {
     for (const { id, spec } of templates) {
@@ -239,7 +209,10 @@ describe('the templates', () => {
         body: 'Engines are delivered in May.',
       })
       await o.run({ contact_id: id, message: 'Where is my engine?' })
-      match(JSON.stringify(calls.at(-1)?.body), /\[1\] Delivery.{1,4}Engines are delivered in May\./)
+      match(
+        JSON.stringify(servers().calls.at(-1)?.body),
+        /\[1\] Delivery.{1,4}Engines are delivered in May\./,
+      )
       deepEqual(
         (await o.rows('notes')).map(({ body }) => body),
         ['Hello Ada, we will look into it.'],
@@ -441,8 +414,8 @@ describe('the templates', () => {
     },
     'lead-round-robin': async (o) => {
       const sellers = [
-        await createMember(suite.db, o.organizationId),
-        await createMember(suite.db, o.organizationId),
+        await createMember(servers().db, o.organizationId),
+        await createMember(servers().db, o.organizationId),
       ]
       await o.env({ sales_owner_ids: sellers.join(', ') })
       for (const name of ['ada', 'bob', 'cy']) await o.create('contacts', { email: o.address(name) })

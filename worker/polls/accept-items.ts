@@ -3,7 +3,7 @@ import { accept, type IncomingRequest } from '../../db/incoming/accept.ts'
 import { insertLogs } from '../../db/incoming/logs.ts'
 import { AlreadyMarked, markItems, type PolledReceiver } from '../../db/incoming/polls.ts'
 import { takeIncomingQuota } from '../../db/incoming/quota.ts'
-import { type MapBody, parsedBy } from '../../db/incoming/replays.ts'
+import { parsedBy } from '../../db/incoming/replays.ts'
 import { AppError } from '../../db/model/errors.ts'
 import { logOf, millisecondsSince, type NewLog } from '../../db/model/incoming/log.ts'
 import { failureOf, REFUSALS } from '../../db/model/incoming/refusals.ts'
@@ -15,11 +15,12 @@ import type { Database } from '../../db/postgres/connect.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
 import { sealRequest } from '../../db/process/sealed-request.ts'
 import { MASK } from '../../workflows/shared/secret-names.ts'
+import type { IncomingThreads } from './incoming-threads.ts'
 import { type InTenant, Problem } from './page.ts'
 
 interface AcceptDeps {
   db: Database
-  mapBody: MapBody
+  threads: Pick<IncomingThreads, 'mapBody'>
   secretsKey: SecretsKey
 }
 
@@ -40,7 +41,9 @@ export async function acceptAll(
     const chunk = items.slice(start, start + CHUNK)
     const quota = { requests: chunk.length }
     const { granted } = await takeIncomingQuota(deps.db.system, organization_id, webhook, quota)
-    const read = await Promise.all(chunk.slice(0, granted).map((item) => readItem(deps, webhook, item)))
+    const read: Awaited<ReturnType<typeof readItem>>[] = []
+    // One after the other: an organization has one thread, for which few tasks may wait.
+    for (const item of chunk.slice(0, granted)) read.push(await readItem(deps, webhook, item))
     const rows = read.flatMap((one) => ('row' in one ? [one.row] : []))
     const requests = read.flatMap((one) => ('request' in one ? [one.request] : []))
     const acceptances = await accept(deps.db, webhook, requests, (tx, written) =>
@@ -64,7 +67,7 @@ const fingerprintOf = ({ log }: IncomingRequest): Buffer => log.fingerprint
 
 /** An item as a request to its webhook, or the log row of one that writes nothing. */
 async function readItem(
-  { mapBody, secretsKey }: AcceptDeps,
+  { threads, secretsKey }: AcceptDeps,
   webhook: PolledReceiver,
   { fingerprint, payload }: SourceItem,
 ): Promise<{ request: IncomingRequest } | { row: NewLog }> {
@@ -72,7 +75,7 @@ async function readItem(
   const { organization_id, secret_fields } = webhook
   const text = JSON.stringify(payload)
   const parsed = await parsedBy(
-    mapBody,
+    threads.mapBody,
     organization_id,
     { content: text, type: 'application/json' },
     webhook,

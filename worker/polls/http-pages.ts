@@ -1,25 +1,24 @@
 import type { PolledReceiver } from '../../db/incoming/polls.ts'
-import { type HttpSource, readSource } from '../../db/model/incoming/source.ts'
+import type { HttpSource } from '../../db/model/incoming/source.ts'
 import { open } from '../../db/process/seal.ts'
 import { HTTP_LIMITS } from '../../workflows/effects/http.ts'
 import { type PageDeps, type PageReader, Problem } from './page.ts'
 
 /** The time limit of a request. */
 const REQUEST_MS = 20_000
-/** It is parsed in the worker's event loop. */
+/** The statuses by which a source refuses the credentials in the headers. */
+const REFUSALS = [401, 403]
 const MOST_BYTES = HTTP_LIMITS.responseBytes / 4
 
 /** The pages of a list or feed that is asked for by HTTP. */
 export const httpPages = (
   deps: PageDeps,
-  { source_headers_sealed }: PolledReceiver,
+  { organization_id, source_headers_sealed }: PolledReceiver,
   source: HttpSource,
 ): PageReader => ({
   async read(state) {
-    const { items, cursor } = readSource(
-      source,
-      await fetchPage(deps, source, source_headers_sealed, state.cursor),
-    )
+    const text = await fetchPage(deps, source, source_headers_sealed, state.cursor)
+    const { items, cursor } = await deps.threads.readPage(organization_id, source, text)
     // The last cursor is asked again: what is added to the list comes after it.
     const isLast = items.length === 0 || cursor === null || cursor === state.cursor
     return { items, cursor: cursor ?? state.cursor, isLast }
@@ -52,7 +51,8 @@ async function fetchPage(
     },
     { signal: AbortSignal.timeout(REQUEST_MS), timeoutMs: REQUEST_MS },
   )
-  if (answer.status < 200 || answer.status > 299) throw new Problem(`the source answered ${answer.status}`)
+  if (answer.status < 200 || answer.status > 299)
+    throw new Problem(`the source answered ${answer.status}`, { isRefused: REFUSALS.includes(answer.status) })
   const { body } = answer
   if (body === null) throw new Problem('the answer of the source is no text')
   const text = typeof body === 'string' ? body : JSON.stringify(body)

@@ -1,7 +1,6 @@
 import type { OpenMailbox } from '../../activities/mail/mailbox.ts'
 import { openSecrets } from '../../db/access/secrets.ts'
-import { itemOfMail } from '../../db/model/incoming/mail.ts'
-import type { MailSource } from '../../db/model/incoming/source.ts'
+import type { MailSource, SourceItem } from '../../db/model/incoming/source.ts'
 import { type InTenant, type PageDeps, type PageReader, Problem } from './page.ts'
 
 /** A place in a folder: the UID up to which it was read, under the server's name for their numbering. */
@@ -17,8 +16,9 @@ const OVERLAP_MS = 3_600_000
 
 /** The pages of a folder of a mailbox, which is opened with the first. */
 export function mailPages(
-  { openMailbox, secretsKey }: PageDeps,
+  { openMailbox, secretsKey, threads }: PageDeps,
   tenant: InTenant,
+  organizationId: string,
   source: MailSource & { existing: boolean },
 ): PageReader {
   let mailbox: OpenMailbox | undefined
@@ -26,7 +26,9 @@ export function mailPages(
     const { password_secret } = source
     const password = (await tenant((tx) => openSecrets(tx, secretsKey))).get(password_secret)
     if (password === undefined)
-      throw new Problem(`the organization has no secret ${password_secret} that can be read`)
+      throw new Problem(`the organization has no secret ${password_secret} that can be read`, {
+        isRefused: true,
+      })
     return openMailbox(source, password)
   }
   return {
@@ -44,8 +46,10 @@ export function mailPages(
       const { since } = place
       const { mails, end } = await mailbox.mailsAbove(place.uid, since ? new Date(since) : undefined)
       const isLast = end >= lastUid
+      const items: SourceItem[] = []
+      for (const mail of mails) items.push(await threads.readMail(organizationId, mail))
       return {
-        items: await Promise.all(mails.map(itemOfMail)),
+        items,
         cursor: JSON.stringify({ validity, uid: end, ...(!isLast && since && { since }) }),
         isLast,
         ...(isRenumbered && {

@@ -4,9 +4,18 @@ import type { PollState } from '../../db/incoming/polls.ts'
 import type { SourceItem } from '../../db/model/incoming/source.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
+import type { IncomingThreads } from './incoming-threads.ts'
 
 /** A reason for which a poll ends, as its owner reads it in `poll_problem`. */
-export class Problem extends Error {}
+export class Problem extends Error {
+  /** See `PollEnd`. */
+  readonly isRefused: boolean
+
+  constructor(message: string, { isRefused = false } = {}) {
+    super(message)
+    this.isRefused = isRefused
+  }
+}
 
 export type InTenant = <T>(work: (tx: Tenant) => Promise<T>) => Promise<T>
 
@@ -15,6 +24,7 @@ export interface PageDeps {
   http: Pick<HttpClient, 'call'>
   openMailbox: OpenMailboxes
   secretsKey: SecretsKey
+  threads: IncomingThreads
 }
 
 /** What a source lists from a place on. */

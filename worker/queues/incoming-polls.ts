@@ -1,3 +1,4 @@
+import { LOGIN_FAILED } from '../../activities/mail/mailbox.ts'
 import {
   endPoll,
   incomingPolls,
@@ -5,11 +6,12 @@ import {
   type PollEnd,
   type PolledReceiver,
   type PollState,
+  RENEW_MS,
   readPolled,
+  renewPoll,
   savePollState,
   unmarked,
 } from '../../db/incoming/polls.ts'
-import type { MapBody } from '../../db/incoming/replays.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { SourceItem } from '../../db/model/incoming/source.ts'
@@ -28,7 +30,8 @@ import type { Queue } from '../relay.ts'
 export interface PollDeps extends PageDeps {
   db: Database
   log: Logger
-  mapBody: MapBody
+  /** How often the lease is renewed. */
+  renewMs?: number
 }
 
 /** After it, a poll asks for no further page. */
@@ -51,7 +54,15 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
   const webhook = await readPolled(db.system, id)
   if (!webhook) return incomingPolls.release(db.system, [{ organization_id, id }])
   const { source } = webhook
-  const pages = source.type === 'imap' ? mailPages(deps, tenant, source) : httpPages(deps, webhook, source)
+  const renewal = setInterval(() => {
+    renewPoll(db.system, { organization_id, id }).catch((error: Error) =>
+      deps.log.warn({ organization_id, webhook_id: id, reason: error.message }, 'a lease was not renewed'),
+    )
+  }, deps.renewMs ?? RENEW_MS)
+  const pages =
+    source.type === 'imap'
+      ? mailPages(deps, tenant, organization_id, source)
+      : httpPages(deps, webhook, source)
   const end = await readPages(deps, tenant, webhook, pages)
     .catch((error): PollEnd => {
       const reason = reasonOf(error)
@@ -59,9 +70,12 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
       if (reason === undefined) throw error
       const problem = firstCharacters(reason, 500)
       deps.log.info({ organization_id, webhook_id: id, problem }, 'the poll of a source failed')
-      return { problem, isFailed: true, isWhole: false }
+      return { problem, isFailed: true, isRefused: isRefusal(error), isWhole: false }
     })
-    .finally(() => pages.close())
+    .finally(() => {
+      clearInterval(renewal)
+      pages.close()
+    })
   await tenant((tx) => endPoll(tx, webhook, end))
 }
 
@@ -71,6 +85,9 @@ const reasonOf = (error: unknown): string | undefined =>
   (error instanceof AppError && error.type !== 'unavailable')
     ? error.message
     : undefined
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof Problem ? error.isRefused : error instanceof NodeError && error.code === LOGIN_FAILED
 
 async function readPages(
   deps: PollDeps,

@@ -3,6 +3,7 @@ import type { OpenMailboxes } from '../../activities/mail/mailbox.ts'
 import type { ApprovalKey } from '../../db/process/approval-links.ts'
 import type { SecretsKey } from '../../db/process/seal.ts'
 import type { FileStorage } from '../../db/process/storage/storage.ts'
+import { incomingThreads } from '../polls/incoming-threads.ts'
 import type { Queue } from '../relay.ts'
 import { deliveriesTaskQueue } from '../workers.ts'
 import { accountMailsQueue } from './account-mails.ts'
@@ -19,7 +20,8 @@ import { eventsQueue } from './events.ts'
 import { FILE_SORTS, filesQueue } from './files.ts'
 import { heldRunsQueue } from './held-runs.ts'
 import { incomingPollsQueue } from './incoming-polls.ts'
-import { incomingReplaysQueue, mapInThreads } from './incoming-replays.ts'
+import { incomingReplaysQueue } from './incoming-replays.ts'
+
 import { lateRunsQueue } from './late-runs.ts'
 import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
@@ -49,6 +51,7 @@ export function allQueues({
   onMail,
   http,
   openMailbox,
+  onTask,
 }: QueueDeps &
   MailDeps & {
     approvalLink: (approval: ApprovalKey) => string
@@ -58,10 +61,13 @@ export function allQueues({
     openMailbox: OpenMailboxes
     /** Undefined if the service keeps no files. */
     storage: FileStorage | undefined
+    /** Called with the name of each task that a thread gets. */
+    onTask?: (task: string) => void
     /** Counts a run of an event that was skipped, by the code of its error. */
     onSkipped?: (code: string) => void
   }): Queue<unknown>[] {
-  const mapBody = mapInThreads()
+  const threads = incomingThreads(onTask)
+  const { mapBody } = threads
   return [
     runsQueue({ db, relayId, taskQueue, attributes, capacity }),
     heldRunsQueue({ db, log }),
@@ -83,7 +89,7 @@ export function allQueues({
     deliveryChangesQueue,
     outgoingReplaysQueue(db),
     incomingReplaysQueue(db, { mapBody, secretsKey }),
-    incomingPollsQueue({ db, log, http, openMailbox, mapBody, secretsKey }),
+    incomingPollsQueue({ db, log, http, openMailbox, threads, secretsKey }),
     schedulesQueue({ db, taskQueue, attributes }),
     waitingFiresQueue(db),
     ...(storage ? [deletedFilesQueue({ db, storage })] : []),

@@ -40,7 +40,7 @@ export async function describeEach<Row>(
   await concurrently(rows, async (row) => {
     const workflowId = workflowIdOf(row)
     try {
-      await decide(row, await describe(client, workflowId))
+      await decide(row, await lookUp(client, workflowId))
     } catch (error) {
       log.warn({ err: error, workflow_id: workflowId }, 'the sweep could not check a workflow')
       failed.push({ row, error })
@@ -50,7 +50,7 @@ export async function describeEach<Row>(
 }
 
 /** The newest run of the workflow. */
-async function describe(client: Client, workflowId: string): Promise<Found> {
+export async function lookUp(client: Client, workflowId: string): Promise<Found> {
   try {
     const handle = client.workflow.getHandle(workflowId)
     return { workflow: await withTimeout(client, () => handle.describe()) }

@@ -1,6 +1,6 @@
 import type { Definition, InputSpec, NodeSpec } from '../language/definition.ts'
-import { fits } from '../language/inputs.ts'
-import { type Problem, pointer, write, writeInstead } from '../language/problems.ts'
+import { fits, isAllowed } from '../language/inputs.ts'
+import { nearestName, type Problem, pointer, write, writeInstead } from '../language/problems.ts'
 import { NODE_MEMBERS } from '../language/reference-hints.ts'
 import { flowText } from '../language/repair.ts'
 import { findNodeType } from '../nodes/index.ts'
@@ -23,7 +23,18 @@ export function checkMeaning(lowered: Lowered): Problem[] {
 function defaultProblems({ inputs }: Definition): Problem[] {
   return Object.entries(inputs).flatMap(([name, input]): Problem[] => {
     const { type, default: value } = input
-    if (value === undefined || fits(type, value)) return []
+    if (value === undefined) return []
+    if (fits(type, value)) {
+      if (isAllowed(input, value)) return []
+      return [
+        {
+          code: 'type_mismatch',
+          message: `the default of ${name} is none of its values: ${input.enum!.join(', ').slice(0, 1_000)}`,
+          path: `/inputs${pointer(name)}/default`,
+          ...nearestName(String(value), input.enum!),
+        },
+      ]
+    }
     const better = converted(type, value)
     return [
       {

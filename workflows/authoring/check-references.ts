@@ -113,8 +113,17 @@ class ReferenceChecks {
     if (this.exceedsLimit(placed, `${path}/config`, node)) return
     const tested = testedBy(node, this.lowered.texts)
     const placeOf = placesIn(node)
+    const fields = new Set(
+      findNodeType(node.type)
+        ?.itemFields(node.config)
+        .map((one) => pointer(...one.path)),
+    )
     for (const { text, path: keys } of placed)
-      this.checkText(text, () => `${path}/config${pointer(...keys)}`, { ...placeOf(String(keys[0])), tested })
+      this.checkText(text, () => `${path}/config${pointer(...keys)}`, {
+        ...placeOf(String(keys[0])),
+        tested,
+        isField: fields.has(pointer(...keys)),
+      })
     if (node.when !== undefined) {
       this.checkText(node.when, () => `${path}/when`, { reader: node, isCondition: true, isTest: true })
       const text = textProblem(node.when)

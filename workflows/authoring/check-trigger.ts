@@ -122,6 +122,7 @@ const timezoneProblems = (timezone: string): Problem[] =>
           code: 'unknown_timezone',
           message: `${timezone.slice(0, 100)} is not a time zone: use an IANA name, such as Europe/Zurich`,
           path: '/trigger/timezone',
+          ...nearestName(timezone, Intl.supportedValuesOf('timeZone')),
         },
       ]
 

@@ -13,7 +13,7 @@ import {
   type RetrySpec,
 } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
-import { mayBeOmitted, needsLaterEngine, usesFixed } from '../language/expressions/template.ts'
+import { formatsNumber, mayBeOmitted, needsLaterEngine, usesFixed } from '../language/expressions/template.ts'
 import { namedPool } from '../language/pool.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { RUN_KEY } from '../shared/limits.ts'
@@ -70,6 +70,10 @@ export function compile(definition: Definition): Program {
       ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
         usesFixed(text) ? LATER_LANGUAGE.to_fixed : 0,
       ),
+      ...textsOf({ ...definition, nodes: all }).map(({ text }) =>
+        formatsNumber(text) ? LATER_LANGUAGE.format_number : 0,
+      ),
+      Object.values(definition.inputs).some((input) => input.enum) ? LATER_LANGUAGE.input_enum : 0,
       results.alone ? LATER_LANGUAGE.results : 0,
       admission ? LATER_LANGUAGE.admission : 0,
     ),

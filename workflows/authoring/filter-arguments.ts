@@ -1,6 +1,7 @@
 import { type Token, TypeGuards } from 'liquidjs'
 import { formatProblem } from '../language/expressions/date-format.ts'
 import { resultOf } from '../language/expressions/filters.ts'
+import { numberFormatProblem } from '../language/expressions/number-filters.ts'
 import { TIME_UNITS } from '../language/expressions/time-filters.ts'
 import { writeInstead } from '../language/problems.ts'
 import { parseDecimal } from '../shared/decimal.ts'
@@ -10,6 +11,7 @@ import { BY_FIELD } from './filter-types.ts'
 const USES: Record<string, { least: number; most: number; example: string }> = {
   ...all(['plus', 'minus', 'times', 'divided_by', 'modulo', 'at_least', 'at_most'], 1, 1, '5'),
   ...all(['round', 'to_fixed'], 0, 1, '2'),
+  ...all(['format_number'], 1, 1, '"1,234.00"'),
   ...all(['abs', 'ceil', 'floor', 'to_integer'], 0, 0, ''),
   ...all(['append', 'prepend', 'remove', 'remove_first', 'remove_last', 'split'], 1, 1, "'text'"),
   ...all(['replace', 'replace_first', 'replace_last'], 2, 2, "'from', 'to'"),
@@ -80,6 +82,10 @@ function textArgumentProblem(filter: string, text: string): ArgumentProblem | un
     return wrong.meant === undefined
       ? { problem: wrong.problem, hint: 'write such as `"%d.%m.%Y %H:%M"`' }
       : { problem: wrong.problem, hint: writeInstead(wrong.meant, text) }
+  }
+  if (filter === 'format_number') {
+    const problem = numberFormatProblem(text)
+    return problem === undefined ? undefined : { problem }
   }
   if (resultOf(filter) === 'computed' && parseDecimal(text) === undefined)
     return { problem: `${filter} computes with a number, and ${JSON.stringify(text.slice(0, 50))} is none` }

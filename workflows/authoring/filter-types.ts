@@ -74,7 +74,7 @@ function wantedBy(filter: string): Wanted | undefined {
   if (OF_LISTS.includes(filter)) return 'a list'
   if (OF_TIMES.includes(filter)) return 'a time'
   const result = resultOf(filter)
-  if (result === 'computed' || filter === 'to_fixed' || filter === 'to_integer') return 'a number'
+  if (result === 'computed' || ['to_fixed', 'to_integer', 'format_number'].includes(filter)) return 'a number'
   return result === 'text' && !OF_ANY.includes(filter) ? 'a text' : undefined
 }
 
@@ -104,7 +104,7 @@ const canBeTime = (option: ValueType) =>
 /** Null that a filter has made of null. */
 const COMPUTED_NULL: ValueType = { type: 'null', title: 'computed from null' }
 /** The filters that make null of null. */
-const KEEP_NULL = ['to_fixed', 'to_integer', 'add_time', 'time_until']
+const KEEP_NULL = ['to_fixed', 'to_integer', 'format_number', 'add_time', 'time_until']
 
 /** Whether a filter makes null of an operand that may be null, unless another filter has made it null. */
 export const makesNull = (filter: string, operand: ValueType): boolean =>

@@ -1,9 +1,9 @@
 import { defineField, meantBy, type Problem, writeInstead } from '../language/problems.ts'
 import { pathText } from '../language/reference-hints.ts'
 import type { Origin } from '../language/shapes.ts'
-import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
 import { nearest } from '../shared/nearest.ts'
-import type { Mistake, Segment } from './mistake.ts'
+import type { Mistake } from './mistake.ts'
+import { correction, known } from './path-hints.ts'
 
 type Described = Pick<Problem, 'code' | 'message' | 'hint'>
 
@@ -142,18 +142,6 @@ function wrongPath(mistake: Mistake & { kind: 'path' }): Described {
   }
 }
 
-/** What to write instead of a wrong path. */
-function correction({ path, at, names, type }: Mistake & { kind: 'path' }): string | undefined {
-  const key = path[at]!
-  const better = betterPath(type, String(key), names, path[at + 1])
-  if (better === undefined) return undefined
-  if (path.slice(0, at).includes(undefined))
-    return writeInstead(pathText(['', ...better]), pathText(['', key]))
-  const before = known(path.slice(0, at))
-  const rest = known(path.slice(at + 1))
-  return writeInstead(pathText([...before, ...better, ...rest]), pathText([...before, key, ...rest]))
-}
-
 /** A path into a value whose type is only likely. */
 function unlikelyPath(
   mistake: Mistake & { kind: 'path' },
@@ -174,48 +162,3 @@ function unlikelyPath(
     },
   }
 }
-
-/** Up to the first computed segment. */
-function known(path: readonly Segment[]): (string | number)[] {
-  const end = path.indexOf(undefined)
-  return path.slice(0, end < 0 ? undefined : end) as (string | number)[]
-}
-
-/** What was most likely meant by a name that a value does not have: a member of a member, or a near name. */
-function betterPath(
-  type: ValueType,
-  key: string,
-  names: readonly string[],
-  next: Segment,
-): (string | number)[] | undefined {
-  const within = memberWithin(type, key)
-  if (within) return within
-  const meant = meantBy(key, names)
-  if (meant !== undefined) return [meant]
-  // A near name of the items of a list.
-  const items = optionsOf(type).find((option) => option.type === 'array')?.items
-  const found = items && memberType(items, key)
-  const near = found && 'names' in found ? meantBy(key, found.names) : undefined
-  if (near !== undefined) return [0, near]
-  // A segment too many: `output.record.id` of an output that is the record.
-  if (next !== undefined && has(type, String(next))) return []
-  // Another member that has what is read after it.
-  const other = next === undefined ? undefined : memberWithin(type, String(next))
-  return other?.slice(0, -1)
-}
-
-/** The path to a member of that name within a value: in its items, or in one of its own members. */
-function memberWithin(type: ValueType, key: string): (string | number)[] | undefined {
-  for (const option of optionsOf(type)) {
-    if (option.items && has(option.items, key)) return [0, key]
-    for (const [name, member] of Object.entries(option.properties ?? {})) {
-      if (has(member, key)) return [name, key]
-      const items = optionsOf(member).find((one) => one.type === 'array')?.items
-      if (items && has(items, key)) return [name, 0, key]
-    }
-  }
-  return undefined
-}
-
-const has = (type: ValueType, key: string): boolean =>
-  optionsOf(type).some((option) => Object.hasOwn(option.properties ?? {}, key))

@@ -1,7 +1,7 @@
 import { CLEANUP_ROLES, type Definition, type NodeSpec } from '../language/definition.ts'
 import type { Reference } from '../language/expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
-import type { Problem } from '../language/problems.ts'
+import { type Problem, write } from '../language/problems.ts'
 import { memberHint, NODE_MEMBERS, nameHint, rootHint } from '../language/reference-hints.ts'
 import { EACH_TYPES, findNodeType, REPEAT_TYPES } from '../nodes/index.ts'
 import type { Graph } from './graph.ts'
@@ -48,6 +48,8 @@ export interface Place extends Site {
   external?: boolean
   /** It would be rendered for each item, if the node had `items`. */
   withoutItems?: boolean
+  /** It is a setting that names a field of the items. */
+  isField?: boolean
   /** It is the `when` of a node. */
   isCondition?: boolean
   /** The settings of the node are only compared, so that null is one of their values. */
@@ -92,7 +94,7 @@ export function referenceProblem(
   const [root, name] = reference.path.map(String)
   if (root === undefined || root === place.late || (place.own && Object.hasOwn(place.own, root)))
     return undefined
-  if (Object.hasOwn(BODY_ROOTS, root)) return bodyRootProblem(names, root, place)
+  if (Object.hasOwn(BODY_ROOTS, root)) return bodyRootProblem(names, reference, root, place)
   if (!ROOTS.includes(root)) return rootProblem(names, reference, place)
   if (root === SECRETS_ROOT) return secretProblem(reference, place)
   if (name === undefined) return undefined
@@ -108,8 +110,19 @@ function loopsAround({ bodies }: Names, { reader, perItem }: Place): readonly st
   return perItem && isLoop(reader) ? [reader.id, ...outer] : outer
 }
 
-function bodyRootProblem(names: Names, root: string, place: Place): ReferenceProblem | undefined {
+function bodyRootProblem(
+  names: Names,
+  { path, whole }: Reference,
+  root: string,
+  place: Place,
+): ReferenceProblem | undefined {
   if (bodyRootsAt(names, place).includes(root)) return undefined
+  if (place.isField && root === 'item' && whole && path.length > 1)
+    return {
+      code: 'root_not_available',
+      message: 'this setting names a field of the items: it is no placeholder',
+      hint: write(path.slice(1).join('.')),
+    }
   const { types, hint } = BODY_ROOTS[root]!
   return {
     code: 'root_not_available',

@@ -74,12 +74,24 @@ export const trigger = z.union([
 export const INPUT_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'any'] as const
 export const input = z.union([
   z.enum(INPUT_TYPES).transform((type) => ({ type })),
-  z.strictObject({
-    type: z.enum(INPUT_TYPES).default('any'),
-    description: description.optional(),
-    required: z.boolean().optional(),
-    default: z.unknown().optional(),
-  }),
+  z
+    .strictObject({
+      type: z.enum(INPUT_TYPES).default('any'),
+      description: description.optional(),
+      required: z.boolean().optional(),
+      default: z.unknown().optional(),
+      enum: z
+        .array(z.string().min(1).max(200))
+        .min(1)
+        .max(100)
+        .refine((values) => new Set(values).size === values.length, 'has a value twice')
+        .optional()
+        .describe('The allowed values of an input of type string.'),
+    })
+    .refine(({ type, enum: allowed }) => allowed === undefined || type === 'string', {
+      path: ['enum'],
+      message: 'is only for inputs of type string',
+    }),
 ])
 
 const pool = z.string().regex(POOL_NAME, POOL_RULE)

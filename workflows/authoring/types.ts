@@ -15,6 +15,7 @@ import {
   NUMBER,
   oneOf,
   TEXT,
+  typeOfSchema,
   UNKNOWN,
   unionOf,
   type ValueType,
@@ -199,7 +200,7 @@ export class Types {
         ? members({ previous: this.ofTurnBefore(node), index: INTEGER })
         : members({ item: this.ofItems(node), index: INTEGER, count: INTEGER })
     }
-    if (member === 'error') return ERROR
+    if (member === 'error') return errorOf(node.type)
     if (member === 'status') return oneOf(NODE_STATUSES)
     if (member !== 'handle') return undefined
     const handles = findNodeType(node.type)?.handles(node.config)
@@ -262,7 +263,8 @@ const INPUT_TYPES: Record<InputSpec['type'], ValueType> = {
   any: UNKNOWN,
 }
 
-const typeOfInput = ({ type }: InputSpec): ValueType => INPUT_TYPES[type]
+const typeOfInput = ({ type, enum: allowed }: InputSpec): ValueType =>
+  allowed ? oneOf(allowed) : INPUT_TYPES[type]
 
 const ERROR = members({
   code: TEXT,
@@ -270,6 +272,14 @@ const ERROR = members({
   node_id: TEXT,
   details: MAPPING,
 })
+/** The type of a node's error. */
+function errorOf(type: string): ValueType {
+  const details = findNodeType(type)?.errorDetails
+  return details
+    ? members({ code: TEXT, message: TEXT, node_id: TEXT, details: typeOfSchema(details) })
+    : ERROR
+}
+
 const OF_RUN = { id: TEXT, workflow_id: TEXT, workflow_name: TEXT, started_at: TEXT }
 const RUN = members(OF_RUN)
 /** What cleanup nodes read of the end of their run; one that has completed has no error. */

@@ -27,7 +27,7 @@ export interface DeliverInput {
   engine?: number
 }
 
-/** The `engine` of new deliveries. */
+/** The version of this code that new deliveries need: a worker with an older one refuses them. */
 export const DELIVER_ENGINE = 1
 
 export interface DeliverAnswer {

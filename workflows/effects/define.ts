@@ -25,6 +25,6 @@ export type Words<Method> = Method extends (...args: infer Args) => Promise<infe
     }
   : never
 
-/** A part of a line, `<what> <names>`; empty if there are no names. */
+/** A part of the line that describes an effect, `<what> <names>`; empty if there are no names. */
 export const listed = (what: string, names: readonly string[]): string[] =>
   names.length > 0 ? [`${what} ${names.join(' ')}`] : []

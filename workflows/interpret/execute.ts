@@ -160,6 +160,18 @@ export const describeLoop = (loop: NodeLoop | NodeTurns): string => {
 /** What to write for a placeholder whose value is null. */
 const MAY_BE_EMPTY =
   ': its placeholder is null, so write `| omit_if_empty` to leave it out, or `| default: …`'
+const NEEDS_VALUE = ': its placeholder is null: test it before, such as by `when: "{{ … != null }}"`'
+
+/** Settings without which a node reads or awaits more than was meant. */
+const NARROWING = ['record_id', 'filters']
+
+/** Whether a node does the same without the setting. */
+function mayBeLeftOut(type: NodeType, rendered: unknown, [key, ...path]: readonly PropertyKey[]): boolean {
+  if (NARROWING.includes(String(key))) return false
+  if (path.length > 0 || !isObject(rendered)) return true
+  const { [String(key)]: _, ...rest } = rendered
+  return checkShape(type.config, rest).every((issue) => issue.path[0] !== key)
+}
 
 const isPlaceholder = (authored: unknown, path: readonly PropertyKey[]): boolean => {
   const at = path.reduce<unknown>(
@@ -173,9 +185,10 @@ const isPlaceholder = (authored: unknown, path: readonly PropertyKey[]): boolean
 function invalidConfig(type: NodeType, rendered: unknown, authored: unknown): NodeError {
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))
   const message = problems
-    .map(({ message, path }) =>
-      isPlaceholder(authored, path) && /\bempty$/.test(message) ? `${message}${MAY_BE_EMPTY}` : message,
-    )
+    .map(({ message, path }) => {
+      if (!isPlaceholder(authored, path) || !/\bempty$/.test(message)) return message
+      return `${message}${mayBeLeftOut(type, rendered, path) ? MAY_BE_EMPTY : NEEDS_VALUE}`
+    })
     .join('; ')
   return new NodeError('invalid_config', message.slice(0, 2_000))
 }

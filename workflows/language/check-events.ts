@@ -86,8 +86,17 @@ export function textProblem(when: string) {
 export const alwaysHolds = (when: string) => ({
   code: 'placeholder_syntax' as const,
   message: `when has no placeholder, so that it ${when.trim() === '' ? 'never' : 'always'} holds`,
-  hint: write(flowText(`{{ ${when.slice(0, 200)} }}`)),
+  hint: write(inPlaceholder(when)),
 })
+
+/** A condition that lacks its placeholder, with one, in place of the braces of other languages. */
+export const inPlaceholder = (when: string): string =>
+  flowText(
+    `{{ ${when
+      .slice(0, 200)
+      .replace(/^\s*[=$]?\{([\s\S]*)\}\s*$/, '$1')
+      .trim()} }}`,
+  )
 
 /** Checks the filter of a wait, except for the values of the run that it reads. `members`: the members of `event`. */
 export function checkEventWhen(when: string, members: readonly string[]): Omit<PartProblem, 'path'>[] {

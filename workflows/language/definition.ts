@@ -63,6 +63,8 @@ export interface InputSpec {
   description?: string
   required?: boolean
   default?: unknown
+  /** The allowed values of a text. */
+  enum?: readonly string[]
 }
 
 export type OnError = 'fail' | 'continue' | 'end'
@@ -247,6 +249,8 @@ export const LATER_LANGUAGE = {
   cleanup: 10,
   rate: 12,
   to_fixed: 15,
+  format_number: 16,
+  input_enum: 16,
 }
 
 export interface Program {

@@ -1,3 +1,5 @@
+import { kindNames } from '../shared/record-kinds.ts'
+
 /**
  * Every code that a finding of validation can have: the source of the types, the severities and the page
  * /docs/findings. An error refuses a workflow, a warning does not. A test validates the examples.
@@ -226,7 +228,7 @@ export const CODES = {
   ),
   unknown_entity: error(
     'There is no kind of record of this name.',
-    'Write the plural: contacts, companies, deals, tasks, notes or activities.',
+    `Write the plural: ${kindNames.join(', ')}.`,
     node(
       '{type: crm_manager, config: {operation: create, entity: contact, fields: {email: a@b.ch}}}',
       '{type: crm_manager, config: {operation: create, entity: contacts, fields: {email: a@b.ch}}}',

@@ -1,4 +1,5 @@
 import type { InputSpec } from './definition.ts'
+import { didYouMean } from './problems.ts'
 
 export interface InputProblem {
   name: string
@@ -22,6 +23,8 @@ export function checkInputs(
       else inputs.push([name, null])
     } else if (!fits(spec.type, value))
       problems.push({ name, message: wrongType(name, spec.type, value), type: 'type_error' })
+    else if (!isAllowed(spec, value))
+      problems.push({ name, message: notAllowed(name, spec.enum!, String(value)), type: 'invalid_value' })
     else inputs.push([name, value])
   }
   for (const name of Object.keys(given))
@@ -45,4 +48,13 @@ export function fits(type: InputSpec['type'], value: unknown): boolean {
   if (type === 'array') return Array.isArray(value)
   if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)
   return typeof value === type
+}
+
+/** Whether a value is one of those that the input allows. */
+export const isAllowed = ({ enum: allowed }: InputSpec, value: unknown): boolean =>
+  allowed === undefined || allowed.includes(String(value))
+
+function notAllowed(name: string, allowed: readonly string[], value: string): string {
+  const { hint } = didYouMean(value, allowed)
+  return `Input ${name} must be one of ${allowed.join(', ').slice(0, 1_000)}${hint ? `: ${hint}` : '.'}`
 }

@@ -1,6 +1,6 @@
 import { nearest } from '../shared/nearest.ts'
 import type { Finding } from './definition.ts'
-import { synonymOf } from './synonyms.ts'
+import { meansOther, synonymOf } from './synonyms.ts'
 
 /** A finding without its position in the text. */
 export interface Problem extends Omit<Finding, 'line' | 'column' | 'source' | 'hint'> {
@@ -21,7 +21,11 @@ export const nearestName = (written: string, names: readonly string[]) => ({
 
 /** The allowed name that was most likely meant: a synonym, or else the nearest name. */
 export const meantBy = (written: string, names: readonly string[]): string | undefined =>
-  synonymOf(written, names) ?? nearest(written, names)
+  synonymOf(written, names) ??
+  nearest(
+    written,
+    names.filter((name) => !meansOther(written, name)),
+  )
 
 /** A hint with the name that was most likely meant, if there is one; to spread into a problem. */
 export function didYouMean(written: string, names: readonly string[]): { hint?: string } {

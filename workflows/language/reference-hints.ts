@@ -29,15 +29,26 @@ export function rootHint(
 ): string | undefined {
   const [root, ...rest] = reference.path
   const name = String(root)
+  if (LOOPS.includes(name) && roots.includes('index')) {
+    if (rest[0] === 'index0') return instead(reference, ['index'])
+    if (rest[0] === 'index') return 'write `index`, which counts from 0, or `index | plus: 1`'
+  }
+  if (PRESENT.includes(name))
+    return 'write `run.started_at`, the time of the start, or for its day `run.started_at | date: "%Y-%m-%d"`'
   if (nodes.includes(name)) return instead(reference, ['nodes', name, ...throughOutput(rest)])
   if (inputs.includes(name)) return instead(reference, ['inputs', ...reference.path])
   const near = meantBy(name, [...roots, ...nodes, ...inputs])
-  if (near === undefined) return undefined
+  if (near === undefined)
+    return rest.length === 0 ? `if it is a text, write it in quotes: '${name.slice(0, 100)}'` : undefined
   if (roots.includes(near)) return instead(reference, [near, ...rest])
   return nodes.includes(near)
     ? instead(reference, ['nodes', near, ...throughOutput(rest)])
     : instead(reference, ['inputs', near, ...rest])
 }
+
+/** The names of the current iteration, and of the present time, in other languages. */
+const LOOPS = ['loop', 'forloop']
+const PRESENT = ['now', 'today']
 
 /** The path from a node that `outputs.x`, `x` or an empty path most likely means. */
 function throughOutput(path: Path): Path {

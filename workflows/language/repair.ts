@@ -34,6 +34,8 @@ export function repairHint(
     const name = meantBy(String(at), allowed)
     if (name !== undefined) return `did you mean ${name}?`
   }
+  if (path.at(-1) === 'trigger' && Array.isArray(at) && at.filter(isObject).length > 1)
+    return 'a workflow has one trigger: give each other one to another workflow, which calls this one by run_workflow'
   const better = betterValue(schema, value, issue)
   if (better !== undefined) {
     const text = flowText(better)
@@ -100,7 +102,10 @@ function missingHint(
 
 /** What the author may have meant by an invalid value, the most likely first. */
 function candidates(value: unknown, key: PropertyKey | undefined, shapes: Shape[]): unknown[] {
-  const first = shapes.flatMap(({ properties = {} }) => Object.keys(properties).slice(0, 1))
+  const first = shapes.flatMap(({ properties = {}, required = [] }) => [
+    ...Object.keys(properties).slice(0, 1),
+    ...required,
+  ])
   const inMapping = typeof value === 'object' ? [] : [...new Set(first)].map((name) => ({ [name]: value }))
   const examples = shapes
     .flatMap(({ examples = [] }) => examples)

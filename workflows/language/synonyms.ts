@@ -30,7 +30,10 @@ const SYNONYMS: Record<string, readonly string[]> = {
   greater_than_or_equal: ['gte'],
   '<': ['lt'],
   less_than: ['lt'],
-  before: ['lt'],
+  before: ['lt', 'previous'],
+  old: ['previous'],
+  prev: ['previous'],
+  original: ['previous'],
   '<=': ['lte'],
   at_most: ['lte'],
   less_than_or_equal: ['lte'],
@@ -64,7 +67,12 @@ const SYNONYMS: Record<string, readonly string[]> = {
   attempts: ['max_attempts'],
   max_retries: ['max_attempts'],
   retries: ['max_attempts', 'retry'],
-  max: ['max_attempts'],
+  max: ['max_attempts', 'limit'],
+  by: ['key'],
+  rate_limit: ['rate'],
+  throttle: ['rate'],
+  // biome-ignore lint/suspicious/noThenProperty: a name that authors write
+  then: ['next'],
   count: ['max_attempts'],
   interval: ['initial_interval'],
   delay: ['initial_interval'],
@@ -95,6 +103,12 @@ const SYNONYMS: Record<string, readonly string[]> = {
   output: ['outputs'],
   schedule: ['cron'],
   expression: ['cron'],
+  query_params: ['query'],
+  queryparams: ['query'],
+  query_parameters: ['query'],
+  queryparameters: ['query'],
+  query_string: ['query'],
+  querystring: ['query'],
   tz: ['timezone'],
   time_zone: ['timezone'],
   event: ['events'],
@@ -115,7 +129,10 @@ const SYNONYMS: Record<string, readonly string[]> = {
   duration: ['for'],
   seconds: ['for'],
   time: ['until'],
-  date: ['until'],
+  date: ['until', 'string'],
+  datetime: ['string'],
+  timestamp: ['string'],
+  uuid: ['string'],
   uri: ['url'],
   endpoint: ['url'],
   verb: ['method'],
@@ -203,4 +220,23 @@ export function synonymOf(written: string, allowed: readonly string[]): string |
     .replaceAll(/[\s-]+/g, '_')
   if (!Object.hasOwn(SYNONYMS, key)) return undefined
   return SYNONYMS[key]!.find((name) => allowed.includes(name))
+}
+
+/** Names that look like others, and mean something else. */
+const OTHERS: Record<string, readonly string[]> = {
+  timezone: ['timeout'],
+  time_zone: ['timeout'],
+  timeout: ['timezone'],
+}
+
+/** Whether a near name means something else: the opposite, such as `unqualified` for `qualified`, or another thing. */
+export function meansOther(written: string, name: string): boolean {
+  const isOpposite = (a: string, b: string) =>
+    ['un', 'in', 'im', 'non', 'not_', 'dis'].some((no) => `${no}${a}` === b)
+  const lower = written.toLowerCase()
+  return (
+    isOpposite(lower, name) ||
+    isOpposite(name, lower) ||
+    (Object.hasOwn(OTHERS, lower) && OTHERS[lower]!.includes(name))
+  )
 }

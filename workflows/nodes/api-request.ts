@@ -15,7 +15,7 @@ import { EXPRESSION, FILES } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import { areWithinSecret } from '../shared/secret-paths.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
-import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
+import { errorDetails, headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
 import { readPages } from './pages.ts'
 import { pagesRead, paginate, paginateProblems, typeOfPages } from './paginate.ts'
@@ -142,6 +142,7 @@ export const apiRequest = defineNode({
     ...secretPlaces,
   }),
   isMasked,
+  errorDetails,
   output: result.partial().extend(pagesRead.partial().shape),
   late: { until: 'page' },
   lateType: ({ output_schema }) => answerType(output_schema),

@@ -23,7 +23,7 @@ export const approval = defineNode({
   title: 'Approval',
   alsoCalled: ['approve', 'human', 'human_approval', 'ask_approval', 'request_approval'],
   description:
-    'Asks to approve or reject, and waits for the decision at a link, where anybody who has it can decide; `expired` only with a `timeout`; `assignees`: email addresses and ids of users, or `owner` (of the record). Assignees get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal`).',
+    'Asks to approve or reject, and waits for the decision at a link, where anybody who has it can decide; `expired` only with a `timeout`; `assignees`: email addresses and ids of users, or `owner` (of the record). Assignees get the link by mail, each in a mail of their own; the event `approval.requested` has it too, for webhooks and other workflows. A key with the scope workflows:run can decide too (`POST /v1/runs/{run_id}/signal {approval_id, decision}`).',
   effect: 'write',
   grows: () => false,
   asksPerson: true,

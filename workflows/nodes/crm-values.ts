@@ -332,7 +332,9 @@ function sortProblems(kind: RecordKind, sort: unknown): ConfigProblem[] {
       code: 'unknown_field',
       message: `records cannot be sorted by ${sort.slice(0, 100)}`,
       path: ['sort'],
-      ...choice(sort, kind.sortable),
+      ...(sort.startsWith('-') && kind.sortable.includes(sort.slice(1))
+        ? { hint: `write \`sort: ${sort.slice(1)}\` and \`order: desc\`` }
+        : choice(sort, kind.sortable)),
     },
   ]
 }

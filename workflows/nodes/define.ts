@@ -70,6 +70,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   scopes?: (config: Authored, catalogue: Catalogue) => string[]
   /** Checks that need the catalogue. The values of placeholders are not known yet. */
   check?: (config: Authored, catalogue: Catalogue) => ConfigProblem[]
+  /** The schema of its `error.details`, if authors are meant to read them. */
+  errorDetails?: z.ZodType
   /** The type of the output, if it depends on the config; default: that of `output`. */
   outputType?: (config: Authored, context: TypeContext) => ValueType
   /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
@@ -135,6 +137,7 @@ export interface NodeType
     | 'answered'
     | 'asksPerson'
     | 'endsWith'
+    | 'errorDetails'
     | 'responds'
     | 'deprecated'
     | 'optionalSettings'

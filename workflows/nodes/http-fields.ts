@@ -31,16 +31,24 @@ export const headerName = z
 export const texts = (values: Record<string, string | number | boolean>) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 
-/** The error for an unexpected status, with the start of the body: errors are stored and shown. */
+/** The `error.details` of a node whose server answered with an unexpected status. */
+export const errorDetails = z.strictObject({
+  status: z.int(),
+  body: z.unknown().describe('JSON as a value; another body, or a long one, as the start of its text.'),
+})
+
+/** The most characters of a body in an error: errors are stored and shown. */
+const MAX_TEXT = 2_000
+
 export function unexpectedStatus(
   { status, headers, body, body_error }: HttpResponse,
   retryable = isTransientStatus(status),
 ): NodeError {
-  const shown = body_error?.code === 'binary_body' ? body_error.message : body
-  const text = typeof shown === 'string' ? shown : JSON.stringify(shown ?? null)
+  const shown = (body_error?.code === 'binary_body' ? body_error.message : body) ?? null
+  const text = typeof shown === 'string' ? shown : JSON.stringify(shown)
   return new NodeError('unexpected_status', `the server answered ${status}`, {
     retryable,
     retryAfterMs: retryAfterMs(headers),
-    details: { status, body: text.slice(0, 2000) },
+    details: { status, body: text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) : shown },
   })
 }

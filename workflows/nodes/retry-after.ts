@@ -1,5 +1,6 @@
-/** How a server asks for another attempt. */
+/** How a server that a node calls asks for another attempt. */
 
+/** Whether another attempt may succeed after an answer with this status. */
 export const isTransientStatus = (status: number): boolean =>
   status >= 500 || status === 429 || status === 408
 

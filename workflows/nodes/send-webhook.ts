@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { signatureHeaders, standardKey } from '../shared/webhook-signature.ts'
 import { defineNode } from './define.ts'
-import { headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
+import { errorDetails, headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
 
 const OWN_HEADER = /^(webhook-.*|content-type|user-agent)$/i
 
@@ -34,6 +34,7 @@ export const sendWebhook = defineNode({
       .default({})
       .describe('More headers, such as one that the receiver routes by.'),
   }),
+  errorDetails,
   output: z.strictObject({
     id: z.string().describe('The id of the message, which the receiver gets as `webhook-id`.'),
     status: z.int().describe('The status of the response.'),

@@ -50,6 +50,7 @@ export const slackMessage = defineNode({
         'Whether `<!channel>`, `<!here>` and `<@U…>` notify people. If false they are plain text, also where a record holds them.',
       ),
   }),
+  errorDetails: z.strictObject({ status: z.int(), slack_error: z.string() }),
   output: z.strictObject({ sent: z.literal(true) }),
   handles: () => [{ name: 'success', description: 'Slack has accepted the message.' }],
   retry: { max_attempts: 3, initial_interval: '2s' },

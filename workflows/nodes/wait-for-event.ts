@@ -10,7 +10,7 @@ import { duration } from './fields.ts'
 import { conditionsIn, leftOutConditions } from './left-out-conditions.ts'
 import type { EventAnswer } from './wait-for.ts'
 
-/** The members of the root `event` of `when`, which are those of the output. */
+/** The members of `event` in the `when` of a `wait_for_event`, which are those of the node's output. */
 export const EVENT_ROOT_MEMBERS = [
   'id',
   'name',

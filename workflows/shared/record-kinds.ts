@@ -9,6 +9,8 @@ export const RECORD_KINDS = {
   tasks: 'task',
   notes: 'note',
   activities: 'activity',
+  products: 'product',
+  line_items: 'line_item',
 } as const
 
 export type KindName = keyof typeof RECORD_KINDS
@@ -17,8 +19,12 @@ export type KindObject = (typeof RECORD_KINDS)[KindName]
 export const kindNames = Object.keys(RECORD_KINDS) as KindName[]
 export const kindObjects = Object.values(RECORD_KINDS)
 
-/** `a contact`, `an activity`. */
-export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
+/** `a contact`, `an activity`, `a line item`. */
+export const withArticle = (noun: string): string =>
+  `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replace('_', ' ')}`
+
+/** `Contact`, `LineItem`. */
+export const pascalCase = (name: string): string => name.split('_').map(capitalized).join('')
 
 /** `Contact`. */
 export const capitalized = <T extends string>(text: T): Capitalize<T> =>

@@ -13,6 +13,8 @@ const KIND_ICONS: Record<string, IconName> = {
   tasks: 'square-check',
   notes: 'sticky-note',
   activities: 'activity',
+  products: 'package',
+  line_items: 'list',
 }
 export const iconOfKind = (kind: string): IconName => KIND_ICONS[kind] ?? 'sticky-note'
 

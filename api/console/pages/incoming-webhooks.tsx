@@ -29,6 +29,10 @@ interface Webhook {
   rate_limit: number
   burst: number
   workflow_id: string | null
+  /** Why the polls of its source fail. */
+  poll_problem: string | null
+  /** Which rules of its mapping write nothing; not in lists. */
+  problem?: string | null
   created_at: string
 }
 
@@ -192,7 +196,15 @@ const listPage = (view: View, webhooks: List<Webhook>): Page =>
       </>
     ),
     columns: [
-      { title: 'Status', cell: ({ status }) => <Status of={status} /> },
+      {
+        title: 'Status',
+        cell: ({ status, poll_problem }) => (
+          <>
+            <Status of={status} />{' '}
+            {poll_problem && <span title={poll_problem}>its source has a problem</span>}
+          </>
+        ),
+      },
       { title: 'Makes', cell: ({ target_entity }) => target_entity },
       { title: 'Verified by', cell: ({ verification }) => verification.type },
       { title: 'URL', cell: ({ url }) => <code title={url}>{url}</code> },
@@ -287,6 +299,8 @@ function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined):
         >
           {mayChangeWebhooks(view) && <Actions of={webhook} />}
         </PageHeader>
+        {webhook.poll_problem && <p class="notice amber">Polls of the source: {webhook.poll_problem}</p>}
+        {webhook.problem && <p class="notice amber">Mapping: {webhook.problem}</p>}
         <Card title="Settings" actions={mayChangeWebhooks(view) && <a href={`${path}/edit`}>Edit</a>}>
           <Facts
             of={[

@@ -5,19 +5,9 @@ import { DELIVERY_STATUSES } from '../outgoing/statuses.ts'
 import { kinds } from '../records/kinds/index.ts'
 import type { Dimension, Source } from './metric.ts'
 
-/** The dimensions of each record kind, besides the owner: columns that the index on the creation time covers. */
-const OF_RECORDS: Record<KindName, string[]> = {
-  contacts: ['lead_status', 'lifecycle_stage', 'lead_source'],
-  companies: ['type', 'lifecycle_stage', 'industry'],
-  deals: ['stage', 'pipeline', 'outcome', 'deal_type', 'source', 'currency'],
-  tasks: ['status', 'priority', 'type', 'assignee_id'],
-  notes: ['format', 'author_id'],
-  activities: ['type', 'status', 'direction'],
-}
-
 function recordSource(kind: KindName): Source {
-  const { fields } = kinds[kind]
-  const own = OF_RECORDS[kind].map((name): [string, Dimension] => {
+  const { fields, dimensions } = kinds[kind]
+  const own = dimensions.map((name): [string, Dimension] => {
     const { type, description, values, ofOrganization } = fields[name]!
     const isId = type === 'user' || type === 'reference'
     const known = ofOrganization ? { ofOrganization } : values && { values }

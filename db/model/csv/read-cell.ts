@@ -9,6 +9,8 @@ export type CellType =
   /** A percentage as a whole number. */
   | 'percent'
   | 'money'
+  /** An exact number, or a percentage with decimals. */
+  | 'decimal'
   | 'boolean'
   | 'date'
   | 'datetime'
@@ -47,6 +49,8 @@ export function readCell(
     }
     case 'percent':
       return toPercent(text.trim(), delimiter, format)
+    case 'decimal':
+      return toDecimal(text.replace(/\s*%\s*$/, ''), type, delimiter, format)
     case 'money':
       return toDecimal(text, type, delimiter, format)
     case 'date':

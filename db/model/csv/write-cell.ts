@@ -10,7 +10,7 @@ export function writeCell(value: unknown, type: CellType, decimal: '.' | ',' = '
   if (typeof value === 'object') return escapeFormula(JSON.stringify(value))
   const text = String(value)
   // A fourth decimal, so that the point is not read as a thousands separator.
-  if (type === 'money' || type === 'number') {
+  if (type === 'money' || type === 'number' || type === 'decimal') {
     const number = isAmbiguousNumber(text) ? `${text}0` : text
     return escapeFormula(decimal === ',' ? number.replace('.', ',') : number)
   }

@@ -63,6 +63,7 @@ export const sensitiveColumns = (header: string[], mapping: Mapping, { byName }:
 const CELL_TYPES: Partial<Record<FieldType, Target['type']>> = {
   integer: 'integer',
   money: 'money',
+  decimal: 'decimal',
   boolean: 'boolean',
   date: 'date',
   datetime: 'datetime',
@@ -132,23 +133,15 @@ export function linkTargets(kind: KindName): Target[] {
     )
   return [
     ...references.flatMap(([field, { to }]) =>
-      targets(field.replace(/_id$/, ''), to, [...NAMED[to], ...upsertKeys(to)], field),
+      targets(field.replace(/_id$/, ''), to, [...nameKey(to), ...upsertKeys(to)], field),
     ),
     ...kindNames
       .filter((to) => to !== kind && !references.some(([field]) => field === `${kinds[to].object}_id`))
-      .flatMap((to) => targets(kinds[to].object, to, ['id', ...NAMED[to], ...upsertKeys(to)])),
+      .flatMap((to) => targets(kinds[to].object, to, ['id', ...nameKey(to), ...upsertKeys(to)])),
   ]
 }
 
-/** The kinds whose records can be found by name. */
-const NAMED: Record<KindName, ['name'] | []> = {
-  companies: ['name'],
-  contacts: ['name'],
-  deals: [],
-  tasks: [],
-  notes: [],
-  activities: [],
-}
+const nameKey = (kind: KindName) => (kinds[kind].isFoundByName ? ['name'] : [])
 
 export function targetOf({ byName, open }: Targets, name: string): Target | undefined {
   return byName.get(name) ?? (open && customName(name) !== undefined ? { name, type: 'any' } : undefined)

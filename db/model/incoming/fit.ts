@@ -17,11 +17,11 @@ export function fitted(webhook: TargetSettings, mapped: Mapped): Mapped {
   throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
 }
 
-function reason({ kind }: TargetSettings, { sender, fields, company_name, warnings = [] }: Mapped): string {
+function reason({ kind }: TargetSettings, { fields, company_name, warnings = [] }: Mapped): string {
   const because = warnings.length > 0 ? `: ${warnings.join('; ')}` : ''
   if (Object.keys(fields).length > 0 || company_name !== undefined)
     return `the payload does not map to a valid record${because}`
-  return `the payload${sender ? ` of ${sender}` : ''} has nothing of a ${entityOf(kind)}${because}`
+  return `the payload has nothing of a ${entityOf(kind)}${because}`
 }
 
 /**

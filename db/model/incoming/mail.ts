@@ -21,7 +21,13 @@ const MOST_LISTED = 50
  * `subject`, `message`. It is the same mail if its Message-ID is, also in another mailbox or under another UID. Pure.
  */
 export async function itemOfMail(mail: RawMail): Promise<SourceItem> {
-  const parsed = await parse(mail.content)
+  return itemFrom(mail, await parse(mail.content))
+}
+
+/** A mail that is not parsed: its text is all of it. */
+export const unreadMail = (mail: RawMail): SourceItem => itemFrom(mail, unparsed(mail.content))
+
+function itemFrom(mail: RawMail, parsed: Email): SourceItem {
   const header = (name: string) => parsed.headers.find(({ key }) => key === name)?.value ?? null
   const [sender] = mailboxes([parsed.from])
   const text = parsed.text?.trim() || textOfHtml(parsed.html ?? '')
@@ -57,12 +63,14 @@ export async function itemOfMail(mail: RawMail): Promise<SourceItem> {
 
 /** A mail that is no MIME is one without headers: its log entry shows it. */
 const parse = (content: Buffer): Promise<Email> =>
-  PostalMime.parse(content, { rfc822Attachments: true }).catch(() => ({
-    headers: [],
-    headerLines: [],
-    attachments: [],
-    text: content.toString('latin1'),
-  }))
+  PostalMime.parse(content, { rfc822Attachments: true }).catch(() => unparsed(content))
+
+const unparsed = (content: Buffer): Email => ({
+  headers: [],
+  headerLines: [],
+  attachments: [],
+  text: content.toString('latin1'),
+})
 
 const mailboxes = (addresses: (Address | undefined)[] = []): Mailbox[] =>
   addresses

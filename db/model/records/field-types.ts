@@ -11,6 +11,7 @@ import {
   isDomain,
   isLocal,
   MONEY,
+  QUANTITY,
   toDomain,
   toE164,
   toMoney,
@@ -91,10 +92,12 @@ const localTime = z
   .string()
   .regex(/^[\d-]{10}T[\d:.]{5,18}$/)
   .refine((time) => z.iso.datetime({ local: true }).safeParse(time).success)
-const instant = z.union(
-  [z.iso.datetime({ offset: true }), localTime, z.iso.date()],
-  'must be a valid date or time, such as 2026-01-31 or 2026-01-31T09:00:00Z; without an offset it is in the time zone of the organization',
-)
+const instant = z
+  .union(
+    [z.iso.datetime({ offset: true }), localTime, z.iso.date()],
+    'must be a valid date or time, such as 2026-01-31 or 2026-01-31T09:00:00Z; without an offset it is in the time zone of the organization',
+  )
+  .meta({ id: 'DateOrTime' })
 
 const reference: TypeOf = {
   input: () => z.uuid().toLowerCase(),
@@ -192,6 +195,21 @@ export const fieldTypes: Record<FieldType, TypeOf> = {
     operators: ORDERED,
     filterValue: (value) => (/^-?\d{1,16}(\.\d{1,8})?$/.test(value) ? value : undefined),
     expects: 'a decimal such as 1250.00',
+    sortable: true,
+    searched: identity,
+  },
+  decimal: {
+    input: ({ max }) =>
+      z
+        .union([z.string(), z.number()], DECIMAL)
+        .meta({ pattern: QUANTITY.source })
+        .transform(toMoney)
+        .refine((value) => !value.startsWith('-'), 'must not be negative')
+        .refine((value) => max === undefined || Number(value) <= max, `must be at most ${max}`)
+        .transform((value) => value.replace(/\.?0+$/, '')),
+    operators: ORDERED,
+    filterValue: (value) => fieldTypes.money.filterValue(value),
+    expects: 'a decimal such as 1.5',
     sortable: true,
     searched: identity,
   },

@@ -18,6 +18,8 @@ export type FieldType =
   | 'url'
   | 'domain'
   | 'integer'
+  /** Exact, not negative, as text without trailing zeros. */
+  | 'decimal'
   | 'money'
   | 'currency'
   | 'timezone'
@@ -44,6 +46,11 @@ export interface Field {
   ofOrganization?: true
   /** For `reference`: the target kind. The field is also the primary link between the two records. */
   to?: KindName
+  /**
+   * For `reference`: the fields of the target, by the same names, that a new record takes over where they are not given.
+   * Money comes with its currency, and only into a record without another.
+   */
+  copies?: readonly string[]
   /** Set by the service, never by a client, unless it is `backdated`. */
   readOnly?: true
   /** A read-only time that a create, an upsert or an import can set: see backdated.ts. */
@@ -82,6 +89,13 @@ export interface KindEvent {
   example: Values
 }
 
+/** See `KindDefinition.sums`. The records that are summed have one currency, that of the sum. */
+export interface Sums {
+  field: string
+  over: string
+  into: string
+}
+
 /** A kind with its names. */
 export interface Kind extends KindDefinition {
   /** The singular: `object` on the wire, and the first half of its events. */
@@ -103,10 +117,23 @@ export interface KindDefinition {
   derive?: (draft: Draft) => Record<string, unknown>
   /** The issues that depend on several fields. */
   check?: (draft: Omit<Draft, 'actor'>) => Issue[]
+  /** The sum of `field` over the records that refer to one record by `over` is the field `into` of that record. */
+  sums?: Sums
   /** Its records move through the stages of pipelines. */
   hasPipelines?: true
   /** The events besides `created` and `updated`, by action: `won` is `deal.won` in the catalogue. */
   events?: Record<string, KindEvent>
+  /** The columns of a list in the console, behind the name. */
+  columns: readonly string[]
+  /** The dimensions in analytics, besides the owner: columns that the index on the creation time covers. */
+  dimensions: readonly string[]
+  /** Imports can find its records by name. */
+  isFoundByName?: true
+  /**
+   * By field or target of a column: its names in other systems, normalised as by `normalise`, best first. For webhook
+   * payloads and columns of CSV files.
+   */
+  synonyms: Record<string, string>
   example: Record<string, unknown>
 }
 

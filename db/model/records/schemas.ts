@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { meantBy } from '../../../workflows/language/problems.ts'
-import { capitalized } from '../../../workflows/shared/record-kinds.ts'
+import { pascalCase } from '../../../workflows/shared/record-kinds.ts'
 import { isStorable } from '../../../workflows/shared/storable-text.ts'
 import { ACTOR_TYPES } from '../actor.ts'
 import type { TraceContext } from '../trace-context.ts'
@@ -37,6 +37,7 @@ const associations = z
     z.strictObject({ object: objectName, id: z.uuid().toLowerCase(), label: z.string().max(64).nullish() }),
   )
   .max(50)
+  .meta({ id: 'GivenAssociations' })
   .nullish()
 
 const inputOf = (field: Field) => fieldTypes[field.type].input(field).describe(field.description)
@@ -295,7 +296,7 @@ const buildListed = (kind: Kind) =>
 
 function shownAs(field: Field): z.ZodType {
   const input = fieldTypes[field.type].input(field)
-  const shown = ['phone', 'money'].includes(field.type)
+  const shown = ['phone', 'money', 'decimal'].includes(field.type)
     ? z.string()
     : isList(field.type)
       ? z.array(z.string())
@@ -319,7 +320,7 @@ const byKind = <T extends z.ZodType>(build: (kind: Kind) => T, { prefix = '', su
   Object.fromEntries(
     kindNames.map((kind) => {
       const definition = kinds[kind]
-      return [kind, build(definition).meta({ id: `${prefix}${capitalized(definition.object)}${suffix}` })]
+      return [kind, build(definition).meta({ id: `${prefix}${pascalCase(definition.object)}${suffix}` })]
     }),
   ) as Record<KindName, T>
 

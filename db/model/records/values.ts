@@ -8,6 +8,8 @@ export const DECIMAL =
   'must be a decimal such as "1250.00", with at most 16 digits before the point and 8 after it'
 /** The accepted text of money. */
 export const MONEY = /^\s*(-?)0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
+/** The accepted text of a decimal that is not negative. */
+export const QUANTITY = /^\s*0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
@@ -112,11 +114,15 @@ export function toMoney(value: string | number, ctx: z.RefinementCtx): string {
     })
     return z.NEVER
   }
-  const [, minus, whole, fraction = ''] = match
+  return moneyText(written)
+}
+
+/** The stored form of money: a decimal with at least two places, and no zeros behind these. */
+export function moneyText(decimal: string): string {
+  const [, minus = '', whole = '', fraction = ''] = /^\s*(-?)0*(\d+)(?:\.(\d+))?\s*$/.exec(decimal)!
   const places = fraction.replace(/0+$/, '').padEnd(2, '0')
   // PostgreSQL has no negative zero.
-  const sign = /[1-9]/.test(whole + places) ? minus : ''
-  return `${sign}${whole}.${places}`
+  return `${/[1-9]/.test(whole + places) ? minus : ''}${whole}.${places}`
 }
 
 /** JavaScript formats numbers below a millionth as `1.2e-7`. */

@@ -7,7 +7,10 @@ import { CHAIN_DEPTH } from '../../../workflows/shared/limits.ts'
  */
 
 /** The error if a run of this depth must not be started, else undefined. `cause` is the run before it. */
-export const chainError = (depth: number, cause: string | null): RunError | undefined =>
+export const chainError = (
+  depth: number,
+  cause: string | null,
+): (RunError & { code: 'chain_too_long' }) | undefined =>
   depth > CHAIN_DEPTH
     ? {
         code: 'chain_too_long',
@@ -30,3 +33,5 @@ export const tooManyQueued = (limit: number): RunError & { code: SkipCode } => (
 /** The codes of the errors of runs that are skipped when an event triggers them. */
 export const SKIP_CODES = ['chain_too_wide', 'too_many_queued'] as const
 export type SkipCode = (typeof SKIP_CODES)[number]
+/** Why an event did not start a run; one in too long a chain is recorded as failed. */
+export type UnstartedCode = SkipCode | 'chain_too_long'

@@ -100,7 +100,8 @@ export async function proposeIn(
   )
 }
 
-function accepted<T extends object>(done: T | { refused: Refused }): T {
+/** Throws the AppError that a task has returned. */
+export function accepted<T extends object>(done: T | { refused: Refused }): T {
   if (!('refused' in done)) return done
   const { type, message, details } = done.refused as Refused
   throw new AppError(type, message, details)

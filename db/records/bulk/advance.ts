@@ -6,6 +6,7 @@ import { type RecordInput, updateSchema } from '../../model/records/schemas.ts'
 import { isRefusal } from '../../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../../postgres/tenancy.ts'
 import { definePagedJobs } from '../../queue/paged-jobs.ts'
+import { fullError, requireRoom } from '../../storage/usage.ts'
 import { deleteRecord } from '../delete.ts'
 import { listRecords } from '../list.ts'
 import { requireFieldTypes } from '../selection.ts'
@@ -109,13 +110,14 @@ export async function advanceBulkJob(
 
 async function listNext(
   tx: Tenant,
-  { entity, list_query, undoes }: ClaimedBulkJob,
+  { entity, list_query, undoes, action }: ClaimedBulkJob,
   cursor: string | null,
   limit: number,
 ): Promise<Listed | Failed> {
   if (undoes !== null) return listChanged(tx, undoes, cursor, limit)
   const { types, ...selection } = list_query!
   const page = await settle(async () => {
+    if (action !== 'delete') await requireRoom(tx)
     await requireFieldTypes(tx, entity, selection, types)
     return listRecords(tx, entity, {
       ...selection,
@@ -134,7 +136,7 @@ async function listNext(
 
 const failureOf = ({ error }: Failed): BulkFailure => ({
   message: fullMessage(error),
-  hint: 'no record was changed: check the query, and start another bulk job',
+  hint: `no record was changed: ${error.type === 'quota_exceeded' ? '' : 'check the query, and '}start another bulk job`,
 })
 
 async function addItems(tx: Tenant, jobId: string, items: BulkItem[]): Promise<void> {
@@ -185,6 +187,8 @@ async function change(tx: Tenant, job: ClaimedBulkJob, items: NumberedItem[]): P
       outcomes.push(await alone(tx, (one) => deleteRecord(one, entity, record_id)))
     return outcomes
   }
+  const full = await fullError(tx)
+  if (full) return items.map(() => full)
   const outcomes = await updateMany(
     tx,
     entity,

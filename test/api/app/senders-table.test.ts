@@ -130,7 +130,7 @@ describe('the table of what is stored of senders', function () {
     return `| ${one.sender} | ${one.what} | ${record_id ? action : message} | ${record} |`
   }
 
-  it('is what 35 requests leave; each forged one is refused, and each that comes twice is stored once', async () => {
+  it(`is what ${SENDER_REQUESTS.length} requests leave; each forged one is refused, and each that comes twice is stored once`, async () => {
     const lines: string[] = []
     for (const one of SENDER_REQUESTS) lines.push(await rowOf(one))
     deepEqual(

@@ -172,6 +172,15 @@ describe('the records in the console', () => {
     assert.match((await owner.get('/records/deals?columns=lost_reason')).html, />Lost reason</)
   })
 
+  it('show the beginning of a long text in a list, and all of it on its page', async () => {
+    const body = 'word '.repeat(1_000)
+    const note = await create('notes', { body })
+    const list = await owner.get('/records/notes')
+    assert.ok(list.html.includes(`${body.slice(0, 200)}…`))
+    assert.ok(!list.html.includes(body.slice(0, 201)))
+    assert.ok((await owner.get(`/records/notes/${note.id}`)).html.includes(body.trim()))
+  })
+
   it('show their timeline and links, and take notes', async () => {
     const contact = await create('contacts', { first_name: 'Grace', phone: '+12025550100' })
     const company = await create('companies', { name: 'Navy' })

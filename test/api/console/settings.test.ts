@@ -196,5 +196,16 @@ describe('the settings in the console', () => {
       )
       assert.equal((await owner.get(path)).status, 404)
     })
+
+    it('shows why the polls of a source fail', async () => {
+      const { body } = await suite.api.request('POST', '/v1/webhooks/incoming', { body: { name: 'Feed' } })
+      // As if it had been polled: no worker polls it, because it is not due.
+      await suite.db
+        .system('incoming_webhooks')
+        .where({ id: body.id })
+        .update({ poll_problem: 'the source answered 401 <b>' })
+      for (const path of ['/settings/webhooks/incoming', `/settings/webhooks/incoming/${body.id}`])
+        assert.match((await owner.get(path)).html, /the source answered 401 &lt;b/)
+    })
   })
 })

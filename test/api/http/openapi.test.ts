@@ -5,6 +5,7 @@ import { routes } from '../../../api/v1/route-table.ts'
 import { describeKind } from '../../../db/model/records/describe.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema } from '../../../db/model/records/schemas.ts'
+import { pascalCase } from '../../../workflows/shared/record-kinds.ts'
 import { withApi } from '../../support/with-api.ts'
 
 /** In bytes, without the transfer encoding: the mean of all operations, with the components that they share. */
@@ -187,7 +188,7 @@ describe('/openapi.json', () => {
       part.content['application/json']!.schema
     for (const kind of kindNames) {
       const { object, fields, example } = kinds[kind]
-      const name = object[0]!.toUpperCase() + object.slice(1)
+      const name = pascalCase(object)
       const { post } = body.paths[`/v1/objects/${kind}`]
       const { get, patch } = body.paths[`/v1/objects/${kind}/{entity_id}`]
       assert.deepEqual(json(get.responses[200]), shape(name))

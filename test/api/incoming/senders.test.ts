@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { mapPayload } from '../../../db/model/incoming/mapping/map.ts'
+import { ALL_SENDERS } from '../../../db/model/incoming/mapping/senders/index.ts'
+import { isTarget } from '../../../db/model/incoming/mapping/targets.ts'
 import { parseBody } from '../../../db/model/incoming/parse-body.ts'
 import type { TargetKind } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
@@ -18,9 +20,9 @@ describe('the payloads of common senders', () => {
   }
 
   it('an issue of GitHub is a task, and no contact', () => {
-    const { fields, sender, unmapped } = read('github-issue.json')
+    const { fields, sender, skip } = read('github-issue.json')
     assert.deepEqual([fields, sender], [{}, 'GitHub'])
-    assert.ok(unmapped!.includes('issue.title'))
+    assert.equal(skip, 'the payload of GitHub has nothing of a contact')
     assert.deepEqual(read('github-issue.json', 'tasks').fields, {
       title: 'The mill jams on carry',
       body: 'It stops at 9 + 1.',
@@ -102,6 +104,41 @@ describe('the payloads of common senders', () => {
       const { fields, company_name } = read(name)
       assert.deepEqual([fields, company_name], [{ ...ada, ...more }, 'Analytical Engines'], name)
     }
+  })
+
+  it('are mapped to fields that exist', () => {
+    for (const { name, fields } of ALL_SENDERS)
+      for (const [kind, paths] of Object.entries(fields ?? {}))
+        for (const field of Object.keys(paths))
+          assert.ok(
+            field === 'full_name' || isTarget(field, kind as TargetKind),
+            `${name}: ${kind} have no ${field}`,
+          )
+  })
+
+  describe('about mails', () => {
+    const map = (payload: object) =>
+      mapPayload(payload as never, { field_mapping: { mode: 'automatic' }, kind: 'contacts' }).fields
+    const email = 'ada@example.com'
+    const gone = { email, do_not_contact: true }
+
+    it('are opt-outs of the recipient, not of the sender', () => {
+      const postmark = { ServerID: 1, MessageID: null, Recipient: email, From: 'news@host.example' }
+      const change = { ...postmark, RecordType: 'SubscriptionChange', SuppressSending: true }
+      assert.deepEqual(map({ ...change, SuppressionReason: 'ManualSuppression' }), gone)
+      assert.deepEqual(map({ ...change, SuppressionReason: 'HardBounce' }), { email })
+      assert.deepEqual(map({ ...change, SuppressSending: false, SuppressionReason: null }), { email })
+      assert.deepEqual(map({ ...postmark, RecordType: 'Delivery', Name: 'Delivered' }), { email })
+      const resend = { type: 'email.complained', data: { email_id: '56', from: 'news@host.example' } }
+      assert.deepEqual(map({ ...resend, data: { ...resend.data, to: [email] } }), gone)
+      assert.deepEqual(map({ ...resend, data: { ...resend.data, to: [email, 'other@example.com'] } }), {
+        do_not_contact: true,
+      })
+      const contact = { audience_id: 'a', email, first_name: 'Ada', unsubscribed: true }
+      assert.deepEqual(map({ type: 'contact.updated', data: contact }), { ...gone, first_name: 'Ada' })
+      assert.deepEqual(map({ event: 'unsubscribe', email, camp_id: 1, tag: '[]' }), gone)
+      assert.deepEqual(map({ event: 'delivered', email, 'message-id': '<1>', tag: '[]' }), { email })
+    })
   })
 
   it('pings are recognised', () => {
@@ -445,7 +482,7 @@ describe('a webhook with automatic mapping', () => {
     assert.equal((await test.contact(body.record_id)).do_not_contact, true)
   })
 
-  it('answers a ping with 200, and what speaks of nobody with 400; both make nothing', async () => {
+  it('answers a ping with 200, and so what a known sender says of nobody; of another it is refused', async () => {
     const webhook = await test.createWebhook({ verification: { type: 'secret' } })
     const before = await test.db.system('contacts').where({}).count()
     const ping = await test.send(webhook, fixture('github-ping.json'), { 'X-GitHub-Event': 'ping' })
@@ -458,11 +495,13 @@ describe('a webhook with automatic mapping', () => {
     })
     const issue = await test.send(webhook, fixture('github-issue.json'), { 'X-GitHub-Event': 'issues' })
     assert.deepEqual(
-      [issue.status, issue.body.message],
-      [400, 'the payload of GitHub has nothing of a contact'],
+      [issue.status, issue.body.message, issue.body.action],
+      [200, 'the payload of GitHub has nothing of a contact: nothing was written', 'skipped'],
     )
+    const other = await test.send(webhook, { shoe_size: 9 })
+    assert.deepEqual([other.status, other.body.message], [400, 'the payload has nothing of a contact'])
     assert.deepEqual(await test.db.system('contacts').where({}).count(), before)
-    const [, entry] = await test.logs(webhook)
+    const [, , entry] = await test.logs(webhook)
     assert.deepEqual([entry.status, entry.action, entry.record_id], ['Success', 'Skipped', null])
     const detail = await test.app('GET', `/webhooks/incoming/${webhook.id}/logs/${entry.id}`)
     assert.deepEqual(detail.body.result, { ...ping.body })

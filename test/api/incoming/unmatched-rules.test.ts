@@ -56,6 +56,20 @@ describe('a mapping rule that never wrote anything', () => {
     assert.equal(await problem(webhook), null)
   })
 
+  it('is none where a later rule for the same field wrote, and may have replaced what it wrote', async () => {
+    const webhook = await webhookOf({
+      mode: 'manual',
+      rules: [
+        { from: 'email', to: 'email' },
+        { from: 'labels', to: 'tags' },
+        { from: 'nick', to: 'tags' },
+        { from: 'town', to: 'tags' },
+      ],
+    })
+    await send(webhook, 10, { labels: 'vip' })
+    assert.match((await problem(webhook))!, /^the last 10 requests had no value for town → tags: /)
+  })
+
   it('is looked for in the last 100 requests only, and not in automatic mapping', async () => {
     const webhook = await webhookOf()
     await send(webhook, 1, { '1.3': '+41 44 668 18 00', kind: 'friend' })

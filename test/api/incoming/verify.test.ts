@@ -34,6 +34,9 @@ describe('verification of senders', () => {
     assert.equal(isVerified({ type: 'secret' }, headers, bytes, ['new-secret', 'old-secret']), true)
     assert.equal(isVerified({ type: 'secret' }, headers, bytes, ['new-secret']), false)
     assert.equal(isVerified({ type: 'secret' }, {}, bytes, ['new-secret']), false)
+    // GitLab's name for it.
+    assert.equal(isVerified({ type: 'secret' }, { 'x-gitlab-token': 'a-secret' }, bytes, ['a-secret']), true)
+    assert.equal(isVerified({ type: 'secret' }, { 'x-gitlab-token': 'another' }, bytes, ['a-secret']), false)
   })
 
   it('accepts signatures of GitHub, Shopify and a generic HMAC', () => {

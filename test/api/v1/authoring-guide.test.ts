@@ -49,4 +49,11 @@ describe('GET /v1/workflows/authoring-guide', () => {
     equal((await asText('', '*/*')).type, 'application/json; charset=utf-8')
     match((await asText('?topic=nope', 'text/markdown')).type!, /json/)
   })
+
+  it('is what a path that only looks like its own leads to', async () => {
+    const { status, body } = await suite.api.request('GET', '/v1/workflows/guide')
+    deepEqual([status, body.error.hint], [404, 'did you mean /workflows/authoring-guide?'])
+    const other = await suite.api.request('GET', '/v1/workflows/zebra')
+    deepEqual([other.status, other.body.error.hint], [404, undefined])
+  })
 })

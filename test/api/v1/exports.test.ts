@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import type { Scope } from '../../../api/http/scopes.ts'
+import { createKey } from '../../support/api.ts'
 import { withApi } from '../../support/with-api.ts'
 
 describe('exports before they run', () => {
@@ -34,5 +36,24 @@ describe('exports before they run', () => {
     for (const email of [null, {}, [null], [['a']]])
       assert.deepEqual(await messages({ email }), [`body.query.email: ${types}`])
     assert.match((await messages({ email: 'a'.repeat(10_001) }))[0], /^body.query.email: must have at most/)
+  })
+
+  it('show their file only to keys that may read all that is in it, as their creation does', async () => {
+    const send = async (scopes: Scope[], method: 'GET' | 'POST', path: string, body?: object) => {
+      const { key } = await createKey(suite.db, suite.api.organizationId, { scopes })
+      const answer = await suite.api.request(method, `/v1${path}`, { key, ...(body && { body }) })
+      return [answer.status, answer.body.error?.message]
+    }
+    for (const wanted of [
+      { entity: 'deals', fields: ['name', 'company_id'], names: true },
+      { entity: 'deals', query: { 'company.name[contains]': 'secret' } },
+    ]) {
+      const { body } = await suite.api.request('POST', '/v1/exports', { body: wanted })
+      const refused = [403, 'the key lacks the scope companies:read']
+      assert.deepEqual(await send(['deals:read'], 'POST', '/exports', wanted), refused)
+      assert.deepEqual(await send(['deals:read'], 'GET', `/exports/${body.id}/file`), refused)
+      const both = await send(['deals:read', 'companies:read'], 'GET', `/exports/${body.id}/file`)
+      assert.deepEqual(both, [409, 'the export is queued'])
+    }
   })
 })

@@ -15,7 +15,7 @@ describe('running a workflow with a key', () => {
     id = (
       await saveWorkflow(db, api.organizationId, {
         name: 'Keyed',
-        nodes: [{ id: 'end', type: 'stop', config: {} }],
+        nodes: [{ id: 'more', type: 'wait_for_signal', config: { name: 'more' } }],
       })
     ).id
   })
@@ -110,6 +110,8 @@ describe('running a workflow with a key', () => {
         ['more', 2],
       ],
     )
+    const other = await run({ key: 's', signal: { name: 'mare' } })
+    deepEqual([other.status, other.body.error.hint], [409, 'did you mean more?'])
   })
 
   it('refuses an empty key, one of 10 KB, and signal without key', async () => {

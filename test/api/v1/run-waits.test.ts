@@ -27,10 +27,37 @@ describe('POST /v1/runs/{run_id}/signal', () => {
     options: { key?: string; headers?: Record<string, string> } = {},
   ) => suite.api.request('POST', `/v1/runs/${id}/signal`, { body, ...options })
 
-  it('sends a signal to the node that waits, or keeps it, and refuses one to a run that has ended', async () => {
-    const id = await waiting(node('hold', 'wait_for_signal', { name: 'paid' }))
-    const kept = await send(id, { name: 'other' })
+  it('says how to decide an approval to a client that sends a signal for it', async () => {
+    const id = await waiting(node('ask', 'approval', { title: 'May I?' }))
+    const { status, body } = await send(id, { name: 'ask', payload: { decision: 'approved' } })
+    assert.deepEqual(
+      [status, body.error.message, body.error.hint],
+      [
+        409,
+        'no node of the workflow waits for a signal ask',
+        'an approval is decided by {"approval_id": "…", "decision": "approved"}: the `waits` of the run have the id',
+      ],
+    )
+    await suite.api.request('POST', `/v1/runs/${id}/cancel`)
+  })
+
+  it('keeps a signal whose node does not wait yet, or has a name that is not known before', async () => {
+    const id = await waiting(
+      node('hold', 'wait_for_signal', { name: 'paid' }),
+      node('other', 'wait_for_signal', { name: 'x{{ run.id }}' }),
+    )
+    const kept = await send(id, { name: 'x1' })
     assert.deepEqual([kept.status, kept.body.path, kept.body.node_id], [200, null, null])
+    await suite.api.request('POST', `/v1/runs/${id}/cancel`)
+  })
+
+  it('sends a signal to the node that waits, and refuses one to a run that has ended', async () => {
+    const id = await waiting(node('hold', 'wait_for_signal', { name: 'paid' }))
+    const other = await send(id, { name: 'pad' })
+    assert.deepEqual(
+      [other.status, other.body.error.message, other.body.error.hint],
+      [409, 'no node of the workflow waits for a signal pad', 'did you mean paid?'],
+    )
     const taken = await send(id, { name: 'paid', payload: { amount: 1 } })
     assert.deepEqual([taken.status, taken.body.path, taken.body.node_id], [200, '', 'hold'])
     await untilRun(suite.db, id)
@@ -63,9 +90,8 @@ describe('POST /v1/runs/{run_id}/signal', () => {
   it('sends once with an Idempotency-Key', async () => {
     const id = await waiting(node('hold', 'wait_for_signal', { name: 'end' }))
     const headers = { 'Idempotency-Key': 'once' }
-    for (const _ of [1, 2]) assert.equal((await send(id, { name: 'x' }, { headers })).status, 200)
+    for (const _ of [1, 2]) assert.equal((await send(id, { name: 'end' }, { headers })).status, 200)
     assert.equal((await suite.db.system('run_signals').where({ run_id: id })).length, 1)
-    await send(id, { name: 'end' })
     await untilRun(suite.db, id)
   })
 

@@ -65,6 +65,21 @@ describe('running workflows', () => {
     await db?.drop()
   })
 
+  it('names the field that was meant by an unknown one', async () => {
+    const { status, body } = await run({ name: 'Greet', confirmed: true, imputs: {} })
+    const detail = body.detail.map(({ loc, hint }: { loc: string[]; hint: string }) => [loc[1], hint])
+    assert.deepEqual(
+      [status, detail],
+      [
+        422,
+        [
+          ['confirmed', 'did you mean confirm?'],
+          ['imputs', 'did you mean inputs?'],
+        ],
+      ],
+    )
+  })
+
   it('previews without confirm, and starts no run', async () => {
     const { status, body, headers } = await run({ name: 'Greet', inputs: { name: 'Ada' } })
     assert.equal(status, 200)

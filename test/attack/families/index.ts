@@ -2,6 +2,7 @@ import type { Family } from '../family.ts'
 import { computation } from './computation.ts'
 import { csrf } from './csrf.ts'
 import { egress } from './egress.ts'
+import { idPlacesFamily } from './id-places.ts'
 import { mails } from './mails.ts'
 import { mcp } from './mcp.ts'
 import { mcpRequests } from './mcp-requests.ts'
@@ -19,6 +20,7 @@ import { tenants } from './tenants.ts'
 export const FAMILIES: Family[] = [
   tenants,
   references,
+  idPlacesFamily,
   scopes,
   mcp,
   mcpRequests,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { queryAnalytics } from '../../../db/analytics/analytics.ts'
 import { METRIC_NAMES, METRICS } from '../../../db/model/analytics/metrics/index.ts'
+import { kindNames } from '../../../db/model/records/kinds/index.ts'
 import { createPipeline } from '../../../db/records/pipelines/pipelines.ts'
 import {
   type AnalyticsQuery,
@@ -70,12 +71,13 @@ const ended = ({ kind, status }: Row) =>
   kind === 'run' && ['completed', 'failed', 'terminated', 'lost'].includes(status)
 
 const PROMISED: Record<string, Promise> = {
-  ...Object.fromEntries(
-    ['contacts', 'companies', 'deals', 'tasks', 'notes', 'activities'].map((table) => [
-      `${table}.created`,
-      { table, at: created, value: count },
-    ]),
-  ),
+  ...Object.fromEntries(kindNames.map((table) => [`${table}.created`, { table, at: created, value: count }])),
+  'line_items.value': {
+    table: 'line_items',
+    at: created,
+    counts: priced,
+    value: (rows) => money(cents(rows)),
+  },
   'deals.count': { table: 'deals', at: created, value: count },
   'deals.value': { table: 'deals', at: created, counts: priced, value: (rows) => money(cents(rows)) },
   'deals.open': { table: 'deals', at: created, counts: isOpen, value: count },
@@ -211,7 +213,7 @@ describe('metrics', () => {
   it('are all promised here, each with a name that says its table, and described', () => {
     assert.deepEqual([...METRIC_NAMES].sort(), Object.keys(PROMISED).sort())
     for (const { name, description } of METRICS) {
-      assert.match(name, /^[a-z]+\.[a-z0-9_]+$/)
+      assert.match(name, /^[a-z_]+\.[a-z0-9_]+$/)
       assert.match(description, /^[A-Z].*\.$/)
     }
   })

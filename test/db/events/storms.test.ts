@@ -7,6 +7,7 @@ import { advanceBatch, runBatches } from '../../../db/runs/batches.ts'
 import { startChild } from '../../../db/runs/children.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { activate, getWorkflow } from '../../../db/workflows/workflows.ts'
+import { CHAIN_DEPTH } from '../../../workflows/shared/limits.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, testActor } from '../../support/database.ts'
 import { signIn } from '../../support/session.ts'
@@ -90,6 +91,20 @@ describe('storms of runs', () => {
     assert.equal((await mails()).length, 1)
     const shown = await tenant((tx) => getWorkflow(tx, workflow))
     assert.equal(shown.trigger_problem?.count, 32)
+  })
+
+  it('are bounded by the length of their chain: the run is recorded as failed, and counted', async () => {
+    await limit({})
+    const workflow = await listening('chain.went_on')
+    const last = await start()
+    await suite.db.system('runs').where({ id: last }).update({ depth: CHAIN_DEPTH })
+    await raise('chain.went_on', 2, last)
+    assert.deepEqual(await match(), ['chain_too_long', 'chain_too_long'])
+    const rows = await suite.db.system('runs').where({ workflow_id: workflow })
+    assert.deepEqual(
+      rows.map(({ status, error }) => [status, error.code]),
+      Array(2).fill(['failed', 'chain_too_long']),
+    )
   })
 
   it('do not count what clients and senders cause: each of their events has a budget of its own', async () => {

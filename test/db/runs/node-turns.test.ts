@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { MOST_BEFORE, takeNodeTurn } from '../../../db/runs/node-turns.ts'
+import { MOST_WAITING_COUNTED, takeNodeTurn } from '../../../db/runs/node-turns.ts'
 import { createTestDatabase, type TestDatabase, testActor } from '../../support/database.ts'
 import { insertManyRuns } from '../../support/many-runs.ts'
 import { planInTenant, statementsOf } from '../../support/plans.ts'
@@ -8,7 +8,7 @@ const CALLS = 11_000
 /** No test takes as long. */
 const RATE = { limit: 10, per_ms: 3_600_000 }
 /** The calls before it, and a page at the front with the node and the run of each. */
-const MOST_READ = MOST_BEFORE + 500
+const MOST_READ = MOST_WAITING_COUNTED + 500
 
 describe('the queue of the calls of a node with a rate', function () {
   this.timeout(120_000)
@@ -120,7 +120,7 @@ describe('the queue of the calls of a node with a rate', function () {
   it('is asked some 11 times a second by 10,000 calls together', async () => {
     await fill()
     let perSecond = 0
-    for (let call = RATE.limit; call < MOST_BEFORE; call += 185) {
+    for (let call = RATE.limit; call < MOST_WAITING_COUNTED; call += 185) {
       const { waitMs } = waits(await ask(call))
       if (call > 20 * RATE.limit) perSecond += (185 * 1_000) / waitMs
     }

@@ -6,10 +6,11 @@ import { purgeBatch } from '../../../db/retention/run.ts'
 import { StorageMeter } from '../../../db/storage/measure.ts'
 import { addWritten } from '../../../db/storage/usage.ts'
 import { withApp } from '../../support/with-api.ts'
+import { queueRun } from '../../support/worker.ts'
 
 /** Operations that change what is there, or write small rows: allowed while an organization is full. */
 const ALLOWED =
-  /^(?:merge|erase|restore|reveal|createAssociation|delete|cancel|pause|resume|stop|terminate|migrate|signal|activate|deactivate|validate|query|updateCustomField|updatePipeline|updateKnowledgeCollection|resendDelivery|retryDelivery|re(?:schedule|target)Delivery|create(?:Incoming)?Replay|(?:create|update|rotate|test|capture|preview|propose)(?:In|Out)(?:com|go)ing)/
+  /^(?:merge|erase|restore|reveal|delete|cancel|pause|resume|stop|terminate|migrate|activate|deactivate|validate|query|updateCustomField|updatePipeline|updateKnowledgeCollection|resendDelivery|retryDelivery|re(?:schedule|target)Delivery|create(?:Incoming)?Replay|(?:create|update|rotate|test|capture|preview|propose)(?:In|Out)(?:com|go)ing)/
 
 describe('the storage of an organization', () => {
   const suite = withApp()
@@ -76,8 +77,17 @@ describe('the storage of an organization', () => {
 
   it('refuses what stores more at the limit, with the figures, and allows deletions', async () => {
     const { body: note } = await suite.api.request('POST', '/v1/objects/notes', { body: { body: 'a' } })
+    const run = await queueRun(suite.db, suite.api.organizationId, {
+      nodes: [{ id: 'wait', type: 'delay', config: { for: '1h' } }],
+    })
     await limit(1)
     await settle()
+    const signal = (body: object) => suite.api.request('POST', `/v1/runs/${run}/signal`, { body })
+    equal((await signal({ name: 'go', payload: 'x'.repeat(60_000) })).body.error?.type, 'quota_exceeded')
+    equal((await signal({ name: 'go' })).status, 200)
+    const itself = `/v1/objects/notes/${note.id}/associations/notes/${note.id}`
+    const linked = await suite.api.request('POST', itself, { body: {} })
+    equal(linked.body.error?.type, 'quota_exceeded')
     const refused = await suite.api.request('POST', '/v1/objects/notes', { body: { body: 'b' } })
     deepEqual([refused.status, refused.body.error.type], [429, 'quota_exceeded'])
     match(refused.body.error.message, /^the organization stores \d+ bytes, and its plan allows 1$/)

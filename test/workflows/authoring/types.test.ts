@@ -42,7 +42,6 @@ const PATHS: [wrong: string, right: string][] = [
   ['nodes.find.output.data[0].idd', 'nodes.find.output.data[0].id'],
   ['nodes.find.output.data.name', 'nodes.find.output.data[0].name'],
   ['nodes.find.output.id', 'nodes.find.output.data[0].id'],
-  ['nodes.find.output.data[0].company.name', 'nodes.find.output.data[0].company_id.name'],
   ['nodes.find.output.data.first.amout', 'nodes.find.output.data.first.amount'],
   ['nodes.related.output.data[0].association.lable', 'nodes.related.output.data[0].association.label'],
   ['nodes.save.output.id', 'nodes.save.output.record.id'],
@@ -57,6 +56,7 @@ const PATHS: [wrong: string, right: string][] = [
   ['nodes.sums.output.groups[0].group.stag', 'nodes.sums.output.groups[0].group.stage'],
   ['nodes.each.output.results[0].eurr', 'nodes.each.output.results[0].eur'],
   ['nodes.each.output.items[0].eur', 'nodes.each.output.items[0].output.eur'],
+  ['nodes.call.error.details.bodyy', 'nodes.call.error.details.body'],
   ['nodes.each.output.items[0].outptu', 'nodes.each.output.items[0].output'],
   ['nodes.each.output.item', 'nodes.each.output.items'],
   ['nodes.stats.output.rows[0].vlaue', 'nodes.stats.output.rows[0].value'],
@@ -260,5 +260,24 @@ describe('the types of placeholders', () => {
       own.map(({ code }) => code),
       ['not_upstream'],
     )
+  })
+
+  it('are the allowed values of an input', () => {
+    const inputs = (season: string) => `inputs: {season: ${season}}
+nodes: {a: {type: stop, when: "{{ inputs.season == 'wintre' }}", config: {status: completed}}}
+`
+    const [found, ...others] = findings(inputs('{type: string, enum: [summer, winter], default: summer}'))
+    deepEqual(
+      [found?.code, found?.hint, others],
+      ['impossible_comparison', 'write `winter` instead of `wintre`', []],
+    )
+    const codes = (season: string) => findings(inputs(season)).map(({ code, path }) => `${code} ${path}`)
+    ok(
+      codes('{type: string, enum: [summer, winter], default: spring}').includes(
+        'type_mismatch /inputs/season/default',
+      ),
+    )
+    ok(codes('{type: number, enum: [a]}').includes('schema /inputs/season/enum'))
+    ok(codes('{type: string, enum: [a, a]}').includes('schema /inputs/season/enum'))
   })
 })

@@ -19,4 +19,18 @@ describe('inputs of a run', () => {
       ],
     )
   })
+
+  it('are refused if they are not among the allowed values, which a default is', () => {
+    const specs = { season: { type: 'string', enum: ['summer', 'winter'], default: 'summer' } } as const
+    assert.deepEqual(checkInputs(specs, {}).inputs, { season: 'summer' })
+    assert.deepEqual(checkInputs(specs, { season: 'winter' }).problems, [])
+    assert.deepEqual(checkInputs(specs, { season: 'wintre' }).problems, [
+      {
+        name: 'season',
+        message: 'Input season must be one of summer, winter: did you mean winter?',
+        type: 'invalid_value',
+      },
+    ])
+    assert.equal(checkInputs(specs, { season: 5 }).problems[0]!.type, 'type_error')
+  })
 })

@@ -94,7 +94,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses, also around filters: `list[(x | minus: 1)]`. Numbers, also in texts, compare by value; text is case-sensitive; "" equals null. false, "false" and what is empty (null, "", [], {}) do not hold, 0 does. A condition is one placeholder.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, `list[(x | minus: 1)]`. Numbers, also in texts, compare by value; "" equals null. What is empty does not hold.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -142,14 +142,14 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if a run does not set it. The default has the type of the input.`,
+        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if a run does not set it. The default has the type of the input. \`{type: string, enum: [new, used]}\` allows these values only.`,
       ].join('\n'),
   },
   errors: {
     title: 'Failures: retry, timeout, on_error',
     text: () =>
       [
-        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code` and `message`. Without an edge from it, the run fails, and the other branches are cancelled.',
+        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code`, `message` and, of api_request, `details` {status, body}. Without an edge from it, the run fails, and the other branches are cancelled.',
         `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for external nodes; the others run in a transaction.`,
         `- Without them: these intervals and timeout; ${defaultAttempts()}. Only transient errors are retried.`,
         '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. Nodes in loops have no undo.',

@@ -87,6 +87,7 @@ const RESULTS: Record<string, Result> = Object.assign(Object.create(null), {
   json: 'text',
   sha256: 'text',
   to_fixed: 'text',
+  format_number: 'text',
   to_integer: 'count',
 } satisfies Record<string, Result>)
 

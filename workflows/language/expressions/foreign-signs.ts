@@ -13,10 +13,67 @@ const SIGNS: readonly [sign: string, instead: string][] = [
   ['=>', '`>=`'],
 ]
 
+/** Methods of other languages, and the filters that do the same. */
+const METHODS: Record<string, string> = {
+  toLowerCase: 'downcase',
+  lower: 'downcase',
+  toUpperCase: 'upcase',
+  upper: 'upcase',
+  trim: 'strip',
+  strip: 'strip',
+  split: 'split: …',
+  join: 'join: …',
+  replace: 'replace: …, …',
+  replaceAll: 'replace: …, …',
+  slice: 'slice: …',
+  substring: 'slice: …',
+  toFixed: 'to_fixed: …',
+  filter: 'where: …, …',
+  map: 'map: …',
+  find: 'find: …, …',
+  reverse: 'reverse',
+  concat: 'concat: …',
+  startsWith: 'slice: …',
+}
+
+/** Phrases of other languages, each with what to write instead. */
+const PHRASES: readonly [phrase: RegExp, instead: (match: string[]) => string][] = [
+  [
+    /\.([a-zA-Z]\w*)\(/,
+    ([, name = '']) =>
+      name === 'includes'
+        ? 'there is no `.includes(`: write `… contains …`'
+        : Object.hasOwn(METHODS, name)
+          ? `there is no \`.${name}(\`: write \`| ${METHODS[name]}\``
+          : `there are no methods such as \`.${name.slice(0, 50)}(\`: use a filter, \`| …\``,
+  ],
+  [/\$node\b|\$\(/, () => 'there is no `$node`: write `nodes.<id>.output.…`'],
+  [
+    /\$(?:json|input|body)\b/,
+    () => 'there is no `$json`: write `trigger.payload.…`, `inputs.…` or `nodes.<id>.output.…`',
+  ],
+  [/\$\w+/, ([written = '']) => `there is no \`${written.slice(0, 50)}\`: names have no \`$\``],
+  [
+    /\b(not\s+)?in\s*\[/,
+    ([, not]) => `there is no \`in\`: write ${not ? '`… != … and … != …`' : '`… == … or … == …`'}`,
+  ],
+  [/[^=!<>]=[^=>]/, () => 'there is no `=`: write `==`'],
+]
+
+/** A filter before an operator: `a.tags | size > 0`. */
+const FILTER_COMPARED = /^([^|(]*\|[^|()<>=!]*?)\s*(==|!=|>=|<=|>|<|\bcontains\b)\s*([^|]*)$/
+
 /** What is wrong with a text that does not parse, if a placeholder in it has a sign of another language. */
 export function foreignSign(text: string): string | undefined {
   for (const [written, inner] of text.matchAll(/\{\{([^{}]*)\}\}/g)) {
     const plain = inner!.replace(/"[^"]*"|'[^']*'/g, '""')
+    for (const [phrase, instead] of PHRASES) {
+      const match = phrase.exec(plain)
+      if (match) return instead(match)
+    }
+    const [, left, operator, right] = FILTER_COMPARED.exec(inner!) ?? []
+    if (left !== undefined)
+      return `a filter in a comparison needs parentheses: write \`(${left.trim()}) ${operator} ${right!.trim()}\``
     const found = SIGNS.find(([sign]) => plain.includes(sign))
     if (found) return `there is no \`${found[0].trim()}\` in ${written.slice(0, 100)}: write ${found[1]}`
   }

@@ -37,6 +37,8 @@ export const numberFilters: Record<string, FilterImplOptions> = {
   ceil: ofNumber((value) => toInteger(value, 'ceil')),
   round: ofNumber(rounded),
   to_fixed: ofNumber((value, places = 2) => decimalText(roundedTo(value, places, 'to_fixed'))),
+  /** `7030.8 | format_number: "1,234.00"` is 7,030.80: the number 1234 as the result shall be written. */
+  format_number: ofNumber(formatted),
 }
 
 /** Decimals of a quotient that does not end. */
@@ -120,6 +122,26 @@ function rounded(value: unknown, given: unknown): number | string {
   return writtenPlaces([value]) === undefined || places === 0
     ? Number(decimalText(found))
     : decimalText(found)
+}
+
+/** A separator of thousands, one of `MARKS` or none; and a mark with decimals, or none. */
+const FORMAT = /^1([^\d]?)234(?:([.,])(0+))?$/
+const MARKS = ['', ',', '.', "'", '’', ' ', '\u00a0', '\u202f', '_']
+
+/** Why a text is no format of `format_number`; undefined if it is one. */
+export function numberFormatProblem(format: unknown): string | undefined {
+  const [, thousands, mark, zeros = ''] = FORMAT.exec(String(format)) ?? []
+  const isFormat = thousands !== undefined && MARKS.includes(thousands) && thousands !== mark
+  if (isFormat && zeros.length <= MAX_PLACES) return undefined
+  return 'format_number takes the number 1234 as it shall be written: "1,234.00", "1.234,00", "1 234"'
+}
+
+function formatted(value: unknown, format: unknown): string {
+  const problem = numberFormatProblem(format)
+  if (problem !== undefined) throw new Error(problem)
+  const [, thousands = '', mark = '', zeros = ''] = FORMAT.exec(String(format))!
+  const [whole = '', decimals = ''] = decimalText(roundedTo(value, zeros.length, 'format_number')).split('.')
+  return whole.replaceAll(/\B(?=(\d{3})+$)/g, () => thousands) + mark + decimals
 }
 
 /** Halves are rounded away from zero. Without decimals below zero: `-2` rounds to hundreds. */

@@ -124,6 +124,10 @@ export const needsLaterEngine = (text: string): boolean =>
 /** Whether a text needs the engine `LATER_LANGUAGE.to_fixed`. */
 export const usesFixed = (text: string): boolean => hasPlaceholder(text) && /\|\s*to_fixed\b/.test(text)
 
+/** Whether a text needs the engine `LATER_LANGUAGE.format_number`. */
+export const formatsNumber = (text: string): boolean =>
+  hasPlaceholder(text) && /\|\s*format_number\b/.test(text)
+
 /** Whether a text needs the engine `LATER_LANGUAGE.omission`. Throws TemplateError. */
 export const mayBeOmitted = (text: string): boolean => parseTemplate(text).omits === true
 

@@ -40,7 +40,9 @@ function unitOf(unit: unknown, units: readonly string[]): string {
 }
 
 function momentOf(value: unknown): Date {
-  const moment = typeof value === 'string' ? parseTime(value) : undefined
+  // As in the filter `date`.
+  const isNow = value === 'now'
+  const moment = isNow ? new Date() : typeof value === 'string' ? parseTime(value) : undefined
   if (!moment)
     throw new Error(`${JSON.stringify(value)?.slice(0, 50)} is no time such as 2026-01-31T09:00:00Z`)
   return moment

@@ -27,6 +27,14 @@ export const PIPELINE_METRICS: Metric[] = [
   { ...present, ...money, name: 'deals.value', description: 'The amounts of deals.', measure: AMOUNT },
   {
     ...present,
+    ...money,
+    source: RECORDS.line_items,
+    name: 'line_items.value',
+    description: 'The amounts of line items, of deals in any stage.',
+    measure: AMOUNT,
+  },
+  {
+    ...present,
     name: 'deals.open',
     unit: 'count',
     description: 'The deals that are neither won nor lost.',

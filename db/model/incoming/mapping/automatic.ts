@@ -1,4 +1,5 @@
 import { splitName } from '../../records/split-name.ts'
+import { entityOf } from '../target-entity.ts'
 import type { TargetKind } from '../types.ts'
 import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
@@ -26,8 +27,18 @@ export function mapAutomatically(
   const { sender, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
   const known = sender ? { sender } : {}
   if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
-  return { ...assemble(best, tags, custom, kind), ...known, ...(warnings.length > 0 ? { warnings } : {}) }
+  const mapped = assemble(best, tags, custom, kind)
+  // A sender of many kinds of events would take refusals for an outage, and end the webhook.
+  if (sender && warnings.length === 0 && isEmpty(mapped))
+    return { fields: {}, sources: {}, ...known, skip: nothingOf(sender, kind) }
+  return { ...mapped, ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
+
+const isEmpty = ({ fields, company_name, note }: Mapped): boolean =>
+  Object.keys(fields).length === 0 && company_name === undefined && note === undefined
+
+const nothingOf = (sender: string, kind: TargetKind): string =>
+  `the payload of ${sender} has nothing of a ${entityOf(kind)}`
 
 /** What automatic mapping takes from a payload. */
 export interface Matches {

@@ -34,5 +34,13 @@ export const activity: KindDefinition = {
     location: { type: 'text', description: 'The location of the activity.' },
   },
   derive: ({ next, now }) => (next.occurred_at == null ? { occurred_at: now } : {}),
+  columns: ['type', 'direction', 'outcome', 'status', 'occurred_at'],
+  dimensions: ['type', 'status', 'direction'],
+  synonyms: {
+    type: 'activitytype',
+    body: 'notes notebody content description',
+    occurred_at: 'activitydate date',
+    outcome: 'calloutcome meetingoutcome',
+  },
   example: { type: 'call', subject: 'Terms of delivery', duration_seconds: 540, direction: 'outbound' },
 }

@@ -1,5 +1,6 @@
 import type { KindDefinition } from '../kind.ts'
 import { lifecycle_stage } from '../lifecycle-stage.ts'
+import { ADDRESS_NAMES, NOTE_NAMES } from '../synonym-names.ts'
 
 export const company: KindDefinition = {
   description: 'A company or another organization.',
@@ -33,6 +34,24 @@ export const company: KindDefinition = {
     },
     lifecycle_stage,
     parent_company_id: { type: 'reference', to: 'companies', description: 'The parent company.' },
+  },
+  columns: ['domain', 'industry', 'type', 'lifecycle_stage', 'owner_id', 'created_at'],
+  dimensions: ['type', 'lifecycle_stage', 'industry'],
+  isFoundByName: true,
+  synonyms: {
+    name: 'companyname company organizationname organisationname organization organisation businessname business accountname name firma unternehmen entreprise societe empresa azienda',
+    domain: 'domain companydomain domainname companydomainname',
+    website: 'website websiteurl url homepage web site companywebsite',
+    phone: 'phone phonenumber telephone tel companyphone telefon telefono phones phonenumbers',
+    email: 'email emailaddress mail companyemail emails emailaddresses',
+    industry: 'industry sector branche',
+    description: 'description about',
+    employee_count: 'employeecount employees numberofemployees companysize size headcount',
+    linkedin_url: 'linkedinurl linkedin linkedincompanypage',
+    tags: 'tags tag labels',
+    external_id: 'externalid',
+    note_content: NOTE_NAMES,
+    ...ADDRESS_NAMES,
   },
   example: { name: 'Analytical Engines Ltd', domain: 'engines.example', employee_count: 12 },
 }

@@ -1,5 +1,6 @@
 import type { KindDefinition } from '../kind.ts'
 import { lifecycle_stage } from '../lifecycle-stage.ts'
+import { ADDRESS_NAMES, NOTE_NAMES } from '../synonym-names.ts'
 
 export const contact: KindDefinition = {
   description: 'A person.',
@@ -53,6 +54,38 @@ export const contact: KindDefinition = {
     last_contacted_at: { type: 'datetime', description: 'The time of the last contact.' },
   },
   derive: ({ next }) => othersOf(next),
+  columns: ['email', 'phone', 'job_title', 'company_id', 'lead_status', 'created_at'],
+  dimensions: ['lead_status', 'lifecycle_stage', 'lead_source'],
+  isFoundByName: true,
+  synonyms: {
+    first_name:
+      'firstname fname givenname forename namefirst vorname prenom nombre nome voornaam imie primeironome first',
+    last_name:
+      'lastname lname surname familyname namelast nachname nom apellido apellidos cognome sobrenome achternaam nazwisko nomdefamille nomedefamilia last',
+    full_name:
+      'fullname name displayname completename contactname customername nomcomplet nombrecompleto nomecompleto volledigenaam',
+    email:
+      'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse emailadres adresseemail adresseelectronique indirizzoemail adresemail mailaddress emails emailaddresses',
+    other_emails:
+      'otheremails additionalemails additionalemailaddresses secondaryemail secondaryemails alternateemail alternateemails email2 emailaddress2 weitereemails',
+    phone:
+      'phone phonenumber telephone tel workphone businessphone primaryphone contactnumber telefon telefonnummer telefono telefone telefoonnummer numerodetelephone numerodetelefono numerotelefonu whatsapp phones phonenumbers',
+    mobile_phone:
+      'mobile mobilephone mobilenumber cell cellphone cellnumber handy handynummer mobilephonenumber telephoneportable telefonomovil cellulare telemovel mobielenummer telefonkomorkowy',
+    other_phones:
+      'otherphone otherphones additionalphones additionalphonenumbers secondaryphone alternatephone phone2 phonenumber2 weiteretelefonnummern',
+    job_title: 'jobtitle title position role jobrole occupation designation',
+    company_name:
+      'company companyname organization organisation organizationname organisationname business businessname employer account accountname firma unternehmen entreprise societe empresa azienda bedrijf bedrijfsnaam associatedcompany primaryassociatedcompany',
+    website: 'website websiteurl url homepage web site companywebsite',
+    linkedin_url: 'linkedinurl linkedin linkedinprofile linkedinprofileurl',
+    timezone: 'timezone tz',
+    lead_source: 'leadsource source utmsource leadorigin hearaboutus howdidyouhearaboutus originalsource',
+    tags: 'tags tag labels',
+    external_id: 'externalid',
+    note_content: NOTE_NAMES,
+    ...ADDRESS_NAMES,
+  },
   example: { first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com', phone: '+41446681800' },
 }
 

@@ -3,6 +3,7 @@ import { MAY_BE_GIVEN } from '../backdated.ts'
 import type { Draft, KindDefinition } from '../kind.ts'
 import { OUTCOMES, placed, placeIssues, stageNames } from '../pipelines/pipeline.ts'
 import { DEFAULT_PIPELINES } from '../pipelines/presets.ts'
+import { NOTE_NAMES } from '../synonym-names.ts'
 
 export const deal: KindDefinition = {
   description: 'A possible sale, from the first lead until it is won or lost.',
@@ -10,7 +11,11 @@ export const deal: KindDefinition = {
   hasPipelines: true,
   fields: {
     name: { type: 'text', required: true, description: 'The name of the deal.' },
-    amount: { type: 'money', sorted: true, description: 'The amount, a decimal in `currency`.' },
+    amount: {
+      type: 'money',
+      sorted: true,
+      description: 'The amount, a decimal in `currency`; with line items their sum, which no write changes.',
+    },
     currency: {
       type: 'currency',
       description: 'An ISO 4217 code. Default: the currency of the organization.',
@@ -109,6 +114,25 @@ export const deal: KindDefinition = {
       when: (record, before) => record.outcome === 'lost' && before?.outcome !== 'lost',
       example: { stage: 'lost', lost_reason: 'Too expensive' },
     },
+  },
+  columns: ['amount', 'stage', 'probability', 'expected_close_date', 'company_id', 'created_at'],
+  dimensions: ['stage', 'pipeline', 'outcome', 'deal_type', 'source', 'currency'],
+  synonyms: {
+    name: 'dealname opportunityname name title deal opportunity subject projectname',
+    amount: 'amount dealamount dealvalue value total price budget revenue',
+    currency: 'currency currencycode',
+    pipeline: 'pipeline dealpipeline',
+    stage: 'stage dealstage pipelinestage',
+    probability: 'probability',
+    expected_close_date: 'expectedclosedate closedate expectedclose',
+    lost_reason: 'lostreason closedlostreason',
+    company_name:
+      'company companyname organization organisation organizationname account accountname associatedcompany primaryassociatedcompany',
+    source: 'source leadsource utmsource dealsource',
+    deal_type: 'dealtype',
+    tags: 'tags tag labels',
+    external_id: 'externalid',
+    note_content: `${NOTE_NAMES} description`,
   },
   example: { name: 'Second engine', amount: '125000.00', currency: 'GBP', stage: 'proposal' },
 }

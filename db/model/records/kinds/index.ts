@@ -4,7 +4,9 @@ import { activity } from './activity.ts'
 import { company } from './company.ts'
 import { contact } from './contact.ts'
 import { deal } from './deal.ts'
+import { line_item } from './line-item.ts'
 import { note } from './note.ts'
+import { product } from './product.ts'
 import { task } from './task.ts'
 
 export { type KindName, kindNames }
@@ -17,6 +19,8 @@ const definitions: Record<KindName, KindDefinition> = {
   tasks: task,
   notes: note,
   activities: activity,
+  products: product,
+  line_items: line_item,
 }
 
 /** Every kind of record, by its plural. */

@@ -19,5 +19,11 @@ export const note: KindDefinition = {
     const unsigned = !before && next.author_id == null && actor.type === 'user'
     return unsigned ? { author_id: actor.id } : {}
   },
+  columns: ['body', 'pinned', 'author_id', 'created_at'],
+  dimensions: ['format', 'author_id'],
+  synonyms: {
+    title: 'subject',
+    body: 'notes notebody content description',
+  },
   example: { title: 'First call', body: 'Wants the engine by **March**.', format: 'markdown' },
 }

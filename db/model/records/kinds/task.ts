@@ -43,5 +43,18 @@ export const task: KindDefinition = {
       example: { status: 'done' },
     },
   },
+  columns: ['status', 'priority', 'due_at', 'assignee_id', 'created_at'],
+  dimensions: ['status', 'priority', 'type', 'assignee_id'],
+  synonyms: {
+    title: 'title tasktitle taskname name subject summary task todo',
+    body: 'body description taskdescription details notes note message content comment notebody',
+    status: 'status taskstatus',
+    priority: 'priority taskpriority urgency',
+    type: 'tasktype',
+    due_at: 'dueat duedate due deadline',
+    reminder_at: 'reminderat reminder',
+    tags: 'tags tag labels',
+    external_id: 'externalid',
+  },
   example: { title: 'Call Ada back', type: 'call', priority: 'high', due_at: '2026-02-02T09:00:00.000Z' },
 }

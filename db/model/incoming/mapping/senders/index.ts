@@ -1,6 +1,12 @@
+import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
+import { chargebee } from './chargebee.ts'
+import { customerio } from './customerio.ts'
+import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
+import { gumroad } from './gumroad.ts'
 import { hubspot } from './hubspot.ts'
 import { intercom } from './intercom.ts'
 import { jotform } from './jotform.ts'
@@ -11,6 +17,8 @@ import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
 import { paddle } from './paddle.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
+import { postmark } from './postmark.ts'
+import { resend } from './resend.ts'
 import { segment } from './segment.ts'
 import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
@@ -27,17 +35,25 @@ import { zendesk } from './zendesk.ts'
 /** The common senders; the first that matches is the sender. */
 export const ALL_SENDERS: readonly Sender[] = [
   github,
+  gitlab,
   shopifyCustomer,
   shopify,
   woocommerce,
   mailchimp,
   mailgun,
+  postmark,
+  resend,
+  brevo,
+  customerio,
   ...pipedriveEntities,
   pipedrive,
   jotform,
   intercom,
   stripeCustomer,
   stripe,
+  chargebee,
+  gumroad,
+  freshdesk,
   typeform,
   calendly,
   segment,

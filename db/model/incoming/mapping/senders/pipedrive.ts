@@ -86,6 +86,6 @@ export const pipedriveEntities: Sender[] = [
   }),
   variant('deal', { deals: DEAL }),
   variant('activity', {
-    tasks: { title: of('subject'), body: of('note'), due_date: of('due_date') },
+    tasks: { title: of('subject'), body: of('note'), due_at: of('due_date') },
   }),
 ]

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { ZipFile } from 'yazl'
-import { type CellType, unescapeFormula } from '../csv/read-cell.ts'
-import { readRows } from '../csv/rows.ts'
+import { type CellType, unescapeFormula } from './read-cell.ts'
+import { readRows } from './rows.ts'
 
 /**
- * A workbook (Office Open XML) from the rows of an export, as a stream: whatever its size, the memory holds a piece of
+ * A workbook (Office Open XML) from CSV, such as the rows of an export, as a stream: whatever its size, the memory holds a piece of
  * it. `types`: of the columns; the cells of numbers are numbers, all others texts, which no spreadsheet executes.
  */
 export function workbook(csv: AsyncIterable<Buffer>, types: ReadonlyMap<string, CellType>): Readable {
@@ -56,7 +56,7 @@ async function* sheetOf(
   yield `${xml}</sheetData></worksheet>`
 }
 
-const NUMBERS = new Set<CellType>(['number', 'integer', 'percent', 'money'])
+const NUMBERS = new Set<CellType>(['number', 'integer', 'percent', 'decimal', 'money'])
 
 function cellOf(cell: string, isNumber: boolean): string {
   if (cell === '') return '<c/>'

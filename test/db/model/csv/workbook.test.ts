@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { inflateRawSync } from 'node:zlib'
 import { XMLValidator } from 'fast-xml-parser'
-import { workbook } from '../../../../db/model/files/workbook.ts'
+import { workbook } from '../../../../db/model/csv/workbook.ts'
 
 async function bytesOf(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = []

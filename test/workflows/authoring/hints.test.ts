@@ -1,0 +1,132 @@
+import { ok } from 'node:assert/strict'
+import { catalogue } from '../../../api/v1/catalogue.ts'
+import { validateSpec } from '../../../workflows/authoring/validate.ts'
+
+/** Mistakes that authors made, and what the hint must say: a wrong one makes a workflow do something else in silence. */
+
+const EVENT = 'trigger: {type: event, events: [deal.updated]}\n'
+const LOOP = `inputs: {list: {type: array, required: true}}
+nodes:
+  each: {type: for_each, config: {items: "{{ inputs.list }}"}, next: {item: body}}
+  body: {type: set_fields, config: {fields: {x: "VALUE"}}}
+outputs: {n: "{{ nodes.each.output.count }}"}
+`
+const set = (value: string, head = EVENT) =>
+  `${head}nodes:\n  a: {type: set_fields, config: {fields: {x: ${JSON.stringify(value)}}}}\noutputs: {x: "{{ nodes.a.output.x }}"}\n`
+const node = (text: string, head = EVENT) => `${head}nodes:\n  a: ${text}\n`
+const stop = '{type: stop, config: {status: completed}}'
+const settings = (text: string, head = EVENT) => node(stop, `${head}settings: ${text}\n`)
+const deals = 'items: "{{ nodes.find.output.data }}"'
+const found = (text: string) =>
+  `nodes:\n  find: {type: crm_manager, config: {operation: search, entity: deals, all: true}}\n  b: ${text}\noutputs: {n: "{{ nodes.b.output }}"}\n`
+
+const CASES: Record<string, [spec: string, hint: RegExp]> = {
+  'the value before a change': [
+    set('{{ trigger.old.name }}'),
+    /^write `trigger\.previous\.name` instead of `trigger\.old\.name`$/,
+  ],
+  'another word for it': [set('{{ trigger.before.name }}'), /`trigger\.previous\.name` instead/],
+  'the number of an item': [
+    LOOP.replace('VALUE', '{{ loop.index0 }}'),
+    /^write `index` instead of `loop\.index0`$/,
+  ],
+  'the number of an item that counts from 1': [
+    LOOP.replace('VALUE', '{{ forloop.index }}'),
+    /`index`, which counts from 0, or `index \| plus: 1`/,
+  ],
+  'the name of an owner': [set('{{ trigger.record.owner.name }}'), /type: people.*trigger\.record\.owner_id/],
+  'the name of a company': [
+    set('{{ trigger.record.company.name }}'),
+    /crm_manager.*operation: get, entity: companies, id: "\{\{ trigger\.record\.company_id \}\}"/,
+  ],
+  'the id of a contact': [
+    set('{{ trigger.record.contact }}'),
+    /^write `trigger\.record\.contact_id` instead of `trigger\.record\.contact`$/,
+  ],
+  'a field of a mapping that the record lacks': [
+    set('{{ trigger.record.supervisor.name }}'),
+    /^one of (?!.*instead of)/,
+  ],
+  'one brace': [
+    node(`{type: stop, when: "{ trigger.record.amount > 5 }", config: {status: completed}}`),
+    /^write `"\{\{ trigger\.record\.amount > 5 \}\}"`$/,
+  ],
+  'one equals sign': [set("{{ trigger.record.stage = 'won' }}"), /write `==`/],
+  'a filter in a comparison': [
+    set('{{ trigger.record.tags | size > 0 }}'),
+    /parentheses.*\(trigger\.record\.tags \| size\) > 0/,
+  ],
+  'a list in an expression': [
+    set("{{ trigger.record.stage in ['won', 'lost'] }}"),
+    /no `in`.*write `… == … or … == …`/,
+  ],
+  'a method of a text': [set('{{ trigger.record.name.toLowerCase() }}'), /`\| downcase`/],
+  'another method of a text': [set("{{ trigger.record.name.split('@')[1] }}"), /`\| split: …`/],
+  'a text without quotes': [set('{{ trigger.record.stage == won }}'), /write `"won"` instead of `won`|'won'/],
+  'a root of n8n': [set('{{ $json.email }}'), /trigger\.payload.*inputs/],
+  'a node of n8n': [set("{{ $node['a'].json.x }}"), /nodes\.<id>\.output/],
+  'the present time': [set('{{ now }}'), /run\.started_at/],
+  'the time zone of a workflow': [settings('{timezone: Europe/Berlin}'), /^(?!.*timeout)/],
+  'a limit by another name': [
+    settings('{concurrency: {by: "{{ trigger.record.id }}", max: 1}}'),
+    /did you mean key\?/,
+  ],
+  'a rate by another name': [settings('{rate_limit: {limit: 5, per: 1m}}'), /did you mean rate\?/],
+  'a debounce as a duration': [settings('{debounce: 4s}'), /^write `\{for: 4s\}`$/],
+  'the next node by another name': [
+    node(`{type: delay, config: {for: 1d}, then: end}`),
+    /did you mean next\?/,
+  ],
+  'a day as the type of an input': [
+    set('{{ inputs.d }}', 'inputs: {d: {type: date, required: true}}\n'),
+    /did you mean string\?/,
+  ],
+  'the opposite of a value': [
+    node(
+      '{type: crm_manager, config: {operation: update, entity: contacts, id: "{{ trigger.record.id }}", fields: {lead_status: qualified}}}',
+      'trigger: {type: event, events: [contact.created]}\n',
+    ),
+    /^one of /,
+  ],
+  'a field of an item as a placeholder': [
+    found(
+      `{type: filter_items, config: {${deals}, conditions: [{field: "{{ item.amount }}", operator: gt, right: 5}]}}`,
+    ),
+    /^write `amount`$/,
+  ],
+  'a descending sort': [
+    `nodes:\n  find: {type: crm_manager, config: {operation: search, entity: deals, all: true, sort: -name}}\noutputs: {n: "{{ nodes.find.output }}"}\n`,
+    /order: desc/,
+  ],
+  'a list of triggers': [
+    node(stop, 'trigger: [{type: webhook}, {type: manual}]\n'),
+    /one trigger.*another workflow/,
+  ],
+  'query parameters': [
+    node('{type: api_request, config: {url: "https://x.example.com", queryParameters: {a: 1}}}'),
+    /did you mean query\?/,
+  ],
+  'a misspelt time zone': [
+    node(stop, 'trigger: {type: schedule, cron: "0 8 * * *", timezone: Europe/Viena}\n'),
+    /did you mean Europe\/Vienna\?/,
+  ],
+  'a group by a field with dots': [
+    found(`{type: aggregate_items, config: {${deals}, group_by: [custom_fields.region]}}`).replace(
+      'nodes.b.output }}',
+      'nodes.b.output.groups[0].group.custom_fields.region }}',
+    ),
+    /^write `nodes\.b\.output\.groups\[0\]\.group\["custom_fields\.region"\]` instead of/,
+  ],
+}
+
+describe('hints', () => {
+  for (const [name, [spec, expected]] of Object.entries(CASES))
+    it(`are right about ${name}`, () => {
+      const { errors, warnings } = validateSpec(`name: Test\n${spec}`, catalogue).result
+      const said = [...errors, ...warnings].map(({ message, hint }) => `${message}\n${hint}`)
+      ok(
+        [...errors, ...warnings].some(({ message, hint }) => expected.test(hint ?? message)),
+        said.join('\n') || 'no finding',
+      )
+    })
+})
