@@ -4,7 +4,7 @@ import { ATTACKS, WARM_UP } from './support/attacks.ts'
 import { isInThread } from './support/computation.ts'
 import { type HealthProbe, probeHealth } from './support/health-probe.ts'
 import { parseMetrics, sumOf } from './support/prometheus.ts'
-import { startStack, type TestStack } from './support/stack.ts'
+import { LOCAL_ONLY, startStack, type TestStack } from './support/stack.ts'
 import { type Client, clientOf } from './support/stack-client.ts'
 
 /**
@@ -21,7 +21,7 @@ describe('what a tenant chooses to compute', () => {
   let probe: HealthProbe
 
   before(async () => {
-    stack = await startStack({ env: { LOG_LEVEL: 'warn' } })
+    stack = await startStack({ env: { ...LOCAL_ONLY, ALLOW_INSECURE_WEBHOOKS: 'true', LOG_LEVEL: 'warn' } })
     client = await clientOf(stack)
     probe = await probeHealth(
       { url: stack.apiUrl, pid: stack.pid('api') },

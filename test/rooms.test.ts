@@ -62,7 +62,7 @@ const TRANSFORMS = [
   'api/app/mapping-schema.ts',
 ]
 const ALSO_NAMES: Record<string, string[]> = {
-  format_date: ['workflows/language/synonyms.ts'],
+  format_date: ['workflows/language/synonyms.ts', 'activities/sandbox/evaluate.ts'],
   run_workflow: ['api/mcp/grouping.ts', 'api/mcp/tools.ts'],
   format_phone: TRANSFORMS,
   convert_currency: TRANSFORMS,

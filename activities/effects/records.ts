@@ -23,10 +23,9 @@ import { upsertRecord } from '../../db/records/upsert.ts'
 import { attachFile, listFiles, referenceTo } from '../../db/stored-files/files.ts'
 import type { FoundPage, RecordFields, RecordQuery, Records } from '../../workflows/effects/records.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import { DEFAULT_PAGE } from '../../workflows/nodes/crm-paging.ts'
 import { LIMITS } from '../../workflows/shared/run-limits.ts'
 import type { Once } from './define.ts'
-
-const DEFAULT_LIMIT = 50
 
 /** The organization's records for nodes: the same schemas, store and events as the API, with the run as actor. */
 export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => create()): Records {
@@ -83,7 +82,7 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
     attachFile: async (name, id, { file_id }) => ({
       ...referenceTo(await attachFile(tx, file_id, entityOf(name), id)),
     }),
-    async listFiles(name, id, limit = DEFAULT_LIMIT) {
+    async listFiles(name, id, limit = DEFAULT_PAGE) {
       const { data, has_more } = await listFiles(tx, entityOf(name), id, { limit, offset: 0 })
       return { data: data.map((file) => ({ ...referenceTo(file) })), has_more }
     },
@@ -133,7 +132,7 @@ function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFie
 }
 
 function listQuery(kind: KindName, query: RecordQuery): ListQuery {
-  const { filters = {}, match = 'all', q, cursor, limit = DEFAULT_LIMIT } = query
+  const { filters = {}, match = 'all', q, cursor, limit = DEFAULT_PAGE } = query
   const { sort = 'created_at', order = 'desc' } = query
   if (!isSortable(kinds[kind], sort))
     throw new NodeError('validation_error', `${kind} cannot be sorted by ${sort}.`)

@@ -5,6 +5,7 @@ import { HTTP_LIMITS, type HttpRequest, type HttpResponse } from '../../workflow
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
 import { withDeadline } from '../deadline.ts'
+import { formText, isForm } from './form.ts'
 import { readBody } from './read-body.ts'
 import { type Hop, isRedirect, nextHop } from './redirects.ts'
 import { sizeText, tooLarge } from './too-large.ts'
@@ -211,7 +212,9 @@ function firstHop(request: HttpRequest): Hop {
   const body =
     request.body === undefined || typeof request.body === 'string'
       ? request.body
-      : JSON.stringify(request.body)
+      : isForm(headers)
+        ? formText(request.body)
+        : JSON.stringify(request.body)
   if (body !== undefined && Buffer.byteLength(body) > HTTP_LIMITS.requestBytes)
     throw new NodeError(
       'request_too_large',

@@ -87,6 +87,16 @@ const PRELUDE = `((write, succeed, fail) => {
   }
   const log = (...values) => write(values.map(text).join(' '))
   globalThis.console = { log, info: log, debug: log, warn: log, error: log }
+  // Without Intl they ignore the locale and the options, and would write another text than the one that is meant.
+  for (const [type, names] of [[Number, ['toLocaleString']], [BigInt, ['toLocaleString']], [Date, ['toLocaleString', 'toLocaleDateString', 'toLocaleTimeString']]])
+    for (const name of names) {
+      const plain = type.prototype[name]
+      type.prototype[name] = function (...wanted) {
+        if (wanted.some((one) => one !== undefined))
+          throw new TypeError(name + ' knows no locales and no options here (there is no Intl): ' + (type === Date ? 'use a node format_date' : 'write toFixed(2), or the separators by replace'))
+        return plain.call(this)
+      }
+    }
   const failed = (kind, error) => {
     if (error instanceof Error) fail(kind, text(error.name), text(error.message), text(error.stack))
     else fail(kind, '', 'threw ' + text(error), '')

@@ -28,10 +28,14 @@ export const STATUS: Record<ErrorType, number> = {
   unavailable: 503,
 }
 
+/** Where /docs explains a type of error: a reference relative to the address of the service, which it may not know. */
+export const docUrl = (type: ErrorType): string => `/docs/errors#${type}`
+
 /** The error envelope; for a 422 also `detail`, the framework validation shape. */
 export function errorBody(error: AppError, requestId: string): object {
   const { issues, retry_after: _, ...details } = error.details
-  const shown = { type: error.type, message: error.message, request_id: requestId }
+  const { type, message } = error
+  const shown = { type, message, request_id: requestId, doc_url: docUrl(type) }
   if (!issues) return { error: { ...shown, ...details } }
   const hint = issues.find((issue) => issue.hint)?.hint
   return {

@@ -1,6 +1,6 @@
 import type { ErrorDetails, ErrorType } from '../../db/model/errors.ts'
 import { OBSTACLE_CODES } from '../../workflows/interpret/migrate.ts'
-import { STATUS } from './errors.ts'
+import { docUrl, STATUS } from './errors.ts'
 
 /** The errors in the OpenAPI document: one schema, and one shared response per status. */
 export const errorShapes = {
@@ -23,6 +23,10 @@ export const errorShapes = {
       type: { type: 'string', enum: Object.keys(STATUS), description: 'A stable code for programs.' },
       message: { type: 'string', description: 'A description for people.' },
       request_id: { type: 'string', description: 'The `X-Request-Id` of the response.' },
+      doc_url: {
+        type: 'string',
+        description: 'What the type means and what to do, below the address of the service.',
+      },
       hint: { type: 'string', description: 'How to correct the request.' },
       param: { type: 'string', description: 'The parameter or field that caused the error.' },
       candidates: { type: 'array', items: {}, description: 'The possible matches, if several match.' },
@@ -149,7 +153,13 @@ function examplesOf(status: string): Record<string, { value: object }> {
 }
 
 function exampleOf(type: ErrorType, [message, details]: [message: string, details?: ErrorDetails]): object {
-  const error = { type, message, request_id: '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10', ...details }
+  const error = {
+    type,
+    message,
+    request_id: '0198c1de-7d5e-7c11-b8a4-2f4f3c1d9a10',
+    doc_url: docUrl(type),
+    ...details,
+  }
   const issue = {
     loc: ['body', 'emial'],
     msg: 'unknown field',

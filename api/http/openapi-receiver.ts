@@ -177,6 +177,10 @@ export const receiverOperation = {
       retry_after: 30,
     }),
     '500': failure('An unexpected error of the service. Nothing was written.', 'internal_error'),
+    '502': failure(
+      'With `response_wait`: the payload was accepted, but a workflow that it started failed or was cancelled, and none answered.',
+      'workflow_failed',
+    ),
     '503': failure('The service is busy or starting. Retry after Retry-After.', 'unavailable', {
       retry_after: 1,
     }),

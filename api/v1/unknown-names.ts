@@ -3,10 +3,12 @@ import { getSubscription, limitOf } from '../../db/access/plans.ts'
 import { getPools } from '../../db/access/pools.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
+import { emittedEvents } from '../../db/workflows/emitted-events.ts'
 import { findWorkflows } from '../../db/workflows/list.ts'
 import { nearestWorkflows } from '../../db/workflows/nearest.ts'
 import type {
   CallTimeout,
+  EventReference,
   Finding,
   InputReference,
   InputSpec,
@@ -17,9 +19,13 @@ import type {
   ValidationResult,
   WorkflowReference,
 } from '../../workflows/language/definition.ts'
+import { hasPlaceholder } from '../../workflows/language/expressions/template.ts'
 import { fits, isAllowed } from '../../workflows/language/inputs.ts'
 import { DEFAULT_POOL } from '../../workflows/language/pool.ts'
 import { didYouMean, meantBy, REMOVE } from '../../workflows/language/problems.ts'
+import { EMIT_TYPES } from '../../workflows/nodes/index.ts'
+import { eventsBeside } from '../../workflows/shared/events.ts'
+import { nearest } from '../../workflows/shared/nearest.ts'
 
 /** A validation with the findings about what the organization does not have: names in the definition, its plan. */
 export async function withUnknownNames(
@@ -55,20 +61,28 @@ export async function unknownNames(
 }
 
 /** Whether a definition names anything that is looked up in the database. */
-export const namesOthers = ({ workflows, settings, pools, timeouts, services }: OutsideReferences): boolean =>
-  workflows.length + settings.length + pools.length + timeouts.length + services.length > 0
+export const namesOthers = ({
+  workflows,
+  settings,
+  pools,
+  timeouts,
+  services,
+  events,
+}: OutsideReferences): boolean =>
+  [workflows, settings, pools, timeouts, services, events].some((names) => names.length > 0)
 
 const notAllowed = async (
   tx: Tenant,
-  { pools, timeouts, workflows }: OutsideReferences,
+  { pools, timeouts, workflows, events }: OutsideReferences,
 ): Promise<Finding[]> => [
   ...(await unknownPools(tx, pools)),
   ...(await longTimeouts(tx, timeouts)),
   ...(await missingInputs(tx, workflows)),
+  ...(await unraisedEvents(tx, events)).filter(({ code }) => code === 'unknown_event'),
 ]
 
-/** Findings about workflows that are there. */
-const IS_THERE = ['draft_workflow', 'workflow_inputs']
+/** Findings about workflows that are there, and about events, which no node fails by. */
+const IS_THERE = ['draft_workflow', 'workflow_inputs', 'unraised_event']
 
 /** Everything that a saved definition names and that the organization does not have, as findings. */
 export async function missingReferences(
@@ -93,6 +107,7 @@ async function missingNames(
     ...missingServices(references.services, config),
     ...(await unknownWorkflows(tx, references.workflows)),
     ...(await unknownSettings(tx, references.settings)),
+    ...(await unraisedEvents(tx, references.events)).filter(({ code }) => code === 'unraised_event'),
   ]
 }
 
@@ -251,6 +266,42 @@ async function longTimeouts(tx: Tenant, timeouts: CallTimeout[]): Promise<Findin
       hint: `write ${seconds}s, or less`,
       ...place,
     }))
+}
+
+/** Events that neither the service nor a workflow of the organization raises. */
+async function unraisedEvents(tx: Tenant, references: EventReference[]): Promise<Finding[]> {
+  if (references.length === 0) return []
+  const emitted = await emittedEvents(tx)
+  // A name with a placeholder can be any.
+  if (!emitted || emitted.some(hasPlaceholder)) return []
+  return references
+    .filter(({ event }) => !emitted.includes(event))
+    .map(({ event, ...place }): Finding => {
+      const [entity, action] = event.split('.') as [string, string]
+      const beside = eventsBeside(event)
+      if (beside.length > 0)
+        return {
+          code: 'unknown_event',
+          message: `nothing raises ${event}: the service has no such event of ${entity}, and no workflow raises it by ${EMIT_TYPES}`,
+          hint: nearestAction(entity, action, beside) ?? `one of ${beside.join(', ')}`,
+          ...place,
+        }
+      return {
+        code: 'unraised_event',
+        message: `no workflow of the organization raises ${event} yet, nor does the service`,
+        hint:
+          didYouMean(event, emitted).hint ??
+          `raise it by a node ${EMIT_TYPES} of a workflow, or write an event that there is: GET /v1/events`,
+        ...place,
+      }
+    })
+}
+
+/** Only the actions are compared: names of one entity are always near each other. */
+function nearestAction(entity: string, action: string, events: string[]): string | undefined {
+  const actions = events.map((event) => event.slice(entity.length + 1))
+  const meant = nearest(action, actions)
+  return meant === undefined ? undefined : `did you mean ${entity}.${meant}?`
 }
 
 async function unknownPools(tx: Tenant, references: PoolReference[]): Promise<Finding[]> {

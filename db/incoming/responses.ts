@@ -36,6 +36,8 @@ export async function hasResponse(tx: Tenant, runId: string, id: string): Promis
 export interface RunResponse {
   /** Whether no answer can follow. */
   ended: boolean
+  /** Whether it ended otherwise than by its nodes: it failed, or was cancelled, terminated or lost. */
+  failed: boolean
   response: SenderResponse | null
 }
 
@@ -46,6 +48,7 @@ export interface RunResponse {
 export async function findResponses(system: Knex, runs: RunKey[]): Promise<Map<string, RunResponse>> {
   const { rows } = await system.raw<{ rows: (RunResponse & { id: string })[] }>(
     `select r.id, r.ended_at is not null as ended,
+       r.ended_at is not null and r.status not in ('completed', 'skipped') as failed,
        case when p.run_id is not null then jsonb_build_object(
          'status', p.status, 'headers', p.headers, 'content_type', p.content_type, 'body', p.body) end as response
      from unnest(:organizationIds::uuid[], :ids::uuid[]) as wanted (organization_id, id)

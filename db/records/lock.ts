@@ -16,6 +16,7 @@ import { recordNotFound } from './merged.ts'
  *    takes them before 1.
  * 3. The changing records: referring kinds before the kinds that they refer to (`referringFirst`), the records of one
  *    kind by id. A delete, restore or merge also changes the records that refer to its record.
+ *    The records with a sum of others change with these, and come after them: by id (`lockSums`).
  * 4. The targets of references and links, against deletion: by id.
  * 5. For a new reference within a kind, the lock of that field (`reachableFrom`).
  * 6. The locks of the writes themselves: external_ids, then unique values by field and value, then links by id.

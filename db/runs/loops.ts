@@ -129,8 +129,14 @@ export async function listResults(tx: Tenant, runId: string, loop: string): Prom
     .where({ organization_id: tx.organizationId, run_id: runId, loop })
     .whereNotNull('settled_segment')
     .orderBy('index')
-    .select<(ItemResult & { error: ItemResult['error'] | null })[]>('index', 'status', 'output', 'error')
-  return rows.map(({ error, ...result }) => ({ ...result, ...(error && { error }) }))
+    .select<(ItemResult & { error: ItemResult['error'] | null })[]>(
+      'index',
+      'status',
+      'output',
+      'error',
+      tx.trx.raw('case when error is not null then item end as item'),
+    )
+  return rows.map(({ item, error, ...result }) => ({ ...result, ...(error && { item, error }) }))
 }
 
 /** Reverts the loops of a run to the start of a segment, for `rewind`. */

@@ -35,7 +35,7 @@ export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert
        settings, expires_at, due_at)
      select r.organization_id, r.id, w.path, w.node_id, w.id, w.type, w.name, w.topics, w.subject_id, w.filter,
        -- the clock, not the start of the transaction: events of the nodes before it come before the wait
-       case w.since when 'run_start' then r.created_at when 'now' then clock_timestamp() end,
+       case w.since when 'run_start' then coalesce(${TRIGGERED_AT}, r.created_at) when 'now' then clock_timestamp() end,
        w.settings, w.expires_at, case w.type when 'event' then now() else w.due_at end
      from jsonb_to_recordset(cast(:waits as jsonb)) as w(path text, node_id text, id uuid, type text, name text,
        topics text[], subject_id uuid, filter text, since text, settings jsonb, expires_at timestamptz, due_at timestamptz)
@@ -51,6 +51,13 @@ export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert
   for (const wait of waits)
     if (wait.for.type === 'signal') await takeSignal(tx, runId, { ...wait, name: wait.for.name })
 }
+
+/**
+ * SQL: the time of the event that triggered the run `r`; null if none did. The row of the run is only made when the event is
+ * matched: what came in between came after the start, for the author.
+ */
+const TRIGGERED_AT = `case when r.trigger ->> 'type' = 'event' and r.trigger_key is not null then
+  (select e.created_at from events e where e.organization_id = r.organization_id and e.id = cast(r.trigger_key as uuid)) end`
 
 function rowOf({ path, node_id, id, for: wait, values }: WaitToInsert) {
   const common = { path, node_id, id, type: wait.type, expires_at: wait.expires_at }

@@ -25,7 +25,7 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The workflows with a name or an id: how many there are, whether one is a draft, and the inputs of a run of one of them. */
+/** The workflows with a name or an id: how many may be meant (one, if only one of them is active), whether one is a draft, and the inputs of a run of one of them. */
 export interface NamedWorkflows {
   count: number
   /** Whether any of them is a draft. */
@@ -59,7 +59,7 @@ export async function findDefinitions(tx: Tenant, references: string[]): Promise
   )
 }
 
-/** The version that a run has of the workflows with these names or ids, the oldest of several. */
+/** The version that a run has of the workflows with these names or ids: of several, the active one, or the oldest. */
 async function named<Row>(
   tx: Tenant,
   references: string[],
@@ -69,7 +69,10 @@ async function named<Row>(
     `select wanted.reference, ${columns}
      from jsonb_to_recordset(:wanted) as wanted(reference text, id uuid)
      cross join lateral (
-       select count(*) as count, coalesce(bool_or(w.status = 'DRAFT'), false) as draft, (array_agg(w.id order by w.created_at))[1] as id from workflows w
+       select case when count(*) filter (where w.status = 'active') = 1 then 1 else count(*) end as count,
+         coalesce(bool_or(w.status = 'DRAFT') and count(*) filter (where w.status = 'active') <> 1, false) as draft,
+         (array_agg(w.id order by w.status = 'active' desc, w.created_at))[1] as id
+       from workflows w
        where w.organization_id = :organizationId and w.deleted_at is null
          and (w.id = wanted.id or (wanted.id is null and w.name = wanted.reference))
      ) found

@@ -224,9 +224,18 @@ export async function findById(tx: Tenant, id: string, version?: number): Promis
   throw notFound('workflow version')
 }
 
-/** The workflow with `reference` as its id or exact name. Throws the errors of `findById` and `findByName`. */
-export const findByReference = (tx: Tenant, reference: string): Promise<Runnable> =>
-  isUuid(reference) ? findById(tx, reference) : findByName(tx, reference)
+/**
+ * The workflow with `reference` as its id or exact name; of several, the only active one: a draft that somebody begins does
+ * not stop the workflows that start the one in use. Throws the errors of `findById` and `findByName`.
+ */
+export async function findByReference(tx: Tenant, reference: string): Promise<Runnable> {
+  if (isUuid(reference)) return findById(tx, reference)
+  const [active, ...others] = await runnables(tx)
+    .where({ 'w.name': reference, 'w.status': 'active' })
+    .limit(2)
+    .select<Runnable[]>(...RUNNABLE)
+  return active && others.length === 0 ? active : findByName(tx, reference)
+}
 
 const RUNNABLE = ['w.id', 'w.name', 'w.status', 'v.version', 'v.program']
 

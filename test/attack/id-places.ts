@@ -36,6 +36,8 @@ const TABLES: Record<string, string> = {
   company_id: 'companies',
   parent_company_id: 'companies',
   contact_id: 'contacts',
+  deal_id: 'deals',
+  product_id: 'products',
   owner_id: 'memberships',
   assignee_id: 'memberships',
   author_id: 'memberships',

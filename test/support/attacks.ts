@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkName } from './computation.ts'
 import type { Client } from './stack-client.ts'
+import { until } from './until.ts'
 
 /** A few requests whose cost of computation the tenant controls. Throws for an unexpected response. */
 export interface Attack {
@@ -314,6 +317,30 @@ export const ATTACKS: Attack[] = [
     },
   },
   {
+    name: 'a feed of 1 MB, polled',
+    kind: 'sources',
+    async run({ app }) {
+      const server = createServer((_, response) => response.end(LARGE_FEED))
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      try {
+        const source = { type: 'rss', url, existing: false }
+        const made = await app('POST', '/webhooks/incoming', { name: 'Feed', source })
+        assert.equal(made.status, 201, JSON.stringify(made.body))
+        const path = `/webhooks/incoming/${made.body.id}`
+        const { body } = await until(async () => {
+          const now = await app('GET', path)
+          return now.body.polled_at ? now : undefined
+        }, 'the poll')
+        assert.equal(body.poll_problem, null)
+        await app('DELETE', path)
+      } finally {
+        server.close()
+        server.closeAllConnections()
+      }
+    },
+  },
+  {
     name: 'code that never ends',
     kind: 'code',
     run: (client) => tested(client, 'code', { code: 'for (;;) {}' }, {}, 'failed'),
@@ -349,6 +376,7 @@ export const ATTACKS: Attack[] = [
   },
 ]
 
+const LARGE_FEED = `<rss><channel><title>Large</title>${`<item><title>a</title><description>${'&lt;b&gt;'.repeat(150)}</description></item>`.repeat(700)}</channel></rss>`
 const LARGE_HTML = '<p>a</p> word <b>bold</b> '.repeat(34_000)
 
 async function tested(

@@ -1,5 +1,5 @@
 /**
- * Every kind of work that a tenant chooses, with the node types and the routes that do it. A new node type, or a new
+ * Every kind of work that a tenant chooses, with the node types and the routes that do it, if they do. A new node type, or a new
  * route with a body or a query, joins a kind here or is declared free of such work below: `computation.test.ts`.
  */
 export interface Work {
@@ -13,8 +13,8 @@ export interface Work {
   by: 'thread' | 'turns' | 'steps' | 'statement'
 }
 
-const PLURALS = ['Contacts', 'Companies', 'Deals', 'Tasks', 'Notes', 'Activities']
-const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity']
+const PLURALS = ['Contacts', 'Companies', 'Deals', 'Tasks', 'Notes', 'Activities', 'Products', 'LineItems']
+const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity', 'Product', 'LineItem']
 
 export const WORK = {
   specs: {
@@ -51,6 +51,8 @@ export const WORK = {
     ],
     by: 'thread',
   },
+  /** What the sources of incoming webhooks answer when they are polled: feeds, lists, mails. */
+  sources: { by: 'thread' },
   csv: { nodes: ['parse_csv'], routes: ['uploadImportFile', 'startImport'], by: 'turns' },
   placeholders: {
     nodes: [
@@ -147,6 +149,8 @@ export const FREE = {
     'getTask',
     'getNote',
     'getActivity',
+    'getProduct',
+    'getLineItem',
     'removeMember',
     'listImports',
     'createImport',

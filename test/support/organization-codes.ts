@@ -3,6 +3,7 @@ export const ORGANIZATION_CODES = [
   'unknown_pool',
   'unknown_workflow',
   'draft_workflow',
+  'unraised_event',
   'unlike_sample',
   'workflow_inputs',
   'workflow_outputs',

@@ -6,12 +6,13 @@ import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { pauseRun, unpauseRun } from '../../db/runs/moves/pauses.ts'
 import { resumeRun } from '../../db/runs/moves/starts.ts'
 import { sendSignal } from '../../db/runs/signals.ts'
+import { activate } from '../../db/workflows/workflows.ts'
 import type { Definition, NodeSpec } from '../../workflows/language/definition.ts'
 import { createOrganization, testActor } from '../support/database.ts'
 import { edge, set } from '../support/nodes.ts'
 import { until } from '../support/until.ts'
 import { withWorker } from '../support/with-worker.ts'
-import { historyOf, queueRun, startWorker, untilRun } from '../support/worker.ts'
+import { historyOf, queueRun, saveWorkflow, startWorker, untilRun } from '../support/worker.ts'
 
 const node = (type: string, config: Record<string, unknown>, id = 'wait'): NodeSpec => ({ id, type, config })
 
@@ -143,6 +144,39 @@ describe('runs that wait for an answer', () => {
       const [early, late] = [await ended(ids[0]!), await ended(ids[1]!)]
       assert.deepEqual([early.handle, early.output.data], ['received', { n: 1 }])
       assert.equal(late.handle, 'timeout')
+    })
+
+    it('take an event that came before the run was queued, but after the one that triggers it', async () => {
+      const { id } = await saveWorkflow(suite.db, organizationId, {
+        trigger: { type: 'event', events: ['order.opened'] },
+        ...wait({ event: ['order.opened', 'order.closed'], since: 'run_start', timeout: '1h' }),
+        outputs: { handle: '{{ nodes.wait.handle }}', output: '{{ nodes.wait.output }}' },
+      })
+      await tenant((tx) => activate(tx, id))
+      // Before the events below.
+      await suite.db
+        .system('workflow_triggers')
+        .where({ workflow_id: id })
+        .update({ active_since: new Date(0) })
+      await tenant(async (tx) => {
+        const names = ['order.closed', 'order.opened', 'order.closed']
+        await insertEvents(
+          tx,
+          names.map((name, n) => ({ name, data: { n } })),
+        )
+        // The relay sees all three at once: it is that late.
+        for (const n of [0, 1, 2])
+          await tx.trx.raw(
+            `update events set created_at = created_at - ? * interval '1 second' where organization_id = ? and data -> 'n' = ?`,
+            [3 - n, organizationId, String(n)],
+          )
+      })
+      const [started] = await until(async () => {
+        const rows = await suite.db.system('runs').where({ workflow_id: id })
+        return rows.length > 0 ? rows : undefined
+      })
+      const { output } = await ended(started.id)
+      assert.deepEqual([output.name, output.data], ['order.closed', { n: 2 }])
     })
 
     it('show why a filter fails, and go on waiting', async () => {
@@ -287,7 +321,8 @@ describe('runs that wait for an answer', () => {
 
     it('leave by `expired` if nobody decides in time; later decisions are refused', async () => {
       const id = await run(ask({ timeout: '1s' }))
-      assert.equal((await ended(id)).handle, 'expired')
+      const { handle, output } = await ended(id)
+      assert.deepEqual([handle, output.decision], ['expired', 'expired'])
       const wait = await untilWait(id)
       await assert.rejects(decide(id, wait.id, 'approved'), { type: 'gone', message: /it has expired/ })
     })

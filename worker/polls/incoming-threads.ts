@@ -26,6 +26,8 @@ export interface IncomingThreads {
 export function incomingThreads(onTask?: (task: string) => void): IncomingThreads {
   const pool = new Pool<typeof tasks>({
     module: new URL('../../db/model/incoming/source-tasks.ts', import.meta.url),
+    // Nobody waits for an answer, and what a busy machine gives up is taken as it came: longer than in a request.
+    deadlineMs: 30_000,
     onTask,
   })
   return {

@@ -5,7 +5,7 @@ import { references } from '../language/expressions/references.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { flowText } from '../language/repair.ts'
-import { cronProblems, longSteps, neverFires } from '../language/schedule.ts'
+import { cronProblems, longSteps, needsBothDays, neverFires } from '../language/schedule.ts'
 import { shortestGap } from '../language/schedule-times.ts'
 import { isTimezone } from '../shared/timezone.ts'
 
@@ -64,7 +64,7 @@ const scheduleProblems = (trigger: ScheduleTrigger): Problem[] => {
           ...beside('every', every),
           ...beside('offset', offset),
         ]
-  return timing.length > 0 ? timing : [...stepFindings(cron), ...jitterProblems(trigger)]
+  return timing.length > 0 ? timing : [...stepFindings(cron), ...bothDays(cron), ...jitterProblems(trigger)]
 }
 
 /** A member of an interval beside `cron`. */
@@ -111,6 +111,19 @@ const stepFindings = (cron: string | undefined): Problem[] =>
         ? write(flowText(better))
         : `replace cron by \`every: ${every}\`, or write ${only} if that is meant`,
   }))
+
+function bothDays(cron: string | undefined): Problem[] {
+  if (cron === undefined || !needsBothDays(cron)) return []
+  const [minute, hour, days, month, weekdays] = cron.trim().split(/\s+/)
+  return [
+    {
+      code: 'cron_both_days',
+      message: `cron fires only on a day of the month ${days} that is also a day of the week ${weekdays}: it needs both, where other crons fire on either`,
+      path: '/trigger/cron',
+      hint: `for one of them, write ${[minute, hour, days, month, '*'].join(' ')} or ${[minute, hour, '*', month, weekdays].join(' ')}; for either, use two workflows`,
+    },
+  ]
+}
 
 const EVERY_MINUTE = '* * * * *'
 

@@ -269,10 +269,10 @@ const common = {
         .describe('A run that is open for longer raises `workflow.late`.'),
       on_cancel: cleanupNodes
         .optional()
-        .describe('Runs when a run is cancelled, after the undo of its nodes.'),
+        .describe('Runs when a begun run is cancelled, after the undo of its nodes.'),
       finally: cleanupNodes
         .optional()
-        .describe('Runs at the end of each run that has begun, however it ends, but for a termination.'),
+        .describe('Runs at the end of each begun run, however it ends, but for a termination.'),
       cleanup_timeout: upTo('30d')
         .optional()
         .describe('The time limit of all undo, on_cancel and finally nodes of a run together; default: 1h.'),

@@ -24,7 +24,10 @@ import { checkCalls } from './check-calls.ts'
 import { checkCancelOn } from './check-cancel-on.ts'
 import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
+import { checkContinued } from './check-continued.ts'
 import { checkDecisions } from './check-decisions.ts'
+import { checkHtml } from './check-html.ts'
+import { checkLoopTails } from './check-loop-tail.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
   checkErrorWorkflow,
@@ -33,13 +36,16 @@ import {
   checkNodes,
   correctTypes,
 } from './check-nodes.ts'
+import { checkPages } from './check-pages.ts'
 import { checkReferences } from './check-references.ts'
 import { checkResponses } from './check-responses.ts'
 import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTurns } from './check-turns.ts'
 import { checkTypes } from './check-types.ts'
+import { checkWaits } from './check-waits.ts'
 import { checkCleanup, withCleanup } from './cleanup.ts'
+import { eventReferences } from './event-references.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
@@ -74,7 +80,13 @@ export function validateSpec(yamlText: string, catalogue: Catalogue): Validated 
     ...problems,
     ...shape,
     ...types.problems,
-    ...(lowered ? [...check(lowered, catalogue), ...checkCases(lowered)] : []),
+    ...(lowered
+      ? [
+          ...check(lowered, catalogue),
+          ...checkCases(lowered),
+          ...checkLoopTails(lowered, bodiesOf(lowered.definition)),
+        ]
+      : []),
   ]
   return conclude(found, place, lowered)
 }
@@ -125,12 +137,16 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
     ...checkTurns(lowered, bodies),
+    ...checkWaits(lowered),
     ...checkResponses(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),
     ...checkCalls(rendered, types, catalogue),
+    ...checkHtml(rendered, types),
     ...checkMeaning(rendered),
+    ...checkPages(rendered),
+    ...checkContinued(rendered),
     ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
   ]
 }
@@ -219,12 +235,13 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
-  const { workflows, services, pools, timeouts, settings, sampled } = outsideReferences(lowered)
+  const { workflows, services, events, pools, timeouts, settings, sampled } = outsideReferences(lowered)
   const references = {
     workflows: workflows.map(({ inputs, ...one }) =>
       placed({ ...one, ...(inputs && { inputs: inputs.map(placed) }) }),
     ),
     services: services.map(placed),
+    events: events.map(placed),
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
     settings: settings.slice(0, SPEC.findings).map(placed),
@@ -243,6 +260,7 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
   return {
     workflows: lowered ? workflowReferences(lowered) : [],
     services: lowered ? serviceReferences(lowered) : [],
+    events: lowered ? eventReferences(lowered) : [],
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
     settings: rendered ? settingReferences(rendered) : [],

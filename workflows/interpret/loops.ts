@@ -257,8 +257,8 @@ export class Loops {
   private ended(frame: Frame): void {
     const { iteration, loop } = frame
     if (!iteration || !loop) return
-    const { index, status, output, error } = iteration
-    const result = { index, status, output, ...(error && { error }) }
+    const { index, status, item, output, error } = iteration
+    const result = { index, status, output, ...(error && { item, error }) }
     const results = this.results.get(loop) ?? []
     this.results.set(loop, results)
     results.push(result)

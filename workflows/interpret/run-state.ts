@@ -225,8 +225,11 @@ export interface RunIteration {
   met?: boolean
 }
 
-/** The end of an item, as the output of its loop shows it. */
-export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & { error?: RunError }
+/** The end of an item, as the output of its loop shows it; one that failed with the item itself, which says what is left to do. */
+export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & {
+  item?: unknown
+  error?: RunError
+}
 
 /** An item to open. `nodes`: in a retry, the nodes of its body whose outputs are reused. */
 export interface LoopItem {

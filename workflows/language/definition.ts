@@ -309,6 +309,11 @@ export interface Finding {
   source?: 'spec' | 'definition'
 }
 
+/** The name of an event that some workflow has to raise. */
+export interface EventReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+  event: string
+}
+
 /** A place that names another workflow, by its name or id. The database decides whether it exists. */
 export interface WorkflowReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
   workflow: string
@@ -351,6 +356,8 @@ export interface OutsideReferences {
   pools: PoolReference[]
   timeouts: CallTimeout[]
   services: ServiceReference[]
+  /** The events that it waits for and that neither the service nor itself raises. */
+  events: EventReference[]
   /** What samples can tell: whether incoming webhooks start it, and the ids of its nodes. */
   sampled: { name: string; byWebhooks: boolean; nodes: string[] }
 }

@@ -282,6 +282,14 @@ export const CODES = {
       `trigger: {type: schedule, cron: "0 8 28 2 *"}\n${STOP}`,
     ),
   ),
+  cron_both_days: warning(
+    'A cron expression names days of the month and days of the week: it fires only on days that fit both, where many other crons fire on either.',
+    'Write `*` for one of the two. For the first Monday of a month, write a range: `0 8 1-7 * mon`.',
+    both(
+      `trigger: {type: schedule, cron: "0 8 1 * mon"}\n${STOP}`,
+      `trigger: {type: schedule, cron: "0 8 1-7 * mon"}\n${STOP}`,
+    ),
+  ),
   cron_step: warning(
     'A step of the cron expression is longer than its range, such as `*/90` in the minutes. Steps begin anew with each hour, day, month or year, so it names one value only: minute 0 of each hour.',
     'Write an interval, such as `every: 90m`, in place of `cron`; or the value, if it is meant.',
@@ -346,6 +354,14 @@ export const CODES = {
       'trigger: {type: event, events: [company.created]}\nnodes: {a: {type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, lifecycle_stage: "{{ trigger.record.lifecycle_stage }}"}}}}',
     ),
   ),
+  first_page_only: warning(
+    'A node reads the first 50 records or files, because its settings do not say how many, and another one uses the list as if it had all: it loops over it, sums or counts it.',
+    'Read every match with `all: true`, or write the `limit` that is meant. Related records and files have a `limit` of at most 200: for more, search with the filter `associations.<kind>` and `all: true`.',
+    both(
+      'nodes: {a: {type: crm_manager, config: {operation: search, entity: deals, filters: {stage: won}}}, b: {type: aggregate_items, config: {items: "{{ nodes.a.output.data }}", values: {total: {function: sum, field: amount}}}}}\noutputs: {x: "{{ nodes.b.output.values.total }}"}',
+      'nodes: {a: {type: crm_manager, config: {operation: search, entity: deals, filters: {stage: won}, all: true}}, b: {type: aggregate_items, config: {items: "{{ nodes.a.output.data }}", values: {total: {function: sum, field: amount}}}}}\noutputs: {x: "{{ nodes.b.output.values.total }}"}',
+    ),
+  ),
   condition_left_out: warning(
     'A condition of what a node reads may be left out by `omit_if_empty`: with an empty value it reads more, such as all owners in place of one.',
     'Write the placeholder without `omit_if_empty`, unless this is meant.',
@@ -394,6 +410,14 @@ export const CODES = {
       '{type: emit_event, config: {event: x.y}, undo: {type: emit_event, config: {event: x.undone}}}',
     ),
   ),
+  unescaped_html: warning(
+    'A value that somebody else has written, such as the name in a form, is put into the HTML of a mail as it is: a tag in it would be one of the mail.',
+    'Add the filter `escape`. Values that are HTML on purpose need none where another node makes them.',
+    both(
+      'trigger: {type: webhook}\nnodes: {a: {type: send_email, config: {to: a@example.com, subject: New, html: "<p>{{ trigger.payload.name }}</p>"}}}',
+      'trigger: {type: webhook}\nnodes: {a: {type: send_email, config: {to: a@example.com, subject: New, html: "<p>{{ trigger.payload.name | escape }}</p>"}}}',
+    ),
+  ),
   literal_credential: warning(
     'A text looks like a password, a key or a token. Everybody who may read the workflow can read it.',
     'Keep it as a secret of the organization, write `{{ secrets.<name> }}`, and replace the credential.',
@@ -418,6 +442,14 @@ export const CODES = {
       `nodes: {${CONDITION}, b: {type: emit_event, config: {event: x.y}, next: d}, c: {type: emit_event, config: {event: x.y}, next: d}, d: {type: stop}}`,
     ),
   ),
+  loop_takes_the_rest: warning(
+    'A loop without `next` takes all nodes after it as its body, and the last of them read nothing of the item: they run once for each item.',
+    'Lead on by both handles: `next: {item: <the first node of the body>, done: <the node after the loop>}`. If it is meant, write the `next` of the loop, `next: {item: <the first node>}`.',
+    both(
+      'inputs: {emails: {type: array, default: []}}\nnodes: {each: {type: for_each, config: {items: "{{ inputs.emails }}"}}, tell: {type: emit_event, config: {event: x.y, data: {to: "{{ item }}"}}}, report: {type: emit_event, config: {event: x.done}}}',
+      'inputs: {emails: {type: array, default: []}}\nnodes: {each: {type: for_each, config: {items: "{{ inputs.emails }}"}, next: {item: tell, done: report}}, tell: {type: emit_event, config: {event: x.y, data: {to: "{{ item }}"}}}, report: {type: emit_event, config: {event: x.done}}}',
+    ),
+  ),
   constant_until: warning(
     'The condition of a `repeat` reads nothing that changes from turn to turn: its body runs once, or up to `max_turns`.',
     'Read a node of the body, `index` or `previous`.',
@@ -435,8 +467,8 @@ export const CODES = {
     ),
   ),
   constant_when: warning(
-    'A rule of `cancel_on` reads neither the event nor the run: it cancels all open runs, or none.',
-    'Compare the event with the run.',
+    'A rule of `cancel_on` reads neither the event nor the run: it cancels all open runs, or none. Or a `wait_for_event` says of no record whose event it waits for.',
+    'In `cancel_on`, compare the event with the run; give a `wait_for_event` a `record_id`.',
     both(
       'settings: {cancel_on: [{event: contact.deleted}]}\nnodes: {a: {type: stop}}',
       'settings: {cancel_on: [{event: contact.deleted, when: "{{ event.record.id == trigger.record.id }}"}]}\ntrigger: {type: event, events: [contact.created]}\nnodes: {a: {type: stop}}',
@@ -493,6 +525,10 @@ export const CODES = {
   unknown_workflow: warning(
     'The organization has no workflow of this name, or several.',
     'Create it, or write the exact name or the id of another workflow.',
+  ),
+  unraised_event: warning(
+    'A trigger, a `wait_for_event` or `cancel_on` names an event that the service does not raise, nor any workflow of the organization by `emit_event`: it never comes.',
+    'Correct the name, or create the workflow that raises it. `GET /v1/events` lists the events of the service.',
   ),
   unlike_sample: warning(
     'A placeholder reads what the captured sample of the incoming webhook (`trigger.payload`), or the pinned sample of a node, does not have, or gives a setting a value of a kind that it does not accept. Other values may have it: a sample is no schema.',

@@ -44,6 +44,15 @@ export function neverFires(cron: string): boolean {
   return valuesOf(months, FIELDS[3]!).every((month) => first > DAYS[month - 1]!)
 }
 
+/**
+ * Whether a valid cron expression names single days of the month and days of the week: it then fires only on a day that fits
+ * both, where cron fires on either. Whoever writes a range, `1-7 * mon` for the first Monday of a month, knows that.
+ */
+export function needsBothDays(cron: string): boolean {
+  const [, , days = '', , weekdays = ''] = cron.trim().split(/\s+/)
+  return weekdays !== '*' && /^\d+(,\d+)*$/.test(days)
+}
+
 export interface LongStep {
   /** The name of the field, and the item of its list. */
   field: string

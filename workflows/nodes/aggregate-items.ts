@@ -62,7 +62,7 @@ export const aggregateItems = defineNode({
     'pivot',
   ],
   description:
-    'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: numbers give a number, money (text such as `1250.00`) gives a text with as many decimals. Averages of money are rounded to two decimals.',
+    'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: numbers give a number, money (text such as `1250.00`) gives a text with as many decimals. Averages of money are rounded to two decimals, or as many as an amount has.',
   effect: 'pure',
   config: z.strictObject({
     items: itemList('The list.'),

@@ -86,7 +86,9 @@ export const apiRequest = defineNode({
     body: z
       .union([z.string(), z.record(z.string(), z.unknown()), z.array(z.unknown())])
       .optional()
-      .describe('An object or a list is sent as JSON, a string as it is.'),
+      .describe(
+        'An object or a list is sent as JSON, a string as it is; an object with the header `content-type: application/x-www-form-urlencoded` as a form, inner objects as `card[number]`.',
+      ),
     expected_statuses: z
       .array(
         z.union([

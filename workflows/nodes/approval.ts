@@ -55,7 +55,10 @@ export const approval = defineNode({
       .describe('The email addresses that get the link then. Default: those of the assignees.'),
   }),
   output: z.strictObject({
-    decision: z.enum(DECISIONS).nullable().describe('Null if nobody has decided in time.'),
+    decision: z
+      .enum([...DECISIONS, 'expired'])
+      .nullable()
+      .describe('`expired` if nobody has decided in time.'),
     comment: z.string().nullable(),
     answered_by: z
       .strictObject({
@@ -168,7 +171,7 @@ export const approval = defineNode({
     }
   },
   answered({ answer, answered_by, answered_at }) {
-    if (answer === null) return { output: UNDECIDED, handle: 'expired' }
+    if (answer === null) return { output: { ...UNDECIDED, decision: 'expired' as const }, handle: 'expired' }
     const { decision, comment } = answer as ApprovalAnswer
     return { output: { decision, comment, answered_by, answered_at }, handle: decision }
   },

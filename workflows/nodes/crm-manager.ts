@@ -16,7 +16,15 @@ import { fileReference, givenFile } from '../shared/files.ts'
 import { isObject } from '../shared/is-object.ts'
 import { kindReadBy } from '../shared/related-filters.ts'
 import { type Catalogue, kindNamed } from './catalogue.ts'
-import { DEFAULT_MAX, pagingFields, pagingProblems, readsPages } from './crm-paging.ts'
+import {
+  DEFAULT_MAX,
+  DEFAULT_PAGE,
+  firstOnly,
+  LONGEST_PAGE,
+  pagingFields,
+  pagingProblems,
+  readsPages,
+} from './crm-paging.ts'
 import { checkValues, customFieldsOf, kindOf, WRITTEN } from './crm-values.ts'
 import { type Authored, defineNode, type TypeContext } from './define.ts'
 import { leftOutOfSearch } from './left-out-conditions.ts'
@@ -25,7 +33,7 @@ const entity = z.string().min(1).describe('The plural name of a record kind: con
 const id = z.uuid().describe("The record's id.")
 const fields = z.record(z.string(), z.unknown()).describe('Field values, as in POST /v1/objects/{entity}.')
 const target = entity.describe('The record kind at the other end of the link.')
-const limit = z.int().min(1).max(200)
+const limit = z.int().min(1).max(LONGEST_PAGE).describe(`How many at most; default ${DEFAULT_PAGE}.`)
 
 const NULLABLE_TEXT = unionOf([TEXT, NULL])
 
@@ -55,7 +63,7 @@ const operations = z.discriminatedUnion('operation', [
       .describe('Full-text search: each word must occur somewhere in the record.'),
     sort: z.string().optional(),
     order: z.enum(['asc', 'desc']).optional(),
-    limit: limit.optional().describe('The records of one page; default 50.'),
+    limit: limit.optional(),
     ...pagingFields,
   }),
   z.strictObject({ operation: z.literal('update'), entity, id, fields }),
@@ -119,7 +127,7 @@ export const crmManager = defineNode({
     'database',
   ],
   description:
-    'Reads, writes, searches and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search `{data, has_more, next_cursor}`, with `all: true` every match; list_related and list_files `{data, has_more}`; attach_file the file. A related record has its link in `association`.',
+    'Reads, writes, searches and links records, and attaches files. Outputs: create, get and update the record; upsert `{record, created}`; search `{data, has_more, next_cursor}`: the first 50 matches, or `limit`, or with `all: true` every one; list_related and list_files `{data, has_more}`, in the same way up to `limit`; attach_file the file. A related record has its link in `association`.',
   effect: (config) => (reads(config) ? 'read' : 'write'),
   grows: (config) => !reads(config) && !FREES.includes(config.operation),
   effects: ['records'],
@@ -151,6 +159,7 @@ export const crmManager = defineNode({
   ],
   customFields: customFieldsOf,
   outputType,
+  firstOnly,
   settingSchemas,
   raises,
   example: {
@@ -299,7 +308,7 @@ const OF_FIELDS: Record<string, Record<string, readonly string[]>> = {
   tasks: { assignee_id: ['assigned'], status: ['completed'] },
 }
 
-function raises({ operation, entity, ...config }: Authored, { entities }: Catalogue) {
+function raises({ operation, entity, ...config }: Authored, { entities }: Pick<Catalogue, 'entities'>) {
   const kind = kindOf(entity, entities)
   if (!kind) return { events: [], fields: [] }
   const fields = WRITTEN.flatMap((member) => {

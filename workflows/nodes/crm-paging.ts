@@ -2,12 +2,18 @@ import { z } from 'zod'
 import { REMOVE } from '../language/problems.ts'
 import { LOOP } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
-import type { Authored, ConfigProblem } from './define.ts'
+import type { Authored, ConfigProblem, FirstOnly } from './define.ts'
 
 /** How a search of records reads more than one page. */
 
+/** The records or files of the longest page. */
+export const LONGEST_PAGE = 200
+
 /** The records of a search with `all`, unless it says how many. */
 export const DEFAULT_MAX = 1_000
+
+/** The records or files of one page, unless `limit` says how many. */
+export const DEFAULT_PAGE = 50
 
 export const pagingFields = {
   cursor: z
@@ -33,6 +39,22 @@ export const pagingFields = {
 
 export const readsPages = (config: Authored): boolean =>
   Object.keys(pagingFields).some((name) => config[name] !== undefined)
+
+/** What is left out of a read that does not say how much it wants. */
+export function firstOnly({ operation, ...config }: Authored): FirstOnly | undefined {
+  const all = ALL[String(operation)]
+  if (all === undefined || MUCH.some((name) => config[name] !== undefined)) return undefined
+  return { list: 'data', most: DEFAULT_PAGE, others: ['has_more', 'next_cursor'], all }
+}
+
+/** The setting by which an operation reads more than a page, or the longest one. */
+const ALL: Record<string, string> = {
+  search: 'all: true',
+  list_related: `limit: ${LONGEST_PAGE}`,
+  list_files: `limit: ${LONGEST_PAGE}`,
+}
+
+const MUCH = ['limit', 'cursor', 'all']
 
 /** Settings that say how much to read, and contradict each other. */
 export function pagingProblems({ operation, all, max, limit, cursor }: Authored): ConfigProblem[] {

@@ -75,18 +75,26 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The type of the output, if it depends on the config; default: that of `output`. */
   outputType?: (config: Authored, context: TypeContext) => ValueType
   /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
-  raises?: (config: Authored, catalogue: Catalogue) => Raised
+  raises?: (config: Authored, catalogue: Pick<Catalogue, 'entities'>) => Raised
   /** The settings that name a field of the items in `items`. */
   itemFields?: (config: Authored) => { path: PropertyKey[]; field: string }[]
   /** The comparisons of values with others that the config names. */
   comparisons?: (config: Authored) => Comparison[]
   /** The schemas of settings that depend on the config, such as the fields of a record, each with its path. */
   settingSchemas?: (config: Authored, catalogue: Catalogue) => { path: PropertyKey[]; schema: z.ZodType }[]
+  /** The setting that names an event which it raises: any but those of the service. */
+  emits?: string
+  /** The settings that are HTML. Default none. */
+  html?: readonly string[]
+  /** The list of the output that has only the first of what there is; undefined if the config says how many. */
+  firstOnly?: (config: Authored) => FirstOnly | undefined
   /**
    * Whether the output is the only result: an unused output is then a likely mistake. Default: only for `read` nodes.
    * An external node with `outputOnly` sends nothing to other services, so it cannot read secrets.
    */
   outputOnly?: boolean
+  /** The names of events that a config waits for, each with its path, those with placeholders too; default none. */
+  awaits?: (config: Authored) => { event: unknown; path: PropertyKey[] }[]
   /** The workflows that a config names, each with the path to its name; default none. */
   workflows?: (config: Authored) => NamedWorkflow[]
   /** The custom fields that a config writes or finds records by; default none. */
@@ -140,6 +148,7 @@ export interface NodeType
     | 'errorDetails'
     | 'responds'
     | 'deprecated'
+    | 'emits'
     | 'optionalSettings'
     | 'repeats'
   > {
@@ -153,10 +162,12 @@ export interface NodeType
   scopes(config: Authored, catalogue: Catalogue): string[]
   check(config: Authored, catalogue: Catalogue): ConfigProblem[]
   outputType(config: Authored, context: TypeContext): ValueType
-  raises(config: Authored, catalogue: Catalogue): Raised
+  raises(config: Authored, catalogue: Pick<Catalogue, 'entities'>): Raised
   itemFields(config: Authored): { path: PropertyKey[]; field: string }[]
   comparisons(config: Authored): Comparison[]
   settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
+  html: readonly string[]
+  firstOnly(config: Authored): FirstOnly | undefined
   outputOnly(config: Authored): boolean
   /** Whether it sends something to other services, or changes something there. */
   reachesOutside(config: Authored): boolean
@@ -169,6 +180,7 @@ export interface NodeType
   engine(config: Authored): number
   /** The engine of the type, then those of its later uses. */
   engines: readonly number[]
+  awaits(config: Authored): { event: unknown; path: PropertyKey[] }[]
   workflows(config: Authored): NamedWorkflow[]
   /** The settings of the service without which it fails. */
   settings: readonly string[]
@@ -187,6 +199,16 @@ export interface TypeContext {
   typeOf(value: unknown): ValueType
   /** The type of the result of an item of a loop. */
   result(): ValueType
+}
+
+/** A list of the output that ends after a number of items unless the config says otherwise. */
+export interface FirstOnly {
+  list: string
+  most: number
+  /** The fields of the output that say whether there are more. */
+  others: readonly string[]
+  /** The setting that makes it longer. */
+  all: string
 }
 
 export interface Raised {
@@ -353,6 +375,8 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     itemFields: node.itemFields ?? (() => []),
     comparisons: node.comparisons ?? (() => []),
     settingSchemas: node.settingSchemas ?? (() => []),
+    html: node.html ?? [],
+    firstOnly: node.firstOnly ?? (() => undefined),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,
     grows: node.grows ?? ((config) => effectClass(config) === 'write'),
@@ -362,6 +386,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     engine: (config) =>
       Math.max(engine, ...laterUses.filter(({ isUsed }) => isUsed(config)).map((use) => use.engine)),
     engines: [engine, ...laterUses.map((use) => use.engine)],
+    awaits: node.awaits ?? (() => []),
     workflows: node.workflows ?? (() => []),
     customFields: node.customFields ?? (() => []),
     settings: effects.flatMap((name) => ports[name].settings ?? []),

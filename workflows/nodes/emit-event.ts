@@ -14,6 +14,7 @@ export const emitEvent = defineNode({
     'Raises a custom event, such as `invoice.paid`, which outgoing webhooks deliver. The names of events that the service itself raises are refused.',
   effect: 'write',
   effects: ['events'],
+  emits: 'event',
   config: z.strictObject({
     event: z
       .string()

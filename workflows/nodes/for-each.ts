@@ -21,6 +21,7 @@ const outcome = z.strictObject({
         index: z.int(),
         status: z.enum(['completed', 'failed']),
         output: z.unknown(),
+        item: z.unknown().optional().describe('Of an item that failed: the item.'),
         error: z.object({ code: z.string(), message: z.string() }).loose().optional(),
       }),
     )
@@ -35,7 +36,7 @@ export const forEach = defineNode({
   title: 'For each',
   alsoCalled: ['loop', 'foreach', 'each', 'iterate', 'iterator', 'loop_items', 'split_in_batches'],
   description:
-    'Runs its body, the nodes that `item` leads to, once for each item of a list, then leaves by `done`. In the body, `item` and `index` are the current ones, `nodes.<loop>.output.item` those of a loop around it. The body ends where no node follows, and is entered only through `item`. A node in it reads nodes of the same item; after `done`, only `nodes.<loop>.output.results`, the outputs of the items that completed, in order, and `.items`: `{index, status, output, error}` of each.',
+    'Runs its body, the nodes that `item` leads to, once for each item of a list, then leaves by `done`. In the body, `item` and `index` are the current ones, `nodes.<loop>.output.item` those of a loop around it. The body ends where no node follows, and is entered only through `item`. A node in it reads nodes of the same item; after `done`, only `nodes.<loop>.output.results`, the outputs of the items that completed, in order, and `.items`: `{index, status, output}` of each, with `item` and `error` if it failed.',
   effect: 'pure',
   body: 'item',
   perItem: ['output'],

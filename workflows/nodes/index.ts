@@ -91,6 +91,14 @@ export const EACH_TYPES = loopTypes(false)
 /** The types of loops that run until a condition holds, for messages. */
 export const REPEAT_TYPES = loopTypes(true)
 
+const emitters = Object.values(nodeTypes).filter(({ emits }) => emits !== undefined)
+
+/** The types that raise events of any name, each with the setting that has it. */
+export const EMITTERS = emitters.map(({ type, emits }) => ({ type, setting: emits! }))
+
+/** The same, for messages. */
+export const EMIT_TYPES = emitters.map(({ type }) => type).join(' or ')
+
 /** The external types that cannot read secrets, for messages. */
 export const WITHOUT_SECRETS = Object.values(nodeTypes)
   .filter(

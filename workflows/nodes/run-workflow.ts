@@ -30,7 +30,7 @@ export const runWorkflow = defineNode({
     'child_workflow',
   ],
   description:
-    'Starts a run of another workflow and waits for its end; the node fails if that run does not complete. A run cannot start a workflow that has led to it. If this run ends while it waits, the other is cancelled.',
+    'Starts a run of another workflow and waits for its end; the node fails if that run does not complete. A run cannot start a workflow that has led to it. If this run ends while it waits, the other is cancelled; what the other has completed is undone only by an `undo` of this node.',
   effect: 'write',
   effects: ['runs'],
   config: z.strictObject({

@@ -61,6 +61,7 @@ export const sendEmail = defineNode({
   description: `Sends a mail through the SMTP server of the service, from its address, to at most ${MAIL_LIMITS.recipients} recipients. \`text\` or \`html\` is required; with both, the mail has two alternatives. The Message-ID is the same for every attempt, so that mail systems recognize a mail that was sent twice. If the server answers 4xx or cannot be reached, the attempt is retried as set by \`retry\`; not after 5xx. Above the recipients per minute of the plan the node waits, above those per day it fails. Addresses that unsubscribed, bounced or complained get no mail, and are in \`rejected\`.`,
   effect: 'external',
   effects: ['mail'],
+  html: ['html'],
   // Which record a file belongs to is known only when it is sent.
   scopes: ({ attachments }, { entities }) =>
     attachments === undefined ? [] : Object.keys(entities).map((kind) => `${kind}:read`),

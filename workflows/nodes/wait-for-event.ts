@@ -87,7 +87,7 @@ export const waitForEvent = defineNode({
       .enum(['now', 'run_start'])
       .default('now')
       .describe(
-        '`run_start`: an event that came after the start of the run, but before the wait, counts too.',
+        '`run_start`: an event that came before the wait counts too, if it came after the start of the run, or after the event that triggered it.',
       ),
     timeout: duration('1s', '365d').optional().describe('How long to wait at most. Default: without limit.'),
   }),
@@ -97,6 +97,10 @@ export const waitForEvent = defineNode({
     { name: 'received', description: 'The event has occurred.' },
     ...(timeout === undefined ? [] : [{ name: 'timeout', description: 'No event came in time.' }]),
   ],
+  awaits: ({ event }) =>
+    Array.isArray(event)
+      ? event.map((one, index) => ({ event: one, path: ['event', index] }))
+      : [{ event, path: ['event'] }],
   check: ({ event, record_id, when }) => [
     ...leftOutConditions(conditionsIn('record_id', record_id)),
     ...checkEventNames(event).map((problem) => ({ ...problem, path: ['event', ...problem.path] })),

@@ -97,5 +97,9 @@ export function exampleEvent(pattern: string): string {
   return known?.name ?? `${entity}.created`
 }
 
+/** The events that the service raises about what an event is about: `deal.created` and others of `deal.closed`. */
+export const eventsBeside = (name: string): string[] =>
+  SERVICE_EVENTS.map((event) => event.name).filter((other) => other.split('.')[0] === name.split('.')[0])
+
 /** Whether the service itself raises the event: nodes may not. */
 export const isServiceEvent = (name: string) => SERVICE_EVENTS.some((event) => event.name === name)

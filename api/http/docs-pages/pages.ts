@@ -42,6 +42,7 @@ export const NAVIGATION: readonly { title: string; pages: readonly (MarkdownPage
     pages: [
       { path: '/docs', title: 'API reference' },
       { path: '/docs/webhooks', title: 'Receiving webhooks' },
+      guide('errors', 'Errors'),
       { path: '/docs/findings', title: 'Findings of a validation' },
     ],
   },

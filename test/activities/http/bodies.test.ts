@@ -176,6 +176,27 @@ describe('bodies of responses', () => {
       assert.deepEqual((await get(type, '<a>Zoë</a>\r\n')).body, '<a>Zoë</a>\r\n', type)
   })
 
+  it('of requests that are forms by their header are written as forms', async () => {
+    const send = (body: Record<string, unknown> | unknown[]) => {
+      answer = { headers: {}, body: '' }
+      const headers = { 'Content-Type': 'application/x-www-form-urlencoded; charset=utf-8' }
+      return http.call({ method: 'POST', url, headers, body }, options())
+    }
+    await send({
+      a: 1,
+      b: 'x y&z',
+      ok: true,
+      card: { number: '42' },
+      items: [{ price: 'p1' }, { price: 'p2' }],
+    })
+    assert.equal(
+      Buffer.concat(received).toString(),
+      'a=1&b=x+y%26z&ok=true&card%5Bnumber%5D=42&items%5B0%5D%5Bprice%5D=p1&items%5B1%5D%5Bprice%5D=p2',
+    )
+    await fails(send({ a: { b: null } }), 'invalid_config', /body\.a\[b\] is null.*omit_if_empty/)
+    await fails(send([1]), 'invalid_config', /a form needs names/)
+  })
+
   it('of JSON may be nested 100 levels deep', async () => {
     const nested = (depth: number) => `${'[{"a":'.repeat(depth / 2)}"[[\\"[["${'}]'.repeat(depth / 2)}`
     const { body } = await get('application/json', nested(HTTP_LIMITS.depth))

@@ -49,6 +49,20 @@ describe('code of a tenant', () => {
     ok(other[2] !== random)
   })
 
+  it('refuses to write numbers and dates for a locale, which it would ignore', async () => {
+    equal(await result('return (7030.8).toLocaleString()'), '7030.8')
+    for (const code of [
+      'return (7030.8).toLocaleString("en-US")',
+      'return (1).toLocaleString(undefined, { style: "percent" })',
+      'return 10n.toLocaleString("de-DE")',
+    ])
+      match((await failure(code)).message, /toLocaleString knows no locales.*toFixed\(2\)/)
+    match(
+      (await failure('return new Date().toLocaleDateString("de-DE", { timeZone: "Europe/Berlin" })')).message,
+      /toLocaleDateString knows no locales.*format_date/,
+    )
+  })
+
   it('has no way out: no modules, no network, no timers, no host objects', async () => {
     const names = ['process', 'require', 'fetch', 'XMLHttpRequest', 'WebSocket', 'setTimeout', 'setInterval']
     const more = ['std', 'os', 'Deno', 'WebAssembly', 'Worker', 'module', 'Buffer']

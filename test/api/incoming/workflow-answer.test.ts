@@ -30,8 +30,8 @@ describe('the answer of a workflow', () => {
   after(() => db?.drop())
 
   const queued = () => queueRun(db, organization_id, { nodes: [{ id: 'a', type: 'stop', config: {} }] })
-  const end = (id: string) =>
-    db.system('runs').where({ id }).update({ status: 'completed', ended_at: new Date() })
+  const end = (id: string, status = 'completed') =>
+    db.system('runs').where({ id }).update({ status, ended_at: new Date() })
   const usual = { success: true, message: 'started a workflow' } as Accepted['answer']
   const responses = new Slots({ of: 'requests', most: { process: 3, organization: 1 }, hint: 'wait' })
 
@@ -80,6 +80,32 @@ describe('the answer of a workflow', () => {
     assert.equal(await request(ids, true).answer, usual)
     assert.equal(await request([], false).answer, usual)
     assert.equal(await request(['019a0000-0000-7000-8000-000000000001'], true).answer, usual)
+  })
+
+  it('is a failure once all runs have ended without one and one failed, also for a repetition', async () => {
+    for (const status of ['failed', 'cancelled']) {
+      const ids = [await queued(), await queued()]
+      const { answer, ctx } = request(ids)
+      await end(ids[0]!, status)
+      await end(ids[1]!)
+      runEnds.ended([])
+      const { success, error } = (await answer) as { success: boolean; error: string }
+      assert.deepEqual([ctx.status, success, error], [502, false, 'workflow_failed'])
+      const again = request(ids, true)
+      assert.deepEqual([await again.answer, again.ctx.status], [await answer, 502])
+    }
+    const [failed, answered] = [await queued(), await queued()]
+    await end(failed, 'failed')
+    await respond(answered, 'hello')
+    const { answer, ctx } = request([failed, answered])
+    assert.deepEqual([await answer, ctx.status], ['hello', 202])
+  })
+
+  it('is the usual one if a run was skipped, which nobody waits for', async () => {
+    const id = await queued()
+    await end(id, 'skipped')
+    const { answer, ctx } = request([id])
+    assert.deepEqual([await answer, ctx.status], [usual, 200])
   })
 
   it('is the usual one at once where no slot is free, and a sender that leaves frees its slot', async () => {

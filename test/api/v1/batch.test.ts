@@ -57,7 +57,7 @@ describe('a batch', () => {
       [3, 'Lovelace', 'Countess'],
     )
     assert.equal(body.results[5].deleted, true)
-    assert.deepEqual(Object.keys(body.results[6].error).sort(), ['message', 'request_id', 'type'])
+    assert.deepEqual(Object.keys(body.results[6].error).sort(), ['doc_url', 'message', 'request_id', 'type'])
     assert.equal(await count('events'), 8)
     assert.equal(await count('record_history'), 8)
   })

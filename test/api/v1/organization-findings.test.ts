@@ -40,6 +40,9 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
       'unlike_sample 14:11',
     ],
   },
+  'events-that-nothing-raises.yaml': {
+    validation: ['unraised_event 2:33', 'unraised_event 4:23', 'unraised_event 6:61'],
+  },
   'sensitive-fields.yaml': { validation: ['reads_mask 7:27', 'reads_mask 6:11', 'reads_mask 9:92'] },
   'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
 }
@@ -107,6 +110,54 @@ describe('findings about the organization', () => {
     deepEqual(
       errors.map(({ code, path }: { code: string; path: string }) => `${code} ${path}`),
       ['invalid_value /nodes/0/config/filters/custom_fields.ssn', 'invalid_value /nodes/0/config/sort'],
+    )
+  })
+
+  it('refuse an event of a record that neither the service nor a workflow raises', async () => {
+    const spec = `name: Closed
+trigger: {type: event, events: [deal.status_changed, task.overdue]}
+settings: {cancel_on: [{event: contact.archived, when: "{{ event.record.id == run.id }}"}]}
+nodes: {a: {type: wait_for_event, config: {event: [deal.closed], timeout: 1h}}}`
+    const { valid, errors } = (await post('/validate', { spec })).body
+    equal(valid, false)
+    deepEqual(
+      errors.map(({ code, line, column, hint }: Record<string, string>) => [code, `${line}:${column}`, hint]),
+      [
+        ['unknown_event', '2:33', 'did you mean deal.stage_changed?'],
+        [
+          'unknown_event',
+          '2:54',
+          'one of task.created, task.updated, task.deleted, task.restored, task.merged, task.assigned, task.reminder, task.completed',
+        ],
+        [
+          'unknown_event',
+          '3:32',
+          'one of contact.created, contact.updated, contact.deleted, contact.restored, contact.merged',
+        ],
+        [
+          'unknown_event',
+          '4:52',
+          'one of deal.created, deal.updated, deal.deleted, deal.restored, deal.merged, deal.stage_changed, deal.won, deal.lost',
+        ],
+      ],
+    )
+    equal((await post('', { spec })).body.error.type, 'workflow_invalid')
+  })
+
+  it('accept the events that a node of any workflow raises, cleanup included', async () => {
+    const raise = (event: string) => `{type: emit_event, config: {event: ${event}}}`
+    const spec = `name: Raises
+settings: {finally: ${raise('lead.scored')}}
+nodes: {a: ${raise('deal.closed')}, b: {type: stop}}`
+    equal((await post('', { spec })).status, 201)
+    const heard = 'trigger: {type: event, events: [deal.closed, lead.scored, lead.scoerd]}'
+    const { valid, warnings } = (
+      await post('/validate', { spec: `name: Hears\n${heard}\nnodes: {a: {type: stop}}` })
+    ).body
+    equal(valid, true)
+    deepEqual(
+      warnings.map(({ code, hint }: Record<string, string>) => [code, hint]),
+      [['unraised_event', 'did you mean lead.scored?']],
     )
   })
 

@@ -1,6 +1,7 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict'
 import { updateOrganization } from '../../../db/access/organization.ts'
 import { putSecret } from '../../../db/access/secrets.ts'
+import { findByReference } from '../../../db/workflows/workflows.ts'
 import { nodeTypes } from '../../../workflows/nodes/index.ts'
 import { createKey } from '../../support/api.ts'
 import { testActor } from '../../support/database.ts'
@@ -84,7 +85,18 @@ describe('workflows over HTTP', () => {
       }
       await post(`/${workflow_id}/activate`)
       for (const name of ['On error', workflow_id]) deepEqual(await warnings(name), [])
-      await create('On error')
+      // A draft of the same name does not stop what starts the active one.
+      const draft = await create('On error')
+      deepEqual(await warnings('On error'), [])
+      const meant = (name: string) =>
+        suite.db.tenant(
+          suite.api.organizationId,
+          testActor,
+          async (tx) => (await findByReference(tx, name)).id,
+        )
+      equal(await meant('On error'), workflow_id)
+      await post(`/${draft.workflow_id}/activate`)
+      await rejects(meant('On error'), { type: 'ambiguous_name' })
       const [twice] = await warnings('On error')
       equal(twice.message, '2 workflows are named "On error"')
       const definition = { name: 'X', nodes: [{ id: 'a', type: 'stop' }], settings: { error_workflow: 'X' } }

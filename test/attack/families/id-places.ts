@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { appRoutes } from '../../../api/app/route-table.ts'
 import type { AppRoute, Route } from '../../../api/http/route.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { tenantTables } from '../../support/every-table.ts'
 import { bodyOf, filled, QUERIES, tablesOf } from '../../support/route-paths.ts'
 import type { Family, Tally } from '../family.ts'
@@ -90,15 +91,10 @@ async function foreignRows(ground: Ground): Promise<Record<string, string>> {
     return JSON.parse(text) as Record<string, string>
   }
   const record = { last_name: MARK, email: `${MARK}@example.com` }
-  for (const [kind, values] of Object.entries({
-    contacts: record,
-    companies: { name: MARK },
-    deals: { name: MARK },
-    tasks: { title: MARK },
-    notes: { body: MARK },
-    activities: { type: 'call', subject: MARK },
-  }))
-    await caller.done('POST', `/objects/${kind}`, values)
+  for (const kind of kindNames) {
+    const text = ['last_name', 'name', 'title', 'subject', 'body'].find((name) => name in kinds[kind].fields)!
+    await caller.done('POST', `/objects/${kind}`, { ...kinds[kind].example, [text]: MARK })
+  }
   await caller.done('POST', '/views', { entity: 'contacts', name: MARK, query: { q: MARK }, shared: true })
   await caller.done('POST', '/knowledge/collections', { name: MARK })
   const approval = `name: ${MARK}\nnodes:\n  ask: {type: approval, config: {title: ${MARK}, assignees: [a@example.com]}}\n`
@@ -112,10 +108,10 @@ async function foreignRows(ground: Ground): Promise<Record<string, string>> {
   })
   const waits = () => db.system('run_waits').where({ run_id: run }).first('id')
   if (!(await eventually(waits, 60))) throw new Error('the foreign run does not wait for its approval')
-  const tables =
-    'contacts companies deals tasks notes activities views knowledge_collections workflows runs run_waits incoming_logs incoming_replays outgoing_webhooks'
+  const others =
+    'views knowledge_collections workflows runs run_waits incoming_logs incoming_replays outgoing_webhooks'
   const found = await Promise.all(
-    tables.split(' ').map(async (table) => {
+    [...kindNames, ...others.split(' ')].map(async (table) => {
       const row = await db
         .system(table)
         .where({ organization_id: attacker.organizationId })

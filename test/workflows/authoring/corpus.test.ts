@@ -65,7 +65,8 @@ function lostBy(text: string, better: string, applied: Finding[]) {
 /** The finding replaces a value, which the raw definition still has. */
 const LOST_VALUE = /^yaml_(alias|tag|value)$/
 /** Findings of the text only, or of `next`, which raw definitions have as edges, without edges to `end`. */
-const OF_YAML = /^(yaml_\w+|duplicate_key|code_fence|tab_indent|unquoted_\w+|implicit_end|unconnected_case)$/
+const OF_YAML =
+  /^(yaml_\w+|duplicate_key|code_fence|tab_indent|unquoted_\w+|implicit_end|unconnected_case|loop_takes_the_rest)$/
 
 function isOfYaml({ code, path }: Finding, text: string): boolean {
   if (OF_YAML.test(code)) return true

@@ -272,7 +272,7 @@ describe('a loop', () => {
       assert.deepEqual({ ...all, items: all.items.length }, { count: 3, succeeded: 2, failed: 1, items: 3 })
       assert.deepEqual(all.items[2], { index: 2, status: 'completed', output: 3 })
       const { error, ...failed } = all.items[1]!
-      assert.deepEqual(failed, { index: 1, status: 'failed', output: null })
+      assert.deepEqual(failed, { index: 1, status: 'failed', output: null, item: items[1] })
       assert.deepEqual(
         [(error as { code: string }).code, (error as { node_id: string }).node_id],
         ['placeholder_error', 'body'],

@@ -31,6 +31,7 @@ describe('the codes of findings', () => {
       'unknown_pool',
       'timeout_too_long',
       'unknown_workflow',
+      'unraised_event',
       'unlike_sample',
       'draft_workflow',
       'deprecated_node',

@@ -54,7 +54,7 @@ export const TOPICS: Record<string, Topic> = {
         'Each node has:',
         ...settingLines(shapeOf(specNode), { full: true }),
         '',
-        `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations are a number and a unit: 500ms, 30s, 5m, 2h, 1d.`,
+        `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations: 500ms, 30s, 5m, 2h, 1d.`,
         ...(level === 'full'
           ? [
               '',
@@ -94,7 +94,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, `list[(x | minus: 1)]`. Numbers, also in texts, compare by value; "" equals null. What is empty does not hold.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, `list[(x | minus: 1)]`. Numbers, also in texts, compare by value. Empty values do not hold.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -120,7 +120,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
-        'Runs of events and schedules have no inputs: give each a default. Triggers fire once the workflow is activated.',
+        'Runs of events and schedules have no inputs: give each a default. Triggers fire once it is active.',
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
@@ -142,14 +142,14 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if a run does not set it. The default has the type of the input. \`{type: string, enum: [new, used]}\` allows these values only.`,
+        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if not set. The default has the type of the input. \`{type: string, enum: [new, used]}\` allows these values only.`,
       ].join('\n'),
   },
   errors: {
     title: 'Failures: retry, timeout, on_error',
     text: () =>
       [
-        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code`, `message` and, of api_request, `details` {status, body}. Without an edge from it, the run fails, and the other branches are cancelled.',
+        '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code`, `message` and, of api_request, `details` {status, body}. Without an edge from it, the run fails and other branches are cancelled.',
         `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for external nodes; the others run in a transaction.`,
         `- Without them: these intervals and timeout; ${defaultAttempts()}. Only transient errors are retried.`,
         '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. Nodes in loops have no undo.',
@@ -178,7 +178,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         `Fields that can be written (* is required). All kinds have ${commonFields(catalogue.entities).join(', ')}: \`custom_fields: {name: value}\`, \`associations: [{object: contacts, id: …}]\`; and to read, id, version, created_at, updated_at. An empty field is null, empty tags are []. An update, also of an upsert, keeps fields that are left out; null clears, \`"{{ x | omit_if_empty }}"\` leaves out. An upsert finds by ${commonUpsertKeys(catalogue.entities).join(' or ')} and overwrites \`fields\`; \`on_create\` and \`on_update\` have more, of one case: with the key alone in \`fields\` it finds or creates. Updates merge custom_fields by name and replace tags; the associations of an upsert are added.`,
         allKinds(catalogue, level === 'full'),
         '',
-        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; fields also \`custom_fields.<name>\`, \`"tags[has_not]"\`, \`associations.deals\` (an id; \`"associations.deals[is_null]": true\`: without any), of contacts, companies and deals \`"last_activity_at[not_since]": last_30_days\`. A search returns at most 200, the newest first, with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
+        `Filters of a search: \`field: value\` or \`"field[operator]": value\`, with ${FILTER_OPERATORS.join(', ')}; lists as \`"stage[in]": [won, lost]\`; fields also \`custom_fields.<name>\`, \`"tags[has_not]"\`, \`associations.deals\` (an id; \`"associations.deals[is_null]": true\`: without any), of contacts, companies and deals \`"last_activity_at[not_since]": last_30_days\`. A search returns the newest 50 (\`limit\`: up to 200), with \`all: true\` up to \`max\`. Operators of conditions: ${CONDITION_OPERATORS.join(', ')}.`,
       ].join('\n'),
   },
   metrics: {

@@ -110,12 +110,16 @@ function renderDeep(value: unknown, path: string, rendering: Rendering): unknown
   if (Array.isArray(value)) return renderList(value, path, rendering)
   if (typeof value !== 'object' || value === null) return value
   // fromEntries defines keys; an assignment would call the setter of `__proto__`.
-  return Object.fromEntries(
-    Object.entries(value)
-      .map(([key, item]) => [key, renderDeep(item, `${path}${pointer(key)}`, rendering)])
-      .filter(([, item]) => item !== OMITTED),
+  const rendered = Object.entries(value).map(
+    ([key, item]) => [key, renderDeep(item, `${path}${pointer(key)}`, rendering)] as const,
   )
+  if (ASSOCIATION.test(path) && rendered.some(([key, item]) => key === 'id' && item === OMITTED))
+    return OMITTED
+  return Object.fromEntries(rendered.filter(([, item]) => item !== OMITTED))
 }
+
+/** An item of `associations`: without the id of the other record there is nothing to link. */
+const ASSOCIATION = /\/associations\/\d+$/
 
 /** Paths count the items that are kept: by them, secrets are masked in the result. */
 function renderList(items: readonly unknown[], path: string, rendering: Rendering): unknown[] {
@@ -140,8 +144,10 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
     let rendered = ''
     // The same text with a mask in place of each secret.
     const shown: (string | { secret: unknown })[] = []
-    for (const part of parts) {
+    for (const [index, part] of parts.entries()) {
       const written = typeof part === 'string' ? part : textOf(placeholder(part, rendering))
+      if (path === '/url' && written === '' && isSegment(rendered, parts[index + 1]))
+        throw new Error(EMPTY_SEGMENT)
       spend(rendering, written)
       rendered += written
       if (tainted) shown.push(typeof part !== 'string' && readsSecret(part) ? { secret: written } : written)
@@ -150,6 +156,17 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
     return rendered
   })
 }
+
+/**
+ * Whether a placeholder of the setting `url` is a whole segment of its path. Empty, `DELETE …/things/{{ inputs.id }}` would
+ * delete all things.
+ */
+const isSegment = (before: string, after: unknown): boolean =>
+  /:\/\/[^/?#]+\/([^?#]*\/)?$/.test(before) &&
+  (after === undefined || (typeof after === 'string' && /^[/?#]/.test(after)))
+
+const EMPTY_SEGMENT =
+  'is empty, and the URL without it is another one: test it by a `when` or a condition before, or give it a `default`'
 
 function spend(rendering: Rendering, written: string): void {
   rendering.characters -= written.length

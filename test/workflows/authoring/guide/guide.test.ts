@@ -103,7 +103,10 @@ describe('the authoring guide', () => {
       /search \{entity, .*order\?: asc\|desc, limit\?: 1–200, .*all\?: bool, max\?: 1–10000\}/,
     )
     match(about('for_each'), /concurrency\?: 1–50, on_item_error\?: stop\|continue/)
-    match(about('for_each'), /results: \[\], items: \[\{index, status: completed\|failed, output, error\}\]/)
+    match(
+      about('for_each'),
+      /results: \[\], items: \[\{index, status: completed\|failed, output, item, error\}\]/,
+    )
     match(about('aggregate_items'), /missing\?: fail\|zero\} → .*groups: \[\{group, count, values\}\]/)
     match(about('parse_csv'), /delimiter\?: ","\|";"\|"\\t"\|"\|"/)
   })

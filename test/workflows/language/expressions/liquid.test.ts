@@ -45,6 +45,34 @@ describe('placeholders', () => {
     )
   })
 
+  it('fail where a whole segment of the path of a URL is empty: the URL would be another one', () => {
+    const url = (text: string) => (render({ url: text }, scope) as { url: string }).url
+    for (const path of ['/things/{{ inputs.none }}', '/{{ inputs.none }}/x', '/a/{{ inputs.none }}?q=1'])
+      throws(
+        () => url(`https://x.test${path}`),
+        (error: unknown) =>
+          error instanceof NodeError &&
+          error.details?.path === '/url' &&
+          /inputs\.none.*is empty, and the URL without it is another one/.test(error.message),
+      )
+    equal(url('https://x.test/a-{{ inputs.none }}/?q={{ inputs.none }}'), 'https://x.test/a-/?q=')
+    equal(url('https://x.test/{{ inputs.n }}{{ inputs.none }}'), 'https://x.test/5')
+    equal(url('https://x.test{{ inputs.none }}'), 'https://x.test')
+    deepEqual(render({ fields: { url: 'https://x.test/{{ inputs.none }}' } }, scope), {
+      fields: { url: 'https://x.test/' },
+    })
+  })
+
+  it('leave out an association whose id is left out', () => {
+    const associations = [
+      { object: 'deals', id: '{{ nodes.find.output.id | omit_if_empty }}' },
+      { object: 'contacts', id: '{{ inputs.none | omit_if_empty }}' },
+    ]
+    deepEqual(render({ fields: { associations } }, scope), {
+      fields: { associations: [{ object: 'deals', id: 'x' }] },
+    })
+  })
+
   it('are rendered at every depth, but not in keys', () => {
     deepEqual(render({ '{{ k }}': [{ a: '{{ inputs.n }}' }], b: true }, scope), {
       '{{ k }}': [{ a: 5 }],
