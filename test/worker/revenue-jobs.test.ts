@@ -193,7 +193,6 @@ const jobs: Record<string, Job> = {
     },
   },
   'churn-risk': {
-    fields: { companies: { health: 'number', arr: 'number' } },
     async work(o) {
       const companies: [string, number, number, string[]?][] = [
         ['A', 40, 20_000],
