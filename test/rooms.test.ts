@@ -63,7 +63,9 @@ const TRANSFORMS = [
 ]
 const ALSO_NAMES: Record<string, string[]> = {
   format_date: ['workflows/language/synonyms.ts', 'activities/sandbox/evaluate.ts'],
-  run_workflow: ['api/mcp/grouping.ts', 'api/mcp/tools.ts'],
+  run_workflow: ['api/mcp/grouping.ts', 'api/mcp/tools.ts', 'workflows/language/repair.ts'],
+  crm_manager: ['workflows/authoring/path-hints.ts'],
+  wait_for_signal: ['db/runs/signals.ts'],
   format_phone: TRANSFORMS,
   convert_currency: TRANSFORMS,
 }

@@ -44,8 +44,8 @@ const LAST_OF = (temporalRunId: string) => `(select max(s.segment) from run_segm
         where s.organization_id = r.organization_id and s.run_id = r.id and s.temporal_run_id = ${temporalRunId})`
 
 /**
- * Loads a run with all its open nodes and loops in one round trip, and locks its row until the transaction ends.
- * Undefined if it does not exist.
+ * Locks the row of a run until the transaction ends, and loads it with all its open nodes and loops. Undefined if it does
+ * not exist.
  * @param path loads the nodes that a node of this path can read, instead of those of all open iterations.
  */
 export async function lockRun(
@@ -54,6 +54,13 @@ export async function lockRun(
   segment: { temporal_run_id: string; segment: number } | undefined,
   path?: string,
 ): Promise<RunState | undefined> {
+  // A statement reads other tables as of its beginning: one that waits for the lock would not see what the transaction
+  // that held it has committed, such as an attempt that begins. No node has begun before the first segment.
+  if (segment?.segment !== 0)
+    await tx.trx.raw('select from runs where organization_id = ? and id = ? for update', [
+      tx.organizationId,
+      id,
+    ])
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run, ${LAST_OF('r.temporal_run_id')} as owner_last,
        case when r.ended_at is not null then r.error end as error,

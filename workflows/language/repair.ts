@@ -118,7 +118,8 @@ function ofValue(value: unknown, key: PropertyKey | undefined): unknown[] {
   if (value === null) return key === 'next' ? ['end'] : []
   if (typeof value === 'number') return [String(value), `${value}s`, [value]]
   if (typeof value === 'boolean') return [String(value), [value]]
-  if (typeof value === 'string') return ofText(value)
+  if (typeof value === 'string')
+    return [...ofText(value), ...(key === 'items' ? [`body.${value.trim()}`] : [])]
   if (Array.isArray(value)) return ofList(value)
   return [[value]]
 }

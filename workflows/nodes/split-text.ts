@@ -39,7 +39,10 @@ export const splitText = defineNode({
     parts: z.array(z.string()),
     count: z.int(),
     first: z.string().nullable().describe('The first part; null if there is none.'),
-    last: z.string().nullable().describe('The last part; null if there is none.'),
+    last: z
+      .string()
+      .nullable()
+      .describe('The last part, which is the first if there is one only; null if there is none.'),
   }),
   handles: () => [{ name: 'success', description: 'The text is split.' }],
   outputOnly: true,

@@ -106,6 +106,12 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     node('{type: api_request, config: {url: "https://x.example.com", queryParameters: {a: 1}}}'),
     /did you mean query\?/,
   ],
+  'a path into an answer without its start': [
+    node(
+      '{type: api_request, config: {url: "https://x.example.com", paginate: {page: {parameter: p}, items: data}}}',
+    ),
+    /^write `body\.data`$/,
+  ],
   'a misspelt time zone': [
     node(stop, 'trigger: {type: schedule, cron: "0 8 * * *", timezone: Europe/Viena}\n'),
     /did you mean Europe\/Vienna\?/,
