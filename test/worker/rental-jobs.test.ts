@@ -6,6 +6,8 @@ import { chatReply } from '../support/with-offices.ts'
 
 /** The jobs of a company that rents out machines and keeps buildings. */
 
+const DAY = 86_400_000
+
 interface Region {
   group: { region: string }
   values: { total: number; jobs: number }
@@ -87,6 +89,29 @@ const jobs: Record<string, Job> = {
           .sort(),
         ['0.30 0.06 0.36', '45.00 9.00 54.00', '566.37 113.27 679.64', '566.37 113.27 679.64'],
       )
+    },
+  },
+  'follow-up-task': {
+    async work(o) {
+      const contact = await o.create('contacts', { first_name: 'Dealer' })
+      for (const amount of ['5000', '5000.01'])
+        await o.create('deals', { name: amount, amount, contact_id: contact.id })
+      const alone = await o.create('deals', { name: 'alone' })
+      await o.runs(3)
+      const tasks = await o.rows('tasks')
+      deepEqual(tasks.map(({ title, type, priority }) => [title, type, priority]).sort(), [
+        ['Call 5000', 'call', 'medium'],
+        ['Call 5000.01', 'call', 'high'],
+        ['Call alone', 'call', 'medium'],
+      ])
+      const { id, due_at } = tasks.find(({ title }) => title === 'Call alone')!
+      equal(due_at.getTime() - Date.parse(String(alone.created_at)), 3 * DAY)
+      const related = async (task: string, kind: string) =>
+        (await o.request('GET', `/objects/tasks/${task}/${kind}`)).data.map((one: { id: string }) => one.id)
+      deepEqual([await related(id, 'deals'), await related(id, 'contacts')], [[alone.id], []])
+      deepEqual(await related(tasks.find(({ priority }) => priority === 'high')!.id, 'contacts'), [
+        contact.id,
+      ])
     },
   },
   'clean-contact': {
