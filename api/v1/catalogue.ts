@@ -3,11 +3,18 @@ import { queryProblems } from '../../db/model/analytics/query.ts'
 import { backdatedFields } from '../../db/model/records/backdated.ts'
 import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts'
 import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
-import { type Kind, referencesOf } from '../../db/model/records/kind.ts'
+import { type FieldType, type Kind, referencesOf } from '../../db/model/records/kind.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, fieldsSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { upsertKeys } from '../../db/model/records/upsert-keys.ts'
-import { typeOfSchema, withoutReferences } from '../../workflows/language/value-types.ts'
+import {
+  mayBeNull,
+  NULL,
+  typeOfSchema,
+  unionOf,
+  type ValueType,
+  withoutReferences,
+} from '../../workflows/language/value-types.ts'
 import {
   type Catalogue,
   eventDataOf,
@@ -21,11 +28,17 @@ import { eventSchema } from './event-examples.ts'
 
 const ASSOCIATION = typeOfSchema(associationContent)
 
+/** Texts of a form that their schema does not tell. */
+const FORMATS: Partial<Record<FieldType, string>> = { money: 'decimal', currency: 'currency' }
+
 /** The types of the data of all events that the service raises. */
 const EVENT_DATA = new Map(
   EVENTS.filter(({ subject }) => subject !== 'any').map((event) => [
     event.name,
-    withoutReferences(eventSchema(event)),
+    withFormats(
+      Object.values(kinds).find(({ object }) => object === event.name.split('.')[0]),
+      withoutReferences(eventSchema(event)),
+    ),
   ]),
 )
 
@@ -47,7 +60,7 @@ export const catalogue: Catalogue = {
 }
 
 function recordKind(kind: Kind): RecordKind {
-  const record = typeOfSchema(fieldsSchema(kind.entity))
+  const record = withFormats(kind, typeOfSchema(fieldsSchema(kind.entity)))
   const settable = Object.entries(kind.fields).filter(([, field]) => !field.readOnly)
   return {
     object: kind.object,
@@ -68,6 +81,18 @@ function recordKind(kind: Kind): RecordKind {
     checkFilter: (parameter, value) => filterIssue(kind, parameter, value),
     references: Object.fromEntries(referencesOf(kind).map(([field, { to }]) => [field, to])),
   }
+}
+
+/** The type of a record with the formats of its fields, by which comparisons with them are checked. */
+function withFormats(kind: Kind | undefined, type: ValueType): ValueType {
+  const formatted = Object.entries(kind?.fields ?? {}).flatMap(([name, field]) => {
+    const format = FORMATS[field.type]
+    const known = type.properties?.[name]
+    return format && known
+      ? [[name, unionOf([{ type: 'string', format }, ...(mayBeNull(known) ? [NULL] : [])])]]
+      : []
+  })
+  return { ...type, properties: { ...type.properties, ...Object.fromEntries(formatted) } }
 }
 
 /** The values of fields that an organization can define, as a new one has them. */

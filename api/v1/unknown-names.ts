@@ -71,9 +71,13 @@ export const namesOthers = ({
 }: OutsideReferences): boolean =>
   [workflows, settings, pools, timeouts, services, events].some((names) => names.length > 0)
 
-const notAllowed = async (tx: Tenant, { pools, timeouts, events }: OutsideReferences): Promise<Finding[]> => [
+const notAllowed = async (
+  tx: Tenant,
+  { pools, timeouts, workflows, events }: OutsideReferences,
+): Promise<Finding[]> => [
   ...(await unknownPools(tx, pools)),
   ...(await longTimeouts(tx, timeouts)),
+  ...(await missingInputs(tx, workflows)),
   ...(await unraisedEvents(tx, events)).filter(({ code }) => code === 'unknown_event'),
 ]
 
@@ -131,7 +135,7 @@ async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Pr
     if (count === 1)
       return [
         ...(draft ? [{ ...draftWorkflow(shown), ...place }] : []),
-        ...(specs && inputs ? wrongInputs(workflow, specs, inputs, place) : []),
+        ...(specs && inputs ? wrongInputs(workflow, specs, inputs) : []),
       ]
     return [
       {
@@ -156,22 +160,41 @@ const draftWorkflow = (shown: string) => ({
   hint: 'activate it once it is finished',
 })
 
-type Place = Pick<Finding, 'path' | 'line' | 'column' | 'node_id'>
+/** The inputs that the named workflows require and do not get: each of the runs would be refused. */
+async function missingInputs(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
+  const calls = references.filter(({ inputs }) => inputs !== undefined)
+  if (calls.length === 0) return []
+  const found = await findWorkflows(
+    tx,
+    calls.map(({ workflow }) => workflow),
+  )
+  return calls.flatMap(({ workflow, inputs = [], ...place }) => {
+    const { count = 0, inputs: specs = null } = found.get(workflow) ?? {}
+    if (count !== 1 || !specs) return []
+    const given = inputs.map(({ name }) => name)
+    const missing = Object.entries(specs).filter(
+      ([name, { required, default: value }]) => required && value === undefined && !given.includes(name),
+    )
+    return missing.map(([name, { type }]) => {
+      const written = given.find(
+        (one) => !Object.hasOwn(specs, one) && meantBy(one, Object.keys(specs)) === name,
+      )
+      return {
+        code: 'missing_value' as const,
+        message: `the workflow ${JSON.stringify(workflow)} requires the input ${name}`,
+        hint:
+          written === undefined ? `add \`${name}: …\` (${type}) to inputs` : `rename ${written} to ${name}`,
+        ...place,
+      }
+    })
+  })
+}
 
-/** The inputs that a run of the named workflow would refuse. */
-function wrongInputs(
-  workflow: string,
-  specs: Record<string, InputSpec>,
-  given: InputReference[],
-  place: Place,
-): Finding[] {
+/** The inputs that a run of the named workflow would refuse, apart from missing ones. */
+function wrongInputs(workflow: string, specs: Record<string, InputSpec>, given: InputReference[]): Finding[] {
   const code = 'workflow_inputs' as const
   const name = JSON.stringify(workflow)
   const unknown = given.filter((input) => !Object.hasOwn(specs, input.name))
-  const missing = Object.entries(specs).filter(
-    ([input, { required, default: value }]) =>
-      required && value === undefined && !given.some((one) => one.name === input),
-  )
   const mistyped = given.filter(
     ({ name: input, value }) =>
       value !== undefined &&
@@ -191,14 +214,6 @@ function wrongInputs(
       hint: didYouMean(input, names).hint ?? (names.length > 0 ? `one of ${names.join(', ')}` : REMOVE),
       ...at,
     })),
-    ...missing
-      .filter(([input]) => !unknown.some((one) => meantBy(one.name, names) === input))
-      .map(([input, { type }]) => ({
-        code,
-        message: `the workflow ${name} requires the input ${input}`,
-        hint: `add \`${input}: …\` (${type}) to inputs`,
-        ...place,
-      })),
     ...mistyped.map(({ name: input, value: _, ...at }) => ({
       code,
       message: `the input ${input} of the workflow ${name} must be of type ${specs[input]!.type}`,

@@ -1,3 +1,4 @@
+import { isNumeric } from '../../workflows/shared/decimal.ts'
 import { isNegation } from '../../workflows/shared/operators.ts'
 import { associatedKind, IMPORT_ID, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
 import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
@@ -58,7 +59,13 @@ export function condition(
       bindings: values,
     }
   }
-  const { sql: comparison, type, isTime } = comparable(kind, field, filter.type)
+  const {
+    sql: comparison,
+    type,
+    isTime,
+  } = custom !== undefined && isNumberRange(filter)
+    ? UNDEFINED_NUMBER(custom)
+    : comparable(kind, field, filter.type)
   const isExact = EXACT.includes(field) && WHOLE_VALUE_OPERATORS.includes(operator)
   const column = isExact
     ? field
@@ -93,6 +100,13 @@ export function condition(
       return { sql: `${column} ${COMPARISONS[operator]} ${value}`, bindings }
   }
 }
+
+/**
+ * Whether a custom field without a definition is compared with numbers: then its values are compared as numbers too, since
+ * as texts 5000 would be more than 10000.
+ */
+const isNumberRange = ({ operator, type, values }: Filter): boolean =>
+  type === undefined && operator !== 'not_since' && RANGES.includes(operator) && values.every(isNumeric)
 
 /** The operators that compare by the order of a list. */
 const RANGES: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'not_since']
@@ -225,6 +239,13 @@ const time =
     sql: `(case when custom_fields ->> '${name}' like '${like}' then custom_fields ->> '${name}' end) collate "C"`,
     type: 'text collate "C"',
   })
+
+/** Null for a value that is no number, in JSON or as a text. */
+const UNDEFINED_NUMBER = (name: string): Comparable => ({
+  sql: `case when custom_fields ->> '${name}' ~ '^-{0,1}[0-9]{1,20}([.][0-9]{1,12}){0,1}$' then (custom_fields ->> '${name}')::numeric end`,
+  type: 'numeric',
+  isTime: false,
+})
 
 /** Null if the stored value does not have the type, so that no cast or comparison fails. */
 const CUSTOM_COLUMNS: Record<CustomFieldType, CustomColumn> = {

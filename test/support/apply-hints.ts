@@ -75,6 +75,13 @@ function editOf(document: Document, offset: number, { hint = '', path }: Finding
     const scalar = scalarAt(document, offset) ?? keyOf(parent(), keys.at(-1))
     return scalar && (() => Object.assign(scalar, { value: meant, type: undefined, source: undefined }))
   }
+  const [, replacing] = /^replace it by `([\s\S]*)`$/.exec(hint) ?? []
+  if (replacing !== undefined)
+    return () => {
+      remove()
+      for (const [key, value] of Object.entries(parse(replacing) as object))
+        document.setIn([...keys.slice(0, -1), key], document.createNode(value))
+    }
   const [, better, written] = /^write `([\s\S]*)` instead of `([\s\S]*)`$/.exec(hint) ?? []
   if (better !== undefined) {
     const scalar = document.getIn(keys, true) as Scalar

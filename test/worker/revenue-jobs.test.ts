@@ -1,4 +1,4 @@
-import { deepEqual, equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { describeJobs, type Job } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 import { chatReply, type Reply } from '../support/with-offices.ts'
@@ -193,7 +193,6 @@ const jobs: Record<string, Job> = {
     },
   },
   'churn-risk': {
-    fields: { companies: { health: 'number', arr: 'number' } },
     async work(o) {
       const companies: [string, number, number, string[]?][] = [
         ['A', 40, 20_000],
@@ -207,6 +206,26 @@ const jobs: Record<string, Job> = {
         await o.create('companies', { name, tags, custom_fields: { health, arr } })
       deepEqual(await o.run(), { count: 3 })
       deepEqual(await o.titles(), ['Churn review: A', 'Churn review: E', 'Churn review: F'])
+    },
+  },
+  referrals: {
+    async work(o) {
+      await o.create('contacts', { email: o.address('old'), first_name: 'Old' })
+      const rows = { X: ['later', 3], x: ['first', 1], y: ['both', 2], Y: ['both', 4], old: ['known', 1] }
+      const referrals = Object.entries(rows).map(([name, [partner, day]]) => ({
+        email: o.address(name),
+        partner,
+        created: `2026-11-0${day}`,
+      }))
+      const { created, ...counts } = await o.run({ referrals })
+      deepEqual((created as string[]).sort(), [o.address('x'), o.address('y')])
+      deepEqual(counts, { existing: 1, duplicates: 2 })
+      const contacts = (await o.rows('contacts')).map(({ email, lead_source }) => [email, lead_source])
+      deepEqual(contacts.sort(), [
+        [o.address('old'), null],
+        [o.address('x'), 'first'],
+        [o.address('y'), 'both'],
+      ])
     },
   },
   'trial-end': {
@@ -346,6 +365,36 @@ const jobs: Record<string, Job> = {
           ['USD', '200.00'],
         ],
       )
+    },
+  },
+  'pipeline-report': {
+    fields: { deals: { owner: 'text' } },
+    async work(o) {
+      const amounts = { ann: ['1200.50', '800'], bob: ['5000'], cy: ['10.10', '20.20'] }
+      const source = 'report'
+      for (const [owner, list] of Object.entries(amounts))
+        for (const amount of list)
+          await o.create('deals', { name: owner, amount, source, custom_fields: { owner } })
+      await o.create('deals', {
+        name: 'won',
+        amount: '9',
+        source,
+        stage: 'won',
+        custom_fields: { owner: 'cy' },
+      })
+      await o.run({ to: o.address('sales') })
+      const [mail] = o.mails()
+      const rows = [...mail!.text.matchAll(/<tr>(.*?)<\/tr>/g)].map(([, row]) =>
+        row!.replaceAll(/(<.*?>)+/g, ' ').trim(),
+      )
+      deepEqual(rows, [
+        'Owner Deals Sum Average',
+        'bob 1 5000.00 5000.00',
+        'ann 2 2000.50 1000.25',
+        'cy 2 30.30 15.15',
+        'Total 5 7030.80',
+      ])
+      match(mail!.subject!, /^Pipeline of the week \d\d\/20\d\d$/)
     },
   },
   'ticket-triage': {

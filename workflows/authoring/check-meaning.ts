@@ -11,7 +11,12 @@ import { GIVEN_MEMBERS, TRIGGER_MEMBERS } from './trigger-members.ts'
 
 /** Checks what is well-formed, but does not mean what its author expects. */
 export function checkMeaning(lowered: Lowered): Problem[] {
-  return [...defaultProblems(lowered.definition), ...literalReferences(lowered), ...readsOf(lowered)]
+  return [
+    ...defaultProblems(lowered.definition),
+    ...prefixProblems(lowered),
+    ...literalReferences(lowered),
+    ...readsOf(lowered),
+  ]
 }
 
 /** Checks that the default of each input has its type. */
@@ -65,6 +70,26 @@ const MEMBERS: Record<string, readonly string[]> = {
 const BRACED =
   /(?<!\{)\$?\{\s*((?:inputs|nodes|trigger|run|org|env|secrets|item)(?:\.\w+|\[\w+\])+)\s*\}(?!\})/
 const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
+
+/** Reports the signs that other languages write before a placeholder: here they are a part of the text. */
+function prefixProblems(lowered: Lowered): Problem[] {
+  const problems: Problem[] = []
+  for (const { text, path, node, setting, isCancel } of renderedTexts(lowered)) {
+    // A condition is one placeholder: see `textProblem`.
+    if ((node && setting === undefined) || isCancel) continue
+    const [, sign] = /^\s*(=\s*|\$)\{\{/.exec(text) ?? []
+    if (sign === undefined || (sign === '$' && !/^\$\{\{[^{}]*\}\}\s*$/.test(text))) continue
+    problems.push({
+      // An amount may have a dollar before it.
+      code: sign === '$' ? 'literal_reference' : 'placeholder_syntax',
+      message: `${JSON.stringify(sign.trim())} before a placeholder is a part of the text`,
+      hint: writeInstead('{{', `${sign}{{`),
+      path: path(),
+      ...(node ? { node_id: node.id } : {}),
+    })
+  }
+  return problems
+}
 
 /** Warns about references without `{{ }}`: they are plain text. */
 function literalReferences(lowered: Lowered): Problem[] {

@@ -1,4 +1,4 @@
-import { inPlaceholder } from '../language/check-events.ts'
+import { alwaysHolds } from '../language/check-events.ts'
 import { type ConfigIssue, checkConfig, describeIssue } from '../language/config.ts'
 import type { Definition, NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
@@ -219,13 +219,7 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
     const handled = attempts > 1 || node.on_error || caught.has(node.id)
     const problems: Problem[] = []
     if (node.when !== undefined && !hasPlaceholder(node.when) && !['true', 'false'].includes(node.when))
-      problems.push({
-        code: 'constant_when',
-        message: `the \`when\` of ${node.id} has no placeholder: it is ${node.when === '' ? 'never' : 'always'} true`,
-        hint: write(inPlaceholder(node.when)),
-        path: `${where.path}/when`,
-        node_id: node.id,
-      })
+      problems.push({ ...alwaysHolds(node.when), path: `${where.path}/when`, node_id: node.id })
     if (type?.reachesOutside(node.config) && !handled)
       problems.push({
         code: 'side_effect_without_retry',

@@ -1,3 +1,4 @@
+import { textProblem } from '../language/check-events.ts'
 import type { CancelSpec, NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
@@ -6,13 +7,16 @@ import { syntaxHint, withFilter } from '../language/reference-hints.ts'
 import type { PlacedText, Texts } from '../language/texts.ts'
 import { kindsOf } from '../language/value-types.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { isObject } from '../shared/is-object.ts'
 import { EXPRESSION } from '../shared/limits.ts'
 import { cancelSpecs } from './cancel-on.ts'
 import { CANCEL_ROOTS } from './check-cancel-on.ts'
+import { WHEN_ROOTS } from './check-trigger.ts'
 import type { Graph } from './graph.ts'
 import { KEY_ROOTS, keysOf } from './keys.ts'
 import type { Bodies } from './loops.ts'
 import type { Lowered } from './lower.ts'
+import type { Mistake } from './mistake.ts'
 import { describeMistake } from './mistakes.ts'
 import { type Names, namesOf, type Place, referenceProblem } from './reference-problems.ts'
 import type { Types } from './types.ts'
@@ -44,6 +48,7 @@ class ReferenceChecks {
   private readonly lowered: Lowered
   private readonly names: Names
   private readonly types: Types
+  private testedPaths: ReadonlySet<string> | undefined
 
   constructor(lowered: Lowered, names: Names, types: Types) {
     this.lowered = lowered
@@ -55,7 +60,10 @@ class ReferenceChecks {
   checkTrigger(): void {
     const { trigger } = this.lowered.definition
     if (trigger.type !== 'event' || trigger.when === undefined) return
-    this.checkTypes(trigger.when, {}, () => ({ path: '/trigger/when' }), new Set())
+    // Other roots are reported by check-trigger.ts.
+    const roots = this.lowered.texts.readable(trigger.when).map(({ path: [root] }) => String(root))
+    if (roots.some((root) => !WHEN_ROOTS.includes(root))) return
+    this.checkTypes(trigger.when, { isTest: true }, () => ({ path: '/trigger/when' }), new Set())
   }
 
   /** A key is rendered before the run: it reads neither nodes nor the run. */
@@ -80,7 +88,7 @@ class ReferenceChecks {
       this.readsOthers(when, path, CANCEL_ROOTS, 'in cancel_on: a placeholder in its when')
     )
       return
-    this.checkText(when, () => path, { own: { event: this.types.ofEvent([event].flat()) } })
+    this.checkText(when, () => path, { own: { event: this.types.ofEvent([event].flat()) }, isTest: true })
   }
 
   /** Reports the first root that a text cannot read. @returns whether there is one. */
@@ -116,8 +124,11 @@ class ReferenceChecks {
         tested,
         isField: fields.has(pointer(...keys)),
       })
-    if (node.when !== undefined)
-      this.checkText(node.when, () => `${path}/when`, { reader: node, isCondition: true })
+    if (node.when !== undefined) {
+      this.checkText(node.when, () => `${path}/when`, { reader: node, isCondition: true, isTest: true })
+      const text = textProblem(node.when)
+      if (text) this.problems.push({ ...text, path: `${path}/when`, node_id: node.id })
+    }
   }
 
   checkOutputs(): void {
@@ -172,9 +183,15 @@ class ReferenceChecks {
     }
   }
 
+  /** Whether the workflow tests somewhere what may be null, or has found a record by it. */
+  private isTested(path: string): boolean {
+    this.testedPaths ??= testedPaths(this.lowered)
+    return this.testedPaths.has(path) || this.testedPaths.has(`.${path.split('.').at(-1)}`)
+  }
+
   private checkTypes(text: string, place: Place, at: () => Pick<Problem, 'path'>, wrong: Set<string>): void {
     const optional = this.lowered.texts.readable(text).filter((reference) => reference.optional)
-    this.types.check(text, place, (mistake) => {
+    const report = (mistake: Mistake) => {
       if (mistake.kind === 'path' && wrong.has(startOf(mistake.path))) return
       // What has a default may well be missing in a sample.
       if (
@@ -183,14 +200,34 @@ class ReferenceChecks {
         optional.some(({ path }) => isPath(path, mistake.path))
       )
         return
+      if (mistake.kind === 'null' && (place.isCompared || this.isTested(mistake.of))) return
       this.problems.push({ ...describeMistake(mistake), ...at() })
-    })
+    }
+    this.types.check(text, place, report)
   }
 }
 
 /** The inputs and nodes that the `when` of a node reads, such as `inputs.email`. */
 export const testedBy = ({ when }: NodeSpec, texts: Texts): ReadonlySet<string> =>
   new Set(when === undefined ? [] : texts.readable(when).map(({ path }) => startOf(path)))
+
+/** The paths that conditions read, and with a dot before them the fields by which records are searched. */
+function testedPaths({ definition, texts }: Lowered): ReadonlySet<string> {
+  const conditions = definition.nodes.flatMap(({ type, config, when }) => [
+    ...(when === undefined ? [] : [when]),
+    ...(findNodeType(type)?.compared ? texts.of(config).map(({ text }) => text) : []),
+  ])
+  const { trigger } = definition
+  if (trigger.type === 'event' && trigger.when !== undefined) conditions.push(trigger.when)
+  return new Set([
+    ...conditions
+      .filter(hasPlaceholder)
+      .flatMap((text) => texts.readable(text).map(({ path }) => path.join('.'))),
+    ...definition.nodes.flatMap(({ config }) =>
+      isObject(config.filters) ? Object.keys(config.filters).map((name) => `.${name.split('[')[0]}`) : [],
+    ),
+  ])
+}
 
 const isPath = (path: readonly unknown[], other: readonly unknown[]): boolean =>
   path.length === other.length && path.every((segment, index) => segment === other[index])
@@ -207,6 +244,8 @@ function placesIn(node: NodeSpec): (setting: string) => Place {
   const perItemWithItems = type.perItem({ ...node.config, items: [] })
   return (setting) => ({
     reader: node,
+    isTest: Object.hasOwn(type.late, setting) || (type.repeats === true && setting === 'until'),
+    isCompared: type.compared,
     // Late settings are rendered without secrets.
     external: external && !Object.hasOwn(type.late, setting),
     late: Object.hasOwn(type.late, setting) ? type.late[setting] : undefined,

@@ -1,4 +1,4 @@
-import { alwaysHolds, checkEventNames } from '../language/check-events.ts'
+import { alwaysHolds, checkEventNames, textProblem } from '../language/check-events.ts'
 import type { Definition, ScheduleSpec, Trigger } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
 import { references } from '../language/expressions/references.ts'
@@ -28,11 +28,13 @@ const eventProblems = ({ events, when }: EventTrigger): Problem[] => [
 ]
 
 /** The roots that a trigger's `when` can read: there is no run yet. */
-const WHEN_ROOTS = ['trigger', 'org', 'env']
+export const WHEN_ROOTS = ['trigger', 'org', 'env']
 
 function whenProblems(when: string): Problem[] {
   const path = '/trigger/when'
   if (!hasPlaceholder(when)) return [{ ...alwaysHolds(when), path }]
+  const text = textProblem(when)
+  if (text) return [{ ...text, path }]
   try {
     return references(when).flatMap(({ path: [root] }): Problem[] => {
       if (typeof root === 'string' && !WHEN_ROOTS.includes(root))

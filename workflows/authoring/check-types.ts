@@ -3,14 +3,13 @@ import { checkConfig } from '../language/config.ts'
 import type { NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { countValues } from '../language/measure.ts'
-import { didYouMean, meantBy, type Problem, pointer, write } from '../language/problems.ts'
+import { meantBy, type Problem, pointer, write } from '../language/problems.ts'
 import { flowText, replaced } from '../language/repair.ts'
 import { originOf } from '../language/sample-types.ts'
 import { shapeOf, shapesAt } from '../language/shapes.ts'
 import type { PlacedText } from '../language/texts.ts'
 import {
   allowedValues,
-  fieldType,
   isUnknown,
   kindsOf,
   maskOf,
@@ -20,9 +19,10 @@ import {
   type ValueType,
 } from '../language/value-types.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import type { Comparison, NodeType } from '../nodes/define.ts'
+import type { NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { SPEC } from '../shared/limits.ts'
+import { comparisonProblems } from './check-comparisons.ts'
 import type { Lowered } from './lower.ts'
 import { listed, oneOfThese, readsMask, unknownCustomField } from './mistakes.ts'
 import type { Site, Types } from './types.ts'
@@ -76,7 +76,7 @@ export function checkTypes(
       ...fieldProblems(node, type, types),
       ...type
         .comparisons(node.config)
-        .flatMap((comparison) => comparisonProblems(comparison, node, types, site([]))),
+        .flatMap((comparison) => comparisonProblems(comparison, types.ofCompared(comparison, node))),
     ].map(placed)
   })
 }
@@ -209,22 +209,4 @@ function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
     }
     return []
   })
-}
-
-/** Checks that a value can be equal to those that it is compared with. Comparisons ignore case. */
-function comparisonProblems(comparison: Comparison, node: NodeSpec, types: Types, site: Site): Found[] {
-  const { of } = comparison
-  const tested = 'field' in of ? fieldType(types.ofItems(node), of.field) : types.ofValue(of.value, site)
-  const allowed = allowedValues(tested)
-  if (!allowed) return []
-  const lower = allowed.map((value) => value.toLowerCase())
-  return comparison.with
-    .filter(({ value }) => typeof value === 'string' && value !== '' && !hasPlaceholder(value))
-    .filter(({ value }) => !lower.includes(String(value).toLowerCase()))
-    .map(({ value, path }) => ({
-      code: originOf(tested)?.code ?? 'impossible_comparison',
-      message: `the value is never ${JSON.stringify(String(value).slice(0, 100))}: it is one of ${listed(allowed)}`,
-      path,
-      hint: () => didYouMean(String(value), allowed).hint ?? oneOfThese(allowed),
-    }))
 }

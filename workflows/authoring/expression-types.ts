@@ -1,60 +1,28 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
-import { resultOf } from '../language/expressions/filters.ts'
-import { OMIT } from '../language/expressions/omitted.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
 import { originOf } from '../language/sample-types.ts'
-import type { Origin } from '../language/shapes.ts'
 import {
-  allowedValues,
   BOOLEAN,
   INTEGER,
   isUnknown,
   itemsOf,
-  kindsOf,
   listOf,
   type Member,
   maskOf as maskOfType,
-  members,
   memberType,
   NULL,
   NUMBER,
-  notNull,
   optionsOf,
   TEXT,
   UNKNOWN,
   unionOf,
   type ValueType,
 } from '../language/value-types.ts'
+import type { Operand } from './comparable.ts'
+import { comparisonMistake, plainOf, testMistake, textOf, valueMistake } from './comparison-types.ts'
 import { argumentProblem } from './filter-arguments.ts'
-
-/** What is wrong in an expression, in terms of its types. `origin`: the type is only likely. */
-export type Mistake = { origin?: Origin | undefined } & MistakeKind
-
-/** `path`: the value at `path` has no such member. `names`: those it has. */
-type MistakeKind =
-  | {
-      kind: 'path'
-      path: readonly Segment[]
-      at: number
-      what: string
-      names: readonly string[]
-      type: ValueType
-    }
-  /** A filter names a field that the items of its list do not have. */
-  | { kind: 'field'; filter: string; field: string; key: string; names: readonly string[] }
-  /** A value is compared with one that it can never have. */
-  | { kind: 'comparison'; value: string; allowed: readonly string[] }
-  /** The organization has no such custom field. */
-  | { kind: 'custom'; name: string; of: string; names: readonly string[] }
-  /** A filter gets too few or too many arguments, or a wrong one. */
-  | { kind: 'arguments'; problem: string }
-  /** The custom field is sensitive: its mask is read. */
-  | { kind: 'mask'; name: string; of: string }
-  /** A filter that computes gets a list or a mapping. */
-  | { kind: 'operand'; filter: string; what: string }
-
-/** A segment of a path; undefined if it is computed. */
-export type Segment = string | number | undefined
+import { BY_FIELD, isComputedNull, makesNull, operandMistake, typeAfter } from './filter-types.ts'
+import type { Mistake, Segment } from './mistake.ts'
 
 export interface Reading {
   /** The type of a root, such as `trigger`. */
@@ -64,9 +32,46 @@ export interface Reading {
 
 /** The type of a placeholder. */
 export function typeOfPlaceholder({ initial, filters }: Value, reading: Reading): ValueType {
+  return typeAfterAll(treeOf(initial), filters, reading)
+}
+
+/** Reports what is wrong in a placeholder. `isTest`: only whether its value holds counts. */
+export function checkPlaceholder(placeholder: Value, reading: Reading, isTest = false): void {
+  let ofNull: Mistake | undefined
+  const report = (mistake: Mistake) => {
+    // Null is written only if no later filter replaces it.
+    if (mistake.kind === 'null') ofNull ??= mistake
+    else reading.report?.(mistake)
+  }
+  const type = typeOfPlaceholder(placeholder, { ...reading, report })
+  if (isTest) note(testMistake(type, writtenIn(placeholder)), reading)
+  else if (ofNull && isComputedNull(type)) reading.report?.(ofNull)
+}
+
+/** What is written between the braces of a placeholder. */
+function writtenIn({ initial }: Value): string {
+  const [first] = initial.postfix
+  if (!first) return ''
+  const begin = first.input.lastIndexOf('{{', first.begin) + 2
+  return first.input.slice(begin, first.input.indexOf('}}', begin)).replace(/^-|-$/g, '').trim()
+}
+
+const note = (mistake: Mistake | undefined, { report }: Reading) => mistake && report?.(mistake)
+
+/** The type of an expression after its filters. */
+function typeAfterAll(
+  tree: Expression,
+  filters: readonly Pick<Value['filters'][number], 'name' | 'args'>[],
+  reading: Reading,
+): ValueType {
+  let subject: Token | undefined = tree.kind === 'value' ? tree.token : undefined
   return filters.reduce(
-    (type, { name, args }) => filtered(type, name, args, reading),
-    typeOfTree(treeOf(initial), reading),
+    (type, { name, args }) => {
+      const after = filtered(type, subject, name, args, reading)
+      subject = undefined
+      return after
+    },
+    typeOfTree(tree, reading),
   )
 }
 
@@ -75,42 +80,44 @@ function typeOfTree(tree: Expression, reading: Reading): ValueType {
     case 'value':
       return typeOfToken(tree.token, reading)
     case 'not':
-      typeOfTree(tree.of, reading)
+      tested(tree.of, reading)
       return BOOLEAN
     case 'and':
     case 'or':
-      typeOfTree(tree.left, reading)
-      typeOfTree(tree.right, reading)
+      tested(tree.left, reading)
+      tested(tree.right, reading)
       return BOOLEAN
     case 'choice':
-      typeOfTree(tree.when, reading)
-      return unionOf([typeOfTree(tree.then, reading), typeOfTree(tree.otherwise, reading)])
+      tested(tree.when, reading)
+      return unionOf(
+        [tree.then, tree.otherwise].map((one) => typeOfTree(one, withoutNullsOf(tree.when, reading))),
+      )
     case 'comparison':
-      compared(tree, reading)
+      note(comparisonMistake(tree, operandOf(tree.left, reading), operandOf(tree.right, reading)), reading)
       return BOOLEAN
   }
 }
 
-function compared(tree: Expression & { kind: 'comparison' }, reading: Reading): void {
-  const [left, right] = [typeOfTree(tree.left, reading), typeOfTree(tree.right, reading)]
-  const [a, b] = [literalOf(tree.left), literalOf(tree.right)]
-  if (tree.operator === '==' || tree.operator === '!=') {
-    if (b !== undefined) requirePossible(b, left, reading)
-    if (a !== undefined) requirePossible(a, right, reading)
+/** A choice may have excluded that what its condition reads is null. */
+function withoutNullsOf(condition: Expression, { report, ...reading }: Reading): Reading {
+  const written = textOf(condition)
+  return {
+    ...reading,
+    report: (mistake) => {
+      if (mistake.kind !== 'null' || !written.includes(mistake.of)) report?.(mistake)
+    },
   }
-  const isList = optionsOf(left).every(({ type }) => type === 'array')
-  if (tree.operator === 'contains' && b !== undefined && isList) requirePossible(b, itemsOf(left), reading)
 }
 
-function requirePossible(value: string, type: ValueType, { report }: Reading): void {
-  const allowed = allowedValues(type)
-  if (allowed && !allowed.includes(value))
-    report?.({ kind: 'comparison', value, allowed, origin: originOf(type) })
+function tested(tree: Expression, reading: Reading): void {
+  note(testMistake(typeOfTree(tree, reading), textOf(tree), plainOf(tree)), reading)
 }
 
-/** The text that an expression is, in quotes. */
-const literalOf = (tree: Expression): string | undefined =>
-  tree.kind === 'value' && TypeGuards.isQuotedToken(tree.token) ? tree.token.content : undefined
+function operandOf(tree: Expression, reading: Reading): Operand {
+  const type = typeOfTree(tree, reading)
+  const literal = plainOf(tree)
+  return literal === undefined ? { type } : { type, literal }
+}
 
 const LITERALS: Record<string, ValueType> = {
   true: BOOLEAN,
@@ -130,10 +137,7 @@ function typeOfToken(token: Token | undefined, reading: Reading): ValueType {
     return listOf(INTEGER)
   }
   if (TypeGuards.isFilteredValueToken(token))
-    return token.filters.reduce(
-      (type, { name, args }) => filtered(type, name, args, reading),
-      typeOfTree(treeOf(token.initial), reading),
-    )
+    return typeAfterAll(treeOf(token.initial), token.filters, reading)
   if (!TypeGuards.isPropertyAccessToken(token)) return UNKNOWN
   const segments = token.props.map((segment): Segment => {
     const known =
@@ -195,35 +199,38 @@ function reportCustom(
 
 type Argument = Value['filters'][number]['args'][number]
 
-const BY_FIELD = [
-  'map',
-  'where',
-  'reject',
-  'find',
-  'find_index',
-  'has',
-  'sum',
-  'sort',
-  'sort_natural',
-  'group_by',
-]
-
-/** The result of a filter. */
-function filtered(input: ValueType, name: string, args: readonly Argument[], reading: Reading): ValueType {
+/** The result of a filter. `subject`: what its input is written as. */
+function filtered(
+  input: ValueType,
+  subject: Token | undefined,
+  name: string,
+  args: readonly Argument[],
+  reading: Reading,
+): ValueType {
   const tokens = args.map((argument) => (Array.isArray(argument) ? argument[1] : argument))
   const types = tokens.map((token) => typeOfToken(token, reading))
   const problem = argumentProblem(
     name,
     args.flatMap((argument) => (Array.isArray(argument) ? [] : [argument])),
   )
-  if (problem !== undefined) reading.report?.({ kind: 'arguments', problem })
+  if (problem) reading.report?.({ kind: 'arguments', ...problem })
+  const misused = operandMistake(input, name)
+  note(misused, reading)
   const [first, second] = tokens
   const field = first && TypeGuards.isQuotedToken(first) ? first.content : undefined
   const member =
-    BY_FIELD.includes(name) && field !== undefined ? fieldType(input, name, field, reading) : UNKNOWN
+    BY_FIELD.includes(name) && field !== undefined && !misused
+      ? fieldType(input, name, field, reading)
+      : UNKNOWN
   if (second && TypeGuards.isQuotedToken(second) && TESTS.includes(name))
-    requirePossible(second.content, member, reading)
-  if (resultOf(name) === 'computed') requireScalar(input, name, reading)
+    note(valueMistake({ type: member }, { type: TEXT, literal: second.content }), reading)
+  const operands = [
+    { type: input, token: subject },
+    ...types.map((type, at) => ({ type, token: tokens[at] })),
+  ]
+  for (const { type, token } of operands)
+    if (token && TypeGuards.isPropertyAccessToken(token) && makesNull(name, type))
+      reading.report?.({ kind: 'null', filter: name, of: token.getText() })
   return typeAfter(name, input, types, member)
 }
 
@@ -245,45 +252,4 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
     at = found.type
   }
   return at
-}
-
-function requireScalar(input: ValueType, filter: string, { report }: Reading): void {
-  const kinds = kindsOf(input)
-  if (kinds === undefined || kinds.length === 0) return
-  if (kinds.every((kind) => kind === 'array' || kind === 'object'))
-    report?.({
-      kind: 'operand',
-      filter,
-      what: kinds[0] === 'array' ? 'a list' : 'a mapping',
-      origin: originOf(input),
-    })
-}
-
-function typeAfter(name: string, input: ValueType, args: ValueType[], member: ValueType): ValueType {
-  if (name === 'default') return unionOf([notNull(input), args[0] ?? UNKNOWN])
-  if (name === OMIT) return notNull(input)
-  const result = resultOf(name)
-  if (result === 'text') return TEXT
-  if (result === 'count') return INTEGER
-  if (result === 'computed') return computed([input, ...args])
-  if (name === 'has') return BOOLEAN
-  if (name === 'split') return listOf(TEXT)
-  if (name === 'sum') return computed([member === UNKNOWN ? itemsOf(input) : member])
-  if (name === 'map') return listOf(member)
-  const isList = optionsOf(input).every(({ type }) => type === 'array')
-  if (!isList) return UNKNOWN
-  if (result === 'same list') return notNull(input)
-  if (name === 'first' || name === 'last' || name === 'find') return unionOf([itemsOf(input), NULL])
-  if (name === 'push' || name === 'unshift') return listOf(unionOf([itemsOf(input), args[0] ?? UNKNOWN]))
-  if (name === 'concat') return listOf(unionOf([itemsOf(input), itemsOf(args[0] ?? UNKNOWN)]))
-  if (name === 'group_by') return listOf(members({ name: member, items: notNull(input) }))
-  return UNKNOWN
-}
-
-/** A number, or a text where an operand may be one. */
-function computed(operands: readonly ValueType[]): ValueType {
-  const kinds = operands.map(kindsOf)
-  return kinds.every((names) => names?.every((name) => name === 'number'))
-    ? NUMBER
-    : { anyOf: [NUMBER, TEXT] }
 }

@@ -2,7 +2,7 @@ import { defineField, meantBy, type Problem, writeInstead } from '../language/pr
 import { pathText } from '../language/reference-hints.ts'
 import type { Origin } from '../language/shapes.ts'
 import { nearest } from '../shared/nearest.ts'
-import type { Mistake } from './expression-types.ts'
+import type { Mistake } from './mistake.ts'
 import { correction, known } from './path-hints.ts'
 
 type Described = Pick<Problem, 'code' | 'message' | 'hint'>
@@ -44,16 +44,54 @@ function describe(mistake: Mistake): Described {
     case 'custom':
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
     case 'arguments':
-      return { code: 'placeholder_syntax', message: mistake.problem }
+      return { code: 'placeholder_syntax', message: mistake.problem, hint: () => mistake.hint }
     case 'mask':
       return readsMask(mistake.name, mistake.of)
     case 'operand':
       return {
         code: 'type_mismatch',
-        message: `${mistake.filter} computes with numbers, but gets ${mistake.what}`,
-        hint: 'take a number from it: `| size`, `| sum: "<field>"`, or one of its members',
+        message: `${mistake.filter} takes ${mistake.wants}, but gets ${mistake.what}`,
+        hint: () => otherFilter(mistake),
+      }
+    case 'incomparable':
+      return { code: 'impossible_comparison', message: mistake.problem, hint: () => mistake.hint }
+    case 'always': {
+      const { what, written } = mistake
+      return {
+        code: 'impossible_comparison',
+        message: `${what} always holds${what === 'a number' ? ', also 0' : ''}`,
+        hint: () =>
+          what === 'a number' ? writeInstead(`${inParentheses(written)} > 0`, written) : undefined,
+      }
+    }
+    case 'null':
+      return {
+        code: 'computed_from_null',
+        message: `${mistake.of} may be null, and ${mistake.filter} of null is null`,
+        hint: MAKES_TIMES.includes(mistake.filter)
+          ? `test it before, such as by a condition with \`${mistake.of} != null\`, or add a default after it`
+          : writeInstead(`${mistake.of} | default: 0`, mistake.of),
       }
   }
+}
+
+const MAKES_TIMES = ['add_time', 'time_until']
+
+const inParentheses = (written: string) =>
+  written.includes('|') && !/^\(.*\)$/.test(written) ? `(${written})` : written
+
+/** What to write for a filter that does not take its value. */
+function otherFilter({ filter, what, wants }: Mistake & { kind: 'operand' }): string | undefined {
+  if (wants === 'a number')
+    return what === 'a time'
+      ? 'add to a time by `| add_time: 3, "days"`; the days between two are `| time_until: run.started_at, "days"`'
+      : 'take a number from it: `| size`, `| sum: "<field>"`, or one of its members'
+  if (wants === 'a text')
+    return what === 'a list'
+      ? `join its items before: \`| join: ", " | ${filter}\``
+      : 'read one of its members'
+  if (filter === 'concat') return 'to join texts, write `| append: …`'
+  return undefined
 }
 
 /** The warning about a custom field that the organization has not defined. */

@@ -2,7 +2,7 @@ import { meantBy, writeInstead } from '../language/problems.ts'
 import { pathText } from '../language/reference-hints.ts'
 import { memberType, optionsOf, type ValueType } from '../language/value-types.ts'
 import { kindNames, RECORD_KINDS } from '../shared/record-kinds.ts'
-import type { Segment } from './expression-types.ts'
+import type { Segment } from './mistake.ts'
 
 /** What to write instead of a path into a value that has no such member. */
 export interface WrongPath {

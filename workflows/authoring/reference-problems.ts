@@ -52,6 +52,8 @@ export interface Place extends Site {
   isField?: boolean
   /** It is the `when` of a node. */
   isCondition?: boolean
+  /** The settings of the node are only compared, so that null is one of their values. */
+  isCompared?: boolean
   /** The inputs and nodes that the `when` of the node reads, such as `inputs.email`. */
   tested?: ReadonlySet<string>
 }

@@ -3,6 +3,7 @@ import { filledFrom } from '../language/sample-types.ts'
 import type { Texts } from '../language/texts.ts'
 import {
   BOOLEAN,
+  fieldType,
   INTEGER,
   isUnknown,
   itemsOf,
@@ -20,15 +21,16 @@ import {
   type ValueType,
 } from '../language/value-types.ts'
 import type { Catalogue } from '../nodes/catalogue.ts'
-import type { TypeContext } from '../nodes/define.ts'
+import type { Comparison, TypeContext } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { eventType } from '../nodes/wait-for-event.ts'
 import { RECORD_EVENTS } from '../shared/events.ts'
 import { isObject } from '../shared/is-object.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../shared/statuses.ts'
-import { type Mistake, type Segment, typeOfPlaceholder } from './expression-types.ts'
+import { checkPlaceholder, typeOfPlaceholder } from './expression-types.ts'
 import { type Bodies, isLoop, isRepeat } from './loops.ts'
 import type { Lowered } from './lower.ts'
+import type { Mistake, Segment } from './mistake.ts'
 import { GIVEN_MEMBERS } from './trigger-members.ts'
 
 /** Where a placeholder stands: which items and roots it can read. */
@@ -39,6 +41,8 @@ export interface Site {
   late?: string | undefined
   /** It is rendered for each item of a list. */
   perItem?: boolean
+  /** Only whether the value holds counts. */
+  isTest?: boolean
   /** The roots that only this place has. */
   own?: Readonly<Record<string, ValueType>>
 }
@@ -111,12 +115,17 @@ export class Types {
   check(text: string, site: Site, report: (mistake: Mistake) => void): void {
     for (const part of this.texts.parts(text) ?? [])
       if (typeof part !== 'string')
-        typeOfPlaceholder(part, { rootType: (path) => this.rootType(path, site), report })
+        checkPlaceholder(part, { rootType: (path) => this.rootType(path, site), report }, site.isTest)
   }
 
   /** The type of the items that a node reads as `items`. */
   ofItems(node: NodeSpec): ValueType {
     return itemsOf(this.ofValue(node.config.items, { reader: node }))
+  }
+
+  /** The type of what a comparison in the config of a node tests. */
+  ofCompared({ of }: Comparison, node: NodeSpec): ValueType {
+    return 'field' in of ? fieldType(this.ofItems(node), of.field) : this.ofValue(of.value, { reader: node })
   }
 
   /** The type of a node's output. */

@@ -1,6 +1,6 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../shared/events.ts'
 import { references } from './expressions/references.ts'
-import { hasPlaceholder } from './expressions/template.ts'
+import { hasPlaceholder, parseTemplate } from './expressions/template.ts'
 import { nearestName, type Problem, write, writeInstead } from './problems.ts'
 import { flowText } from './repair.ts'
 
@@ -40,6 +40,8 @@ export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
         hint: 'write {{ data.… }}',
       },
     ]
+  const text = textProblem(when)
+  if (text) return [text]
   try {
     return references(when).flatMap(({ path: [root] }) => {
       if (typeof root !== 'string' || BODY.includes(root)) return []
@@ -57,10 +59,33 @@ export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
   }
 }
 
+/**
+ * The problem of a condition that is more than one placeholder, such as `{{ a }} == "b"`: it is a text, which always
+ * holds. Undefined if it is one placeholder with blanks around it, or does not parse.
+ */
+export function textProblem(when: string) {
+  const text = when.trim()
+  try {
+    const { parts } = parseTemplate(text)
+    if (parts.length < 2) return undefined
+  } catch {
+    return undefined
+  }
+  const whole = text
+    .replace(/^[=$]\s*(?=\{\{)/, '')
+    .replaceAll(/\{\{-?\s*|\s*-?\}\}/g, '')
+    .trim()
+  return {
+    code: 'placeholder_syntax' as const,
+    message: 'the condition is a text with a placeholder in it, so that it always holds',
+    hint: write(flowText(`{{ ${whole.slice(0, 500)} }}`)),
+  }
+}
+
 /** The problem of a `when` without a placeholder. */
 export const alwaysHolds = (when: string) => ({
   code: 'placeholder_syntax' as const,
-  message: 'when has no placeholder, so that it always holds',
+  message: `when has no placeholder, so that it ${when.trim() === '' ? 'never' : 'always'} holds`,
   hint: write(inPlaceholder(when)),
 })
 
@@ -76,6 +101,8 @@ export const inPlaceholder = (when: string): string =>
 /** Checks the filter of a wait, except for the values of the run that it reads. `members`: the members of `event`. */
 export function checkEventWhen(when: string, members: readonly string[]): Omit<PartProblem, 'path'>[] {
   if (!hasPlaceholder(when)) return [alwaysHolds(when)]
+  const text = textProblem(when)
+  if (text) return [text]
   try {
     return references(when).flatMap(({ path: [root, member] }) => {
       if (root !== 'event' || member === undefined || members.includes(String(member))) return []

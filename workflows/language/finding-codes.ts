@@ -118,7 +118,7 @@ export const CODES = {
     ),
   ),
   missing_value: error(
-    'A field that a record or a node needs is not given.',
+    'A field that a record or a node needs, or an input that a started workflow requires, is not given.',
     'Add the field.',
     node(
       '{type: crm_manager, config: {operation: create, entity: deals, fields: {amount: "5"}}}',
@@ -171,8 +171,8 @@ export const CODES = {
     },
   ),
   placeholder_syntax: error(
-    'The expression between `{{` and `}}` does not parse, or names a filter that does not exist.',
-    'Correct the expression; the guide has the filters.',
+    'The expression between `{{` and `}}` does not parse, or a filter in it does not exist or has wrong arguments. Or a condition is not one placeholder: then it is a text, which always holds.',
+    'Correct the expression; the guide has the filters. Write the whole condition into one `{{ }}`.',
     node(
       '{type: stop, config: {message: "{{ run.id | uppercase }}"}}',
       '{type: stop, config: {message: "{{ run.id | upcase }}"}}',
@@ -251,8 +251,8 @@ export const CODES = {
     ),
   ),
   impossible_comparison: error(
-    'A value is compared with one that it can never have: the comparison is always false, or always true.',
-    'Write one of the values that it can have.',
+    'A value is compared with one that it can never have, or with one that is neither greater nor less, or a value is tested that always holds: the result is always the same.',
+    'Write a value that it can have, or take from it what can be compared: the size of a list, the day of a time.',
     both(
       'trigger: {type: event, events: [deal.updated], when: "{{ trigger.record.stage == \'wonn\' }}"}\nnodes: {a: {type: stop}}',
       'trigger: {type: event, events: [deal.updated], when: "{{ trigger.record.stage == \'won\' }}"}\nnodes: {a: {type: stop}}',
@@ -458,12 +458,20 @@ export const CODES = {
       'nodes: {a: {type: repeat, config: {until: "{{ index == 9 }}"}, next: {turn: b}}, b: {type: emit_event, config: {event: x.y}}}',
     ),
   ),
-  constant_when: warning(
-    '`when` has no placeholder: it is always true. Or a rule of `cancel_on` reads neither the event nor the run, or a `wait_for_event` says of no record whose event it waits for.',
-    'Put the condition into `{{ }}`; in `cancel_on`, compare the event with the run; give a `wait_for_event` a `record_id`.',
+  computed_from_null: warning(
+    'A filter computes with a value that may be null, such as a field of a record that was never set: the result is null, and a write of it clears the field.',
+    'Add a default before the filter, such as 0; or test the value in a condition before.',
     both(
-      'inputs: {x: number}\nnodes: {a: {type: stop, when: "inputs.x == 1"}}',
-      'inputs: {x: number}\nnodes: {a: {type: stop, when: "{{ inputs.x == 1 }}"}}',
+      'trigger: {type: event, events: [deal.won]}\nnodes: {a: {type: stop, config: {outputs: {x: "{{ trigger.record.amount | times: 2 }}"}}}}',
+      'trigger: {type: event, events: [deal.won]}\nnodes: {a: {type: stop, config: {outputs: {x: "{{ trigger.record.amount | default: 0 | times: 2 }}"}}}}',
+    ),
+  ),
+  constant_when: warning(
+    'A rule of `cancel_on` reads neither the event nor the run: it cancels all open runs, or none. Or a `wait_for_event` says of no record whose event it waits for.',
+    'In `cancel_on`, compare the event with the run; give a `wait_for_event` a `record_id`.',
+    both(
+      'settings: {cancel_on: [{event: contact.deleted}]}\nnodes: {a: {type: stop}}',
+      'settings: {cancel_on: [{event: contact.deleted, when: "{{ event.record.id == trigger.record.id }}"}]}\ntrigger: {type: event, events: [contact.created]}\nnodes: {a: {type: stop}}',
     ),
   ),
   literal_reference: warning(
@@ -535,7 +543,7 @@ export const CODES = {
     'Use the type that the hint names.',
   ),
   workflow_inputs: warning(
-    'A node starts a workflow with inputs that it does not have or that are of another type, or without one that it requires: the node fails.',
+    'A node starts a workflow with inputs that it does not have or that are of another type: the node fails. (Without one that it requires: the error `missing_value`.)',
     'Give the inputs of the named workflow: GET /v1/workflows/{workflow_id} shows them.',
   ),
   workflow_outputs: warning(

@@ -36,7 +36,8 @@ export function didYouMean(written: string, names: readonly string[]): { hint?: 
 /**
  * The wording of hints that a program can apply. `did you mean X?`: replace the name at the finding's position by X.
  * `write `X``: replace the value at its path. `write `X` instead of `Y``: replace Y within the text at its path.
- * `add `X``: add a line to the mapping at its path. `remove it`: remove the key and its value.
+ * `add `X``: add a line to the mapping at its path. `remove it`: remove the key and its value. `replace it by `X: Y``:
+ * another key and value in their place.
  */
 export const write = (text: string) => `write \`${text}\``
 export const writeInstead = (text: string, written: string) => `write \`${text}\` instead of \`${written}\``

@@ -1,4 +1,5 @@
 import { FILTERS } from './expressions/filters.ts'
+import { filterInstead } from './expressions/foreign-filters.ts'
 import type { Reference } from './expressions/references.ts'
 import { meantBy, writeInstead } from './problems.ts'
 
@@ -77,6 +78,8 @@ export function nameHint(reference: Reference, index: number, names: readonly st
 export function syntaxHint(message: string, text: string): string | undefined {
   const filter = unknownFilter(message)
   if (filter) return writeInstead(filter.meant, filter.written)
+  if (/^undefined filter: /.test(message))
+    return 'the page of expressions, /docs/expressions, lists the filters; what none of them does, a node `code` can'
   // A placeholder at the end that is not closed, such as `{{ run.id` or `{{ run.id }`.
   const [, inner] = /^(?:(?!\{\{)[\s\S])*\{\{([^{}]*)\}?$/.exec(text) ?? []
   if (inner === undefined || !/ not closed$/.test(message)) return undefined
@@ -93,6 +96,6 @@ export function withFilter(text: string, message: string): string | undefined {
 
 function unknownFilter(message: string): { written: string; meant: string } | undefined {
   const [, written] = /^undefined filter: (\w+)$/.exec(message) ?? []
-  const meant = written === undefined ? undefined : meantBy(written, FILTERS)
+  const meant = written === undefined ? undefined : (filterInstead(written) ?? meantBy(written, FILTERS))
   return meant === undefined ? undefined : { written: written!, meant }
 }

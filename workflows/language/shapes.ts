@@ -16,6 +16,7 @@ export interface Shape {
   additionalProperties?: Shape | boolean
   items?: Shape
   format?: string
+  pattern?: string
   minimum?: number
   maximum?: number
   anyOf?: Shape[]

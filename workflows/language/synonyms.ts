@@ -200,40 +200,8 @@ const SYNONYMS: Record<string, readonly string[]> = {
   lastname: ['last_name'],
   surname: ['last_name'],
   status: ['lead_status'],
-  // Filters of placeholders.
-  uppercase: ['upcase'],
-  upper: ['upcase'],
-  to_upper: ['upcase'],
-  toupper: ['upcase'],
-  lowercase: ['downcase'],
-  lower: ['downcase'],
-  to_lower: ['downcase'],
-  tolower: ['downcase'],
-  trim: ['strip'],
   length: ['size'],
-  to_json: ['json'],
-  tojson: ['json'],
-  jsonify: ['json'],
-  to_int: ['to_integer'],
-  to_number: ['plus'],
-  format_date: ['date'],
-  date_format: ['date'],
-  strftime: ['date'],
-  unique: ['uniq', 'count_distinct'],
-  md5: ['sha256'],
-  base64: ['base64_encode'],
-  url_escape: ['url_encode'],
-  urlencode: ['url_encode'],
-  title_case: ['capitalize'],
-  titlecase: ['capitalize'],
-  sub: ['minus'],
-  subtract: ['minus'],
-  multiply: ['times'],
-  mul: ['times'],
-  div: ['divided_by'],
-  divide: ['divided_by'],
-  mod: ['modulo'],
-  fallback: ['default'],
+  unique: ['count_distinct'],
   // Members of a node's result.
   outputs: ['output'],
   result: ['output'],
@@ -266,5 +234,9 @@ export function meansOther(written: string, name: string): boolean {
   const isOpposite = (a: string, b: string) =>
     ['un', 'in', 'im', 'non', 'not_', 'dis'].some((no) => `${no}${a}` === b)
   const lower = written.toLowerCase()
-  return isOpposite(lower, name) || isOpposite(name, lower) || OTHERS[lower]?.includes(name) === true
+  return (
+    isOpposite(lower, name) ||
+    isOpposite(name, lower) ||
+    (Object.hasOwn(OTHERS, lower) && OTHERS[lower]!.includes(name))
+  )
 }

@@ -109,6 +109,15 @@ export function kindsOf(type: ValueType): string[] | undefined {
   return [...new Set(options.map((one) => (one.type === 'integer' ? 'number' : String(one.type))))]
 }
 
+/** Whether a value can be null, as far as its type is known. */
+export function mayBeNull(type: ValueType, depth = 0): boolean {
+  if (depth > 20) return false
+  const inner = type.anyOf ?? type.oneOf
+  if (inner) return inner.some((one) => mayBeNull(one, depth + 1))
+  const named: unknown = type.type
+  return named === 'null' || (Array.isArray(named) && named.includes('null')) || type.const === null
+}
+
 /** The type of a value without null. */
 export const notNull = (type: ValueType): ValueType => unionOf(optionsOf(type))
 

@@ -3,7 +3,7 @@ import { type ConditionOperator, negatedBy, type PositiveCondition } from '../sh
 
 /**
  * Compares like record filters: text ignores case; numbers, also numeric text such as money, compare by value; times
- * compare as times. No value is greater or less than an empty one.
+ * by the moment. An empty text equals null. No value is greater or less than an empty one.
  */
 export function compare(left: unknown, operator: ConditionOperator, right: unknown): boolean {
   const negated = negatedBy(operator)
@@ -44,15 +44,17 @@ export function comparison(operator: ConditionOperator, right: unknown): (left: 
     return (left) => compare(left, operator, right)
   const keys = new Set(options.map(keyOf))
   return (left) =>
-    isNothing(left) || typeof left === 'object' ? compare(left, operator, right) : keys.has(keyOf(left))
+    isAbsent(left) || typeof left === 'object' ? compare(left, operator, right) : keys.has(keyOf(left))
 }
 
 /** The equality of `eq`, `in` and the cases of a switch. */
 export function equal(left: unknown, right: unknown): boolean {
-  if (isNothing(left) || isNothing(right)) return isNothing(left) && isNothing(right)
+  if (isAbsent(left) || isAbsent(right)) return isAbsent(left) && isAbsent(right)
   if (typeof left === 'object' || typeof right === 'object') return canonical(left) === canonical(right)
   const difference = compareNumbers(left, right)
   if (difference !== undefined) return difference === 0
+  const moments = [time(left), time(right)]
+  if (moments[0] !== undefined && moments[1] !== undefined) return moments[0] === moments[1]
   return text(left) === text(right)
 }
 
@@ -109,6 +111,7 @@ function contains(left: unknown, right: unknown): boolean {
 const list = (value: unknown) => (Array.isArray(value) ? value : [value])
 
 const isNothing = (value: unknown) => value === null || value === undefined
+const isAbsent = (value: unknown) => isNothing(value) || value === ''
 
 function isEmpty(value: unknown): boolean {
   if (isNothing(value)) return true
@@ -117,7 +120,11 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** The same for scalars that `eq` compares as equal. */
-const keyOf = (value: unknown): string => (isNumeric(value) ? `=${numberKey(value)}` : text(value))
+function keyOf(value: unknown): string {
+  if (isNumeric(value)) return `=${numberKey(value)}`
+  const moment = time(value)
+  return moment === undefined ? text(value) : `@${moment}`
+}
 
 function text(value: unknown): string {
   if (isNothing(value)) return ''

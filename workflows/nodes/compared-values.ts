@@ -1,24 +1,22 @@
 import { isObject } from '../shared/is-object.ts'
 import type { Comparison } from './define.ts'
 
-/** The operators that can hold only for a value that the other side can have. */
-const EQUALITIES: unknown[] = ['eq', 'ne', 'in', 'not_in']
-
-/** The equality comparisons of a list of conditions, `{operator, right}` and what `of` says. */
+/** The comparisons of a list of conditions, `{operator, right}` and what `of` says. */
 export function comparedValues(
   conditions: unknown,
   of: (condition: Record<string, unknown>) => Comparison['of'] | undefined,
 ): Comparison[] {
   if (!Array.isArray(conditions)) return []
   return conditions.flatMap((condition, index): Comparison[] => {
-    if (!isObject(condition) || !EQUALITIES.includes(condition.operator)) return []
+    if (!isObject(condition)) return []
     const tested = of(condition)
-    const { right } = condition
+    const { right, operator } = condition
     const path = ['conditions', index, 'right']
-    if (!tested || right === undefined) return []
+    if (!tested || right === undefined || typeof operator !== 'string') return []
     return [
       {
         of: tested,
+        operator,
         with: Array.isArray(right)
           ? right.map((value, at) => ({ value, path: [...path, at] }))
           : [{ value: right, path }],

@@ -216,6 +216,8 @@ function filterProblems(kind: RecordKind, parameter: string, value: unknown): Co
       },
     ]
   }
+  const written = operatorInValue(kind, parameter, value)
+  if (written) return [written]
   if (!issue || (issue.type === 'invalid_value' && unknownYet)) return []
   const { message, type, allowed } = issue
   const path = ['filters', parameter]
@@ -243,6 +245,76 @@ function filterProblems(kind: RecordKind, parameter: string, value: unknown): Co
         : { hint: `did you mean ${field}[${meant}]?` }),
     },
   ]
+}
+
+const SIGNS: Record<string, string> = {
+  '>=': 'gte',
+  '<=': 'lte',
+  '!=': 'ne',
+  '<>': 'ne',
+  '==': 'eq',
+  '=': 'eq',
+  '>': 'gt',
+  '<': 'lt',
+  like: 'contains',
+  ilike: 'contains',
+  contains: 'contains',
+  not: 'ne',
+  in: 'in',
+}
+const SIGN = /^\s*(>=|<=|!=|<>|==|=|>|<|(?:like|ilike|contains|not|in)(?=[\s(]))\s*(.*)$/is
+/** A pattern of SQL or of files: `%ada%`, `*@example.com`. */
+const PATTERN = /^([%*]?)([^%*]+)([%*]?)$/
+
+/**
+ * The problem of a filter whose value has the operator in it, such as `"> 100"`: it would be compared with a field as a
+ * plain text, and find nothing. Undefined for other values.
+ */
+function operatorInValue(kind: RecordKind, parameter: string, value: unknown): ConfigProblem | undefined {
+  const [, field = '', operator] = /^([^[\]]+)(?:\[(\w+)\])?$/.exec(parameter) ?? []
+  const path = ['filters', parameter]
+  const allowed = (name: string) =>
+    kind.checkFilter(`${field}[${name}]`, name === 'is_null' ? true : '1')?.type !== 'unknown_operator'
+  if (value === null && operator === undefined)
+    return {
+      code: 'invalid_value',
+      message: `null is no value of a filter: it finds the records without ${field.slice(0, 100)} by an operator`,
+      path,
+      hint: `replace it by \`"${field}[is_null]": true\``,
+    }
+  if (typeof value !== 'string') return undefined
+  const [, sign, operand = ''] = SIGN.exec(value) ?? []
+  // A text field may have a value that begins with such a word.
+  const isWord = sign !== undefined && /^[a-z]/i.test(sign)
+  const meant = sign === undefined ? undefined : SIGNS[sign.toLowerCase()]
+  if (meant !== undefined && !(isWord && operator !== undefined)) {
+    const plain = operand
+      .trim()
+      .replace(/^(['"])(.*)\1$/s, '$2')
+      .replace(/^%(.*)%$/s, '$1')
+    if (isWord && !/^(like|ilike)$/i.test(sign!) && !/^(['"(])/.test(operand.trim())) return undefined
+    return {
+      code: 'invalid_value',
+      message: `the operator of a filter is in its key, not in its value ${JSON.stringify(value.slice(0, 100))}`,
+      path,
+      hint: allowed(meant)
+        ? `replace it by \`"${field}${meant === 'eq' ? '' : `[${meant}]`}": ${JSON.stringify(plain)}\``
+        : 'remove the sign from it',
+    }
+  }
+  const [, before, text = '', after] = PATTERN.exec(value) ?? []
+  const isPattern =
+    before !== '' && before !== undefined
+      ? text.length > 0
+      : after === '*' || (after === '%' && !/\d\s*$/.test(text))
+  if (!isPattern || hasPlaceholder(value) || (operator !== undefined && operator !== 'eq')) return undefined
+  const by = before === '' && allowed('starts_with') ? 'starts_with' : 'contains'
+  return {
+    code: 'invalid_value',
+    message: `a filter compares with ${JSON.stringify(value.slice(0, 100))} as it is written, and knows no patterns`,
+    path,
+    ...(allowed(by) ? { hint: `replace it by \`"${field}[${by}]": ${JSON.stringify(text)}\`` } : {}),
+  }
 }
 
 /** The hint with the value that was meant, or with all allowed values. */

@@ -220,6 +220,8 @@ export interface Raised {
 export interface Comparison {
   /** The value that is tested, or the field of an item. */
   of: { value: unknown } | { field: string }
+  /** As a condition has it. */
+  operator: string
   /** The values, each with its path; placeholders among them are ignored. */
   with: { value: unknown; path: PropertyKey[] }[]
 }

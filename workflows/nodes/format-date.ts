@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { formatProblem } from '../language/expressions/date-format.ts'
 import { render } from '../language/expressions/liquid.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { NodeError } from '../language/node-error.ts'
@@ -9,19 +10,6 @@ import { defineNode } from './define.ts'
 
 const READINGS = ['iso', 'ymd', 'dmy', 'mdy', 'unix', 'unix_ms'] as const
 type Reading = (typeof READINGS)[number]
-
-/** `%Y`, also with flags and a width: `%-d`, `%3N`. */
-const DIRECTIVE = /%[-_0^#:]*\d*[a-z]/i
-
-/** All directives of the filter `date`, which leaves unknown ones as text. */
-const KNOWN = 'aAbBcCdeHIjklLmMNpPqsSuUwWxXyYzZtnh%'
-
-/** The first directive that does not exist, as it is written. */
-function unknownDirective(format: string): string | undefined {
-  for (const [written, letter = ''] of format.matchAll(/%[-_0^#:]*\d*[EO]?(.|$)/gs))
-    if (letter === '' || !KNOWN.includes(letter)) return written
-  return undefined
-}
 
 const amount = (most: number) => z.int().min(-most).max(most).optional()
 
@@ -67,14 +55,12 @@ export const formatDate = defineNode({
       .string()
       .min(1)
       .max(EXPRESSION.dateFormat)
-      // Without directives, every date would become the same text, such as DD.MM.YYYY.
-      .refine((format) => DIRECTIVE.test(format), 'must have directives, such as %d.%m.%Y for DD.MM.YYYY')
       .superRefine((format, { addIssue }) => {
-        const unknown = hasPlaceholder(format) ? undefined : unknownDirective(format)
-        if (unknown !== undefined)
+        const wrong = hasPlaceholder(format) ? undefined : formatProblem(format)
+        if (wrong)
           addIssue({
             code: 'custom',
-            message: `has ${unknown}, which is not a directive: %Y-%m-%d %H:%M:%S, %A, %B, %-d and others are; %% writes a percent sign`,
+            message: `is wrong: ${wrong.problem}${wrong.meant === undefined ? '; %Y-%m-%d %H:%M:%S, %A, %B, %-d and others are directives' : `: ${wrong.meant}`}`,
           })
       })
       .default('%Y-%m-%d')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { textProblem } from '../language/check-events.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
 import { listOf, memberType, typeOfSchema, UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
@@ -96,6 +97,8 @@ export function paginateProblems(
     found.push(problem(['response'], 'a file has no pages', 'remove `response` or `paginate`'))
   if (body !== undefined)
     found.push(problem(['body'], 'paginate sends no body', 'send the values as `query`'))
+  const text = typeof until === 'string' && hasPlaceholder(until) ? textProblem(until) : undefined
+  if (text) found.push({ ...text, path: ['until'] })
   if (typeof until === 'string' && !hasPlaceholder(until))
     found.push(
       problem(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { textProblem } from '../language/check-events.ts'
 import { parseDuration } from '../language/duration.ts'
 import { listOf, NULL, typeOfSchema, unionOf } from '../language/value-types.ts'
 import { LOOP } from '../shared/limits.ts'
@@ -78,7 +79,7 @@ export const repeat = defineNode({
             hint: 'add the condition: `until: "{{ nodes.<a node of the body>.output.<field> == <value> }}"`; to run a number of turns, `until: "{{ index == 9 }}"`',
           },
         ]
-      : [],
+      : [textProblem(String(until)) ?? []].flat().map((problem) => ({ ...problem, path: ['until'] })),
   outputType(_, { result }) {
     const { properties, ...type } = typeOfSchema(output)
     const ofTurn = result()

@@ -41,6 +41,7 @@ export const switchNode = defineNode({
       ? [
           {
             of: { value },
+            operator: 'eq',
             with: Object.entries(cases).flatMap(([name, wanted]) =>
               Array.isArray(wanted)
                 ? wanted.map((one, index) => ({ value: one, path: ['cases', name, index] }))

@@ -24,8 +24,11 @@ export function parseDecimal(value: unknown): Decimal | undefined {
   return places >= 0 ? { digits, places } : { digits: digits * 10n ** BigInt(-places), places: 0 }
 }
 
-/** A number, or a text of digits with an optional fraction, such as `-12.50`. */
-const NUMERIC = /^\s*-?\d{1,300}(\.\d{1,300})?\s*$/
+/**
+ * A text of digits with an optional fraction, such as `-12.50`. With a zero before other digits it is no number: postal
+ * codes and serial numbers are texts, and `01010` is another one than `1010`.
+ */
+const NUMERIC = /^\s*-?(?:0|[1-9]\d{0,299})(\.\d{1,300})?\s*$/
 /** Up to so many characters, different decimals are different floating-point numbers. */
 const EXACT = 15
 

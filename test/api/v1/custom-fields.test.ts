@@ -177,6 +177,25 @@ describe('/v1/custom-fields', () => {
     assert.deepEqual([after.status, after.body.error.param], [400, 'cursor'])
   })
 
+  it('compares a field without a definition as a number in the order of numbers', async () => {
+    for (const arr of [20_000, 5_000, '9000', 100_000, 'many', null])
+      await suite.api.request('POST', '/v1/objects/companies', {
+        body: { name: `arr ${arr}`, custom_fields: { arr } },
+      })
+    const found = async (query: string) => {
+      const { body } = await suite.api.request(
+        'GET',
+        `/v1/objects/companies?${query}&sort=created_at&order=asc`,
+      )
+      return body.data.map(({ custom_fields }: { custom_fields: { arr: unknown } }) => custom_fields.arr)
+    }
+    assert.deepEqual(await found('custom_fields.arr[gte]=10000'), [20_000, 100_000])
+    assert.deepEqual(await found('custom_fields.arr[between]=5000,20000'), [20_000, 5_000, '9000'])
+    assert.deepEqual(await found('custom_fields.arr[lt]=9000.5'), [5_000, '9000'])
+    assert.deepEqual(await found('custom_fields.arr[gte]=m'), ['many'])
+    assert.deepEqual(await found('custom_fields.arr=9000'), ['9000'])
+  })
+
   it('requires the scope of the kind', async () => {
     const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:read'] })
     assert.equal((await suite.api.request('GET', '/v1/custom-fields/contacts', { key })).status, 200)

@@ -76,8 +76,21 @@ nodes: {a: {type: stop, config: {message: "{{ inputs.email }} {{ inputs.days }}"
         'the input days of the workflow "Welcome" must be of type number: this is of type string',
       ],
     ])
-    deepEqual(await start('{emial: a@example.com}'), [['workflow_inputs', 7, 'did you mean email?']])
-    deepEqual(await start('{}'), [['workflow_inputs', 6, 'add `email: …` (string) to inputs']])
+    deepEqual(await start('{emial: a@example.com}'), [
+      ['missing_value', 6, 'rename emial to email'],
+      ['workflow_inputs', 7, 'did you mean email?'],
+    ])
+    deepEqual(await start('{}'), [['missing_value', 6, 'add `email: …` (string) to inputs']])
+    const unsaved = await post('/v1/workflows', {
+      spec: 'name: Caller\nnodes: {a: {type: run_workflow, config: {workflow: Welcome}}}',
+    })
+    deepEqual(
+      [
+        unsaved.status,
+        unsaved.body.validation?.errors?.[0]?.code ?? unsaved.body.error?.validation?.errors?.[0]?.code,
+      ],
+      [400, 'missing_value'],
+    )
     deepEqual(await start('{email: a@example.com, days: soon}'), [
       ['workflow_inputs', 7, 'the input days of the workflow "Welcome" must be of type number'],
     ])

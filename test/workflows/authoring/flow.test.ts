@@ -142,9 +142,9 @@ describe('the rule of `next`', () => {
 
   it('a `when` without a placeholder gets the text to write', () => {
     const { result } = validateSpec('name: T\nnodes:\n  a: {type: stop, when: inputs.x == 1}\n', catalogue)
-    const [warning] = result.warnings
-    deepEqual([warning?.code, warning?.path, warning?.line], ['constant_when', '/nodes/a/when', 3])
-    match(warning!.hint!, /"\{\{ inputs\.x == 1 \}\}"/)
+    const error = result.errors.find(({ path }) => path === '/nodes/a/when')
+    deepEqual([error?.code, error?.line], ['placeholder_syntax', 3])
+    match(String(error!.hint), /"\{\{ inputs\.x == 1 \}\}"/)
     for (const when of ['"{{ run.id == nil }}"', 'true', 'false']) {
       const text = `name: T\nnodes:\n  a: {type: stop, when: ${when}}\n`
       deepEqual(validateSpec(text, catalogue).result.warnings, [])

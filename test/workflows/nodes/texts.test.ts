@@ -143,19 +143,28 @@ describe('format_date', () => {
     const [code, message] = await errorOf('format_date', { format: 'DD.MM.YYYY' })
     deepEqual(
       [code, message],
-      ['invalid_config', 'format must have directives, such as %d.%m.%Y for DD.MM.YYYY'],
+      [
+        'invalid_config',
+        'format is wrong: the format "DD.MM.YYYY" has no directive such as %Y, %m, %d, %H or %M: %d.%m.%Y',
+      ],
     )
-    match((await errorOf('format_date', { format: '100%' })).join(), /must have directives/)
+    match((await errorOf('format_date', { format: '100%' })).join(), /which does not exist/)
     equal(await text({ value: '2026-03-01', format: '%-d. %^b' }), '1. MAR')
   })
 
   it('refuses a directive that does not exist, which would be a text of every date', async () => {
-    for (const format of ['%Y-%Q', '%D', '%d %', '%-f'])
+    for (const format of ['%Y-%Q', '%K', '%d %', '%-f'])
       match(
         (await errorOf('format_date', { format })).join(),
-        /^invalid_config,format has %.*is not a directive/,
+        /^invalid_config,format is wrong: .*%.*does not exist/,
       )
     equal(await text({ value: '2026-03-01', format: '%d%% %h %3N' }), '01% Mar 000')
+    equal(
+      await text({ value: '2027-01-01', format: '%G-W%V %F %T %R' }),
+      '2026-W53 2027-01-01 00:00:00 00:00',
+    )
+    for (const format of ['%d.%M.%Y', '%H:%m'])
+      match((await errorOf('format_date', { format })).join(), /is the m/)
   })
 })
 

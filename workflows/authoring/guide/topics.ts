@@ -94,7 +94,7 @@ export const TOPICS: Record<string, Topic> = {
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, parentheses. Numbers, also in texts, compare by value; text is case-sensitive.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, `list[(x | minus: 1)]`. Numbers, also in texts, compare by value. Empty values do not hold.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',

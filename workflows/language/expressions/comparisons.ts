@@ -1,9 +1,10 @@
-import { defaultOperators } from 'liquidjs'
+import { defaultOperators, toValue } from 'liquidjs'
 import { compareNumbers } from '../../shared/decimal.ts'
 
 /**
  * The comparisons of expressions. Numbers, also those that are written as text, such as money, compare by their value;
- * times by the moment; other text as it is written. Nothing is greater or less than null.
+ * times by the moment; other text as it is written. An empty text equals null, as records store it. Nothing is greater
+ * or less than null.
  */
 export const comparisons = {
   '==': equals,
@@ -23,12 +24,21 @@ export const comparisons = {
 type Settled = (left: unknown, right: unknown) => Generator<unknown, boolean, unknown>
 
 export function equals(left: unknown, right: unknown): boolean {
+  if (isAbsent(left) && isAbsent(right)) return true
   const difference = compareNumbers(left, right)
   if (difference !== undefined) return difference === 0
   if (Array.isArray(left) && Array.isArray(right))
     return left.length === right.length && left.every((item, index) => equals(item, right[index]))
+  const moments = [moment(left), moment(right)]
+  if (moments[0] !== undefined && moments[1] !== undefined) return moments[0] === moments[1]
   // `nil`, `empty` and `blank` compare themselves. Without promises the first step is the result.
   return finish((defaultOperators['=='] as Settled)(left, right))
+}
+
+/** Null or an empty text, also as the literals `nil`, `empty` and `blank`. */
+function isAbsent(value: unknown): boolean {
+  const plain = toValue(value)
+  return plain === null || plain === undefined || plain === ''
 }
 
 function finish(steps: Generator<unknown, boolean, unknown>): boolean {
@@ -50,8 +60,8 @@ export function order(left: unknown, right: unknown): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-function moment(text: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\d([T ]|$)/.test(text)) return undefined
+function moment(text: unknown): number | undefined {
+  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d([T ]|$)/.test(text)) return undefined
   const milliseconds = Date.parse(text)
   return Number.isNaN(milliseconds) ? undefined : milliseconds
 }

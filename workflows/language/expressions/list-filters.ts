@@ -16,6 +16,19 @@ export const listFilters: Record<string, FilterImplOptions> = {
     return index < 0 ? null : index
   },
   has: (list: unknown, ...test: unknown[]) => itemsOf(list).some(testOf(test)),
+  uniq: (list: unknown, field?: unknown) => distinct(itemsOf(list), reader(field)),
+}
+
+/** The items with different values of a field, the first of each. */
+function distinct(items: unknown[], read: (item: unknown) => unknown): unknown[] {
+  const seen = new Set<unknown>()
+  return items.filter((item) => {
+    const value = read(item) ?? null
+    const key = typeof value === 'object' ? JSON.stringify(value) : value
+    const isNew = !seen.has(key)
+    seen.add(key)
+    return isNew
+  })
 }
 
 const itemsOf = (list: unknown): unknown[] =>

@@ -1,4 +1,5 @@
 import type { Value } from 'liquidjs'
+import { isEmpty } from './truth.ts'
 
 /**
  * `{{ x | omit_if_empty }}` leaves out the member or item whose whole value it is, if x is missing or empty: a write
@@ -11,12 +12,6 @@ export const OMITTED = Symbol('omitted')
 
 export const omitFilters = {
   [OMIT]: (value: unknown) => (isEmpty(value) ? OMITTED : value),
-}
-
-function isEmpty(value: unknown): boolean {
-  if (value === null || value === undefined || value === '') return true
-  if (typeof value !== 'object') return false
-  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0
 }
 
 /** A value, or an expression in parentheses. */

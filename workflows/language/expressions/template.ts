@@ -7,6 +7,7 @@ import { foreignSign } from './foreign-signs.ts'
 import { listFilters } from './list-filters.ts'
 import { numberFilters } from './number-filters.ts'
 import { mayOmit, omitFilters } from './omitted.ts'
+import { strictFilter, valueFilters } from './strict-filters.ts'
 import { timeFilters } from './time-filters.ts'
 import { CHOICE, isLater, preparePlaceholder } from './tree.ts'
 import { boundedFilter, boundedOperators } from './work.ts'
@@ -41,11 +42,11 @@ function createEngine(): Liquid {
     operators: { ...boundedOperators({ ...defaultOperators, ...comparisons }), ...CHOICE },
     groupedExpressions: true,
   })
-  Object.assign(engine.filters, numberFilters, listFilters, timeFilters, omitFilters)
+  Object.assign(engine.filters, numberFilters, listFilters, timeFilters, valueFilters, omitFilters)
   for (const tag of Object.keys(engine.tags)) delete engine.tags[tag]
   const filters = engine.filters as Record<string, FilterImplOptions>
   for (const [name, filter] of Object.entries(filters))
-    if (FILTERS.includes(name)) filters[name] = boundedFilter(name, filter)
+    if (FILTERS.includes(name)) filters[name] = boundedFilter(name, strictFilter(name, filter))
     else delete filters[name]
   return engine
 }

@@ -2,6 +2,7 @@ import { type Context, evalToken, type Token, TypeGuards, toValue, type Value } 
 import { EXPRESSION } from '../../shared/limits.ts'
 import { DESCENDING } from './list-filters.ts'
 import { acceptsMissing, requireNone } from './omitted.ts'
+import { holds } from './truth.ts'
 
 /**
  * The operators of expressions. LiquidJS reads the tokens and evaluates values and filters; the order in which operators
@@ -55,8 +56,38 @@ function prepareWithin(token: Token | undefined): void {
     prepareWithin(token.rhs)
   } else if (TypeGuards.isPropertyAccessToken(token)) {
     prepareWithin(token.variable)
-    for (const segment of token.props) prepareWithin(segment)
+    for (const segment of token.props) {
+      if (isInBrackets(token, segment)) requireWhole(segment)
+      prepareWithin(segment)
+    }
   }
+}
+
+/** Throws an error for the author if something follows the value between brackets: LiquidJS would ignore it. */
+function requireWhole(segment: Token): void {
+  const { input, begin } = segment
+  const end = endOf(segment)
+  if (input.slice(end).trimStart().startsWith(']')) return
+  const written = input.slice(begin, input.indexOf(']', end)).trim().slice(0, 100)
+  throw new Error(
+    `within [ ] there is one value: write a filter or an operator in parentheses, \`[(${written})]\``,
+  )
+}
+
+/** Whether a segment of a path is written in brackets; the path itself may be. */
+const isInBrackets = (path: Token, { input, begin }: Token): boolean =>
+  begin > path.begin && input.slice(path.begin, begin).trimEnd().endsWith('[')
+
+/** The end of a value; LiquidJS gives that of its first name for a path. */
+function endOf(token: Token): number {
+  if (!TypeGuards.isPropertyAccessToken(token)) return token.end
+  return Math.max(
+    token.end,
+    ...token.props.map((segment) => {
+      const end = endOf(segment)
+      return isInBrackets(token, segment) ? token.input.indexOf(']', end) + 1 : end
+    }),
+  )
 }
 
 /** Prepares a placeholder: its expression, and those in the arguments of its filters. */
@@ -88,7 +119,7 @@ function acceptMissingArgument(filter: Value['filters'][number]): void {
   const [argument] = filter.args
   filter.render = function* (value: unknown, context: Context): Step {
     const given = Array.isArray(argument) ? undefined : yield evalToken(argument, context, true)
-    return (given ?? null) === null ? (value === false ? null : value) : yield* render(value, context) as Step
+    return (given ?? null) === null ? value : yield* render(value, context) as Step
   }
 }
 
@@ -247,7 +278,4 @@ function* evaluate(tree: Expression, context: Context, lenient: boolean): Step {
   }
 }
 
-function isTrue(value: unknown): boolean {
-  const plain = toValue(value)
-  return plain !== false && plain !== null && plain !== undefined
-}
+const isTrue = (value: unknown): boolean => holds(toValue(value))

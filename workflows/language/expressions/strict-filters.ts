@@ -1,0 +1,100 @@
+import type { FilterImplOptions } from 'liquidjs'
+import { parseTime } from '../time.ts'
+import { expanded, formatProblem } from './date-format.ts'
+import { resultOf } from './filters.ts'
+import { isEmpty } from './truth.ts'
+
+/**
+ * LiquidJS's filters make something of every value: of a list its items without separators, of a text that is no time
+ * the text itself. Here such a value is an error for the author, because the result would look right.
+ */
+
+type Handler = (this: unknown, ...values: unknown[]) => unknown
+
+/** The filters that write a list or a mapping as text. */
+const WRITE_LISTS = ['join', 'array_to_sentence_string', 'json', 'sha256', 'slice']
+const DATES = ['date', 'date_to_xmlschema', 'date_to_rfc822', 'date_to_string', 'date_to_long_string']
+
+/** `default` replaces what is empty; `false` is a value, as 0 is. */
+export const valueFilters: Record<string, FilterImplOptions> = {
+  default: (value: unknown, other: unknown) => (isEmpty(value) ? other : value),
+  size: (value: unknown) => {
+    if (typeof value === 'string' || Array.isArray(value)) return value.length
+    return typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+  },
+}
+
+/** The same filter, which refuses what it cannot be meant for. */
+export function strictFilter(name: string, filter: FilterImplOptions): FilterImplOptions {
+  const handler = (typeof filter === 'function' ? filter : filter.handler) as Handler
+  const strict = strictHandler(name, handler)
+  return typeof filter === 'function'
+    ? (strict as FilterImplOptions)
+    : ({ ...filter, handler: strict } as FilterImplOptions)
+}
+
+function strictHandler(name: string, handler: Handler): Handler {
+  if (name === 'date') return strictDate(handler)
+  const require = requirementOf(name)
+  if (!require) return handler
+  return function (value, ...args) {
+    require(value)
+    return handler.call(this, value, ...args)
+  }
+}
+
+/** `date` with the directives that LiquidJS does not have, and without what it would write as it is. */
+function strictDate(handler: Handler): Handler {
+  return function (value, format, ...args) {
+    requireTime(value)
+    if (typeof format !== 'string') return handler.call(this, value, format, ...args)
+    const wrong = formatProblem(format)
+    if (wrong)
+      throw new Error(wrong.meant === undefined ? wrong.problem : `${wrong.problem}: write ${wrong.meant}`)
+    const known = expanded(format, () => String(handler.call(this, value, '%Y-%m-%d', ...args)))
+    return handler.call(this, value, known, ...args)
+  }
+}
+
+function requirementOf(name: string): ((value: unknown) => void) | undefined {
+  if (DATES.includes(name)) return requireTime
+  if (name === 'concat') return requireList
+  if (resultOf(name) === 'text' && !WRITE_LISTS.includes(name)) return (value) => requireText(name, value)
+  return undefined
+}
+
+function requireText(name: string, value: unknown): void {
+  if (Array.isArray(value))
+    throw new Error(`${name} takes a text, but gets a list: write \`| join: ", "\` before it`)
+  if (typeof value === 'object' && value !== null)
+    throw new Error(`${name} takes a text, but gets a mapping: read one of its members`)
+}
+
+function requireList(value: unknown): void {
+  if (typeof value === 'string' || typeof value === 'number')
+    throw new Error('concat joins two lists: `append` joins two texts')
+}
+
+/** A day of the week and a day, as mails have them. */
+const OF_MAILS = /^[A-Za-z]{3}, \d/
+
+/** From this number on, the seconds since 1970 are in the year 5138: milliseconds were meant. */
+const MILLISECONDS = 100_000_000_000
+
+function requireTime(value: unknown): void {
+  if (Number(value) >= MILLISECONDS)
+    throw new Error(
+      'a number is the seconds since 1970, and this one has milliseconds: divide it by 1000 before',
+    )
+  if (typeof value !== 'string' || value === '') return
+  const isTime =
+    /^\d+$/.test(value) ||
+    value === 'now' ||
+    value === 'today' ||
+    parseTime(value) !== undefined ||
+    (OF_MAILS.test(value) && !Number.isNaN(Date.parse(value)))
+  if (!isTime)
+    throw new Error(
+      `${JSON.stringify(value.slice(0, 50))} is no time such as 2026-01-31T09:00:00Z; a node that formats dates reads other forms`,
+    )
+}
