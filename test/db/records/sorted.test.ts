@@ -47,6 +47,7 @@ const COLUMNS: Partial<Record<KindName, Record<string, string>>> = {
     status: "'completed'",
     occurred_at: "timestamptz '2026-01-01' + n % 211 * interval '1 hour'",
   },
+  products: { name: "chr(97 + n % 26) || 'name' || n % 7", active: 'true' },
 }
 
 /** Every field with `sorted`. */
@@ -120,6 +121,7 @@ describe('lists in the order of an indexed field', () => {
         'deals.expected_close_date',
         'tasks.due_at',
         'activities.occurred_at',
+        'products.name',
       ],
     )
   })

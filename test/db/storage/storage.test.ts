@@ -78,7 +78,7 @@ describe('the storage of an organization', () => {
   it('refuses what stores more at the limit, with the figures, and allows deletions', async () => {
     const { body: note } = await suite.api.request('POST', '/v1/objects/notes', { body: { body: 'a' } })
     const run = await queueRun(suite.db, suite.api.organizationId, {
-      nodes: [{ id: 'wait', type: 'delay', config: { for: '1h' } }],
+      nodes: [{ id: 'wait', type: 'wait_for_signal', config: { name: 'go' } }],
     })
     await limit(1)
     await settle()
