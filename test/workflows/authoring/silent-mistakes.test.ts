@@ -110,7 +110,7 @@ const TABLES: Record<string, Row[]> = {
   'filters of other languages': [
     ["inputs.text | dateformat: '%Y'", 'placeholder_syntax', /write `date` instead/],
     ['inputs.text | toUpperCase', 'placeholder_syntax', /write `upcase` instead/],
-    ['inputs.n | number_format: 2', 'placeholder_syntax', /write `to_fixed` instead/],
+    ['inputs.n | number_format: 2', 'placeholder_syntax', /write `format_number: '1,234.00'` instead/],
     ['inputs.text | number', 'placeholder_syntax', /write `plus: 0` instead/],
     ["inputs.text | selectattr: 'x'", 'placeholder_syntax', /write `where` instead/],
     ['inputs.text | zzzzzzzz', 'placeholder_syntax', /\/docs\/expressions/],
