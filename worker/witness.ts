@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client'
+import proto from '@temporalio/proto'
 import { ConfigError } from '../db/model/config-error.ts'
 import { databaseId } from '../db/postgres/database-id.ts'
 import type { System } from '../db/postgres/tenancy.ts'
@@ -179,6 +180,8 @@ async function noteLoss({ system, taskQueue, log }: WitnessDeps, restoredTo: str
   )
 }
 
+const { WorkflowExecutionStatus } = proto.temporal.api.enums.v1
+
 const handleOf = ({ client, taskQueue }: WitnessDeps) => client.workflow.getHandle(witnessId(taskQueue))
 
 async function ask(deps: WitnessDeps): Promise<Remembered> {
@@ -187,12 +190,23 @@ async function ask(deps: WitnessDeps): Promise<Remembered> {
     return status.name === 'RUNNING' ? (memo as unknown as Testimony) : 'ended'
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'gone'
-    if (error instanceof MissingPayloadKey)
-      throw new ConfigError(
-        `the workflow ${witnessId(deps.taskQueue)} cannot be read: ${error.message}; if the key is lost for good, terminate that workflow in Temporal`,
-      )
-    throw error
+    if (!(error instanceof MissingPayloadKey)) throw error
+    if (!(await isRunning(deps))) return 'ended'
+    throw new ConfigError(
+      `the workflow ${witnessId(deps.taskQueue)} cannot be read: ${error.message}; if the key is lost for good, terminate that workflow in Temporal`,
+    )
   }
+}
+
+/** Whether the witness runs, by what needs no key: the client of the SDK decodes the memo of every description. */
+async function isRunning({ client, taskQueue }: WitnessDeps): Promise<boolean> {
+  const { workflowExecutionInfo: info } = await withTimeout(client, () =>
+    client.workflowService.describeWorkflowExecution({
+      namespace: client.options.namespace,
+      execution: { workflowId: witnessId(taskQueue) },
+    }),
+  )
+  return info?.status === WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
 /** Starts the witness; another one of the queue ends. */

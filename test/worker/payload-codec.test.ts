@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client } from '@temporalio/client'
-import { defaultPayloadConverter, type Payload } from '@temporalio/common'
+import { type DataConverter, defaultPayloadConverter, type Payload } from '@temporalio/common'
 import type { PayloadKeys } from '../../db/process/config.ts'
 import { cancelRun } from '../../db/runs/moves/ends.ts'
 import { answerCodec } from '../../worker/codec-endpoint.ts'
 import { dataConverterOf } from '../../worker/data-converter.ts'
 import { EncryptionCodec } from '../../worker/payload-codec.ts'
 import { Sweep } from '../../worker/sweep.ts'
+import { requireOwnQueue } from '../../worker/witness.ts'
 import { REFRESH } from '../../workflows/bundle/protocol.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
 import { delay, edge } from '../support/nodes.ts'
@@ -93,6 +94,32 @@ describe('what Temporal stores with a PAYLOAD_KEY', () => {
     await start({ encrypt: second, open: [first] }, old.taskQueue)
     await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
     assert.equal((await untilRun(db, id)).status, 'cancelled')
+  })
+})
+
+describe('a worker without the PAYLOAD_KEY of its task queue', () => {
+  let db: TestDatabase
+  let old: TestWorker
+  before(async () => {
+    db = await createTestDatabase()
+    old = await startWorker(db, { payloadKeys: { encrypt: first, open: [] } })
+  })
+  after(async () => {
+    await old?.stop()
+    await db?.drop()
+  })
+
+  it('is refused until the witness, which it cannot read, is terminated', async () => {
+    const own = (dataConverter?: DataConverter) => {
+      const client = dataConverter ? new Client({ connection: old.connection, dataConverter }) : old.client
+      return requireOwnQueue({ system: db.system, client, taskQueue: old.taskQueue, log: testLog }, false)
+    }
+    await own()
+    const other = dataConverterOf({ encrypt: second, open: [] })
+    await assert.rejects(own(other), /cannot be read.*terminate that workflow in Temporal/)
+    await old.client.workflow.getHandle(`witness:${old.taskQueue}`).terminate()
+    await own(other)
+    await assert.rejects(own(), /cannot be read/)
   })
 })
 
