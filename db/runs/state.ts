@@ -55,12 +55,11 @@ export async function lockRun(
   path?: string,
 ): Promise<RunState | undefined> {
   // A statement reads other tables as of its beginning: one that waits for the lock would not see what the transaction
-  // that held it has committed, such as an attempt that begins. No node has begun before the first segment.
-  if (segment?.segment !== 0)
-    await tx.trx.raw('select from runs where organization_id = ? and id = ? for update', [
-      tx.organizationId,
-      id,
-    ])
+  // that held it has committed, such as an attempt that begins, or the same segment, made by a worker that was slow.
+  await tx.trx.raw('select from runs where organization_id = ? and id = ? for update', [
+    tx.organizationId,
+    id,
+  ])
   const { rows } = await tx.trx.raw<{ rows: RunState[] }>(
     `select to_jsonb(r) - 'outputs' - 'error' as run, ${LAST_OF('r.temporal_run_id')} as owner_last,
        case when r.ended_at is not null then r.error end as error,
