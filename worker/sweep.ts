@@ -128,10 +128,18 @@ export class Sweep {
   async glance(): Promise<void> {
     const { db, client, log, taskQueue } = this
     if (!(await takeSweepLease(db.system, this.holder))) return
-    await sweepStopped({ db, client, log })
-    if (!this.working.has(SWEEP) && (await seemsForgetful({ system: db.system, client, log, taskQueue })))
-      await this.consult()
-    await sweepQuietRuns({ db, client, log })
+    const looks = [
+      () => sweepStopped({ db, client, log }),
+      async () => {
+        if (!this.working.has(SWEEP) && (await seemsForgetful({ system: db.system, client, log, taskQueue })))
+          await this.consult()
+      },
+      () => sweepQuietRuns({ db, client, log }),
+    ]
+    // Each of them, also if another one fails, such as the list of workflows while visibility is down.
+    const failed: unknown[] = []
+    for (const look of looks) await look().catch((error) => failed.push(error))
+    if (failed.length > 0) throw failed[0]
   }
 
   /**
