@@ -150,6 +150,13 @@ describe('the payloads of common senders', () => {
       { 'user-agent': 'WooCommerce/9.4.3 Hookshot (WordPress/6.7.1)' },
     )
     assert.equal(woo.skip, 'ping of WooCommerce')
+    const attendees = [{ name: 'John Doe', email: 'jdoe@example.com' }]
+    const calcom = mapPayload(
+      { triggerEvent: 'PING', createdAt: '2026-11-27T12:00:00.000Z', payload: { type: 'Test', attendees } },
+      { field_mapping: { mode: 'automatic' }, kind: 'contacts' },
+      { 'x-cal-signature-256': '0' },
+    )
+    assert.equal(calcom.skip, 'ping of Cal.com')
   })
 
   it('a notification without the data of a record is none', () => {
@@ -271,6 +278,10 @@ describe('guesses from unknown senders', () => {
       ['submitter', 'assigned_to'],
       ['registrant', 'hosts'],
       ['participant', 'created_by'],
+      ['user', 'actor'],
+      ['requester', 'reporter'],
+      ['customer', 'author'],
+      ['contact', 'creator'],
     ] as const)
       for (const order of [0, 1]) {
         const members = [

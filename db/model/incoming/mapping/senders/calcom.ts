@@ -1,4 +1,7 @@
-import type { Sender } from './types.ts'
+import type { Sender, SenderRequest } from './types.ts'
+
+/** That of "Ping test" names a made-up attendee. */
+const isPing = ({ payload }: SenderRequest): boolean => payload.triggerEvent === 'PING'
 
 /** Bookings: the attendee is the contact, never the organizer. */
 export const calcom: Sender = {
@@ -11,6 +14,9 @@ export const calcom: Sender = {
     encoding: 'hex',
     prefix: '',
   },
+  // All else is mapped as of an unknown sender.
+  matches: isPing,
+  isPing,
   // Each body has the time of its event: an equal one is a retry.
   dedupeWindow: 86_400,
 }
