@@ -5,6 +5,7 @@ import { Worker } from '@temporalio/worker'
 import { scheduleIdOf } from '../../workflows/bundle/protocol.ts'
 import { testBundle } from '../support/bundle.ts'
 import { saveHistory } from '../support/histories.ts'
+import { problemsIn } from '../support/logs.ts'
 import { type HeldService, shapeSpecs, startHeldService } from '../support/shapes.ts'
 import { startStack, type TestStack } from '../support/stack.ts'
 import { clientOf } from '../support/stack-client.ts'
@@ -173,7 +174,10 @@ describe('a workflow whose worker and api are killed in the middle', () => {
     await schedule.trigger()
     service.release()
 
-    await until(async () => (await fetch(`${stack.apiUrl}/readyz`)).ok, 'the api')
+    await until(
+      async () => (await fetch(`${stack.apiUrl}/readyz`)).ok,
+      () => ({ api: stack.output().slice(-1_000), problems: problemsIn(stack.dataDir).slice(-5) }),
+    )
     for (const name of ['failing', 'on error']) await signal(runs[name]!)
     const later = await until(
       async () => (await runsOf('on error')).find(({ run_id }) => run_id !== runs['on error']),
