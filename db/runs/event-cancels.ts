@@ -14,6 +14,7 @@ import { definePagedJobs, type JobKey } from '../queue/paged-jobs.ts'
 import { EVENT, recordEvents } from './event-waits.ts'
 import { cancelRun } from './moves/ends.ts'
 import { ORGANIZATION_FACTS } from './state.ts'
+import { TRIGGER_EVENT } from './waits.ts'
 
 /**
  * Events that cancel open runs (`settings.cancel_on`). The transaction that matches an event inserts a row for each
@@ -31,11 +32,10 @@ const IS_OPEN = 'r.cancel_on and r.ended_at is null'
 
 /**
  * SQL: whether the run `r` is about something before the event `e`. What an event triggered is as old as that event, whose
- * id tells its place in the outbox: its row is only made when the event is matched, and `e` may have been raised by then.
- * Any other run is as old as its row; ids decide within a millisecond, as a segment may start a run and raise an event.
+ * id tells its place in the outbox. Any other run is as old as its row; ids decide within a millisecond, as a segment may
+ * start a run and raise an event.
  */
-const IS_BEFORE = `case when r.trigger ->> 'type' = 'event' and r.trigger_key is not null
-  then cast(r.trigger_key as uuid) < e.id else (r.created_at, r.id) < (e.created_at, e.id) end`
+const IS_BEFORE = `coalesce(${TRIGGER_EVENT} < e.id, (r.created_at, r.id) < (e.created_at, e.id))`
 
 /** Queues the comparison of these events with open runs. @returns the number of rows. */
 export async function queueEventCancels(trx: Knex, events: EventKey[]): Promise<number> {

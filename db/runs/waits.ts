@@ -53,11 +53,15 @@ export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert
 }
 
 /**
- * SQL: the time of the event that triggered the run `r`; null if none did. The row of the run is only made when the event is
- * matched: what came in between came after the start, for the author.
+ * SQL: the id of the event that triggered the run `r`; null for a run that something else started, and for a retry. Its
+ * place in the outbox and its time are those of the start, for the author: the row of the run is only made when the event
+ * is matched.
  */
-const TRIGGERED_AT = `case when r.trigger ->> 'type' = 'event' and r.trigger_key is not null then
-  (select e.created_at from events e where e.organization_id = r.organization_id and e.id = cast(r.trigger_key as uuid)) end`
+export const TRIGGER_EVENT = `case when r.trigger ->> 'type' = 'event' then cast(r.trigger_key as uuid) end`
+
+/** SQL: the time of the event that triggered the run `r`; null if none did. */
+const TRIGGERED_AT = `(
+  select e.created_at from events e where e.organization_id = r.organization_id and e.id = ${TRIGGER_EVENT})`
 
 function rowOf({ path, node_id, id, for: wait, values }: WaitToInsert) {
   const common = { path, node_id, id, type: wait.type, expires_at: wait.expires_at }
