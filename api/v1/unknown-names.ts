@@ -34,11 +34,11 @@ export async function withUnknownNames(
   references: OutsideReferences,
   config: ServiceSettings,
 ): Promise<ValidationResult> {
-  const refused = await notAllowed(tx, references)
+  const { errors, warnings } = await lookUp(tx, references, config)
   return {
-    valid: result.valid && refused.length === 0,
-    errors: [...result.errors, ...refused],
-    warnings: [...result.warnings, ...(await missingNames(tx, references, config))],
+    valid: result.valid && errors.length === 0,
+    errors: [...result.errors, ...errors],
+    warnings: [...result.warnings, ...warnings],
   }
 }
 
@@ -51,8 +51,7 @@ export async function unknownNames(
   references: OutsideReferences,
   config: ServiceSettings,
 ): Promise<Finding[]> {
-  const errors = await notAllowed(tx, references)
-  const warnings = await missingNames(tx, references, config)
+  const { errors, warnings } = await lookUp(tx, references, config)
   if (errors.length > 0)
     throw new AppError('workflow_invalid', `the workflow has an error: ${errors[0]!.message}`, {
       validation: { valid: false, errors, warnings },
@@ -71,18 +70,30 @@ export const namesOthers = ({
 }: OutsideReferences): boolean =>
   [workflows, settings, pools, timeouts, services, events].some((names) => names.length > 0)
 
-const notAllowed = async (
+/** What the organization does not have: errors, which refuse the definition, and warnings. */
+async function lookUp(
   tx: Tenant,
-  { pools, timeouts, workflows, events }: OutsideReferences,
-): Promise<Finding[]> => [
-  ...(await unknownPools(tx, pools)),
-  ...(await longTimeouts(tx, timeouts)),
-  ...(await missingInputs(tx, workflows)),
-  ...(await unraisedEvents(tx, events)).filter(({ code }) => code === 'unknown_event'),
-]
+  references: OutsideReferences,
+  config: ServiceSettings,
+): Promise<{ errors: Finding[]; warnings: Finding[] }> {
+  const workflows = await namedWorkflows(tx, references.workflows)
+  const events = await unraisedEvents(tx, references.events)
+  return {
+    errors: [
+      ...(await unknownPools(tx, references.pools)),
+      ...(await longTimeouts(tx, references.timeouts)),
+      ...missingInputs(references.workflows, workflows),
+      ...events.filter(({ code }) => code === 'unknown_event'),
+    ],
+    warnings: [
+      ...(await missingNames(tx, references, config, workflows)),
+      ...events.filter(({ code }) => code === 'unraised_event'),
+    ],
+  }
+}
 
-/** Findings about workflows that are there, and about events, which no node fails by. */
-const IS_THERE = ['draft_workflow', 'workflow_inputs', 'unraised_event']
+/** Findings about workflows that are there. */
+const IS_THERE = ['draft_workflow', 'workflow_inputs']
 
 /** Everything that a saved definition names and that the organization does not have, as findings. */
 export async function missingReferences(
@@ -90,7 +101,8 @@ export async function missingReferences(
   references: OutsideReferences,
   config: ServiceSettings,
 ): Promise<Finding[]> {
-  const names = await missingNames(tx, references, config)
+  const workflows = await namedWorkflows(tx, references.workflows)
+  const names = await missingNames(tx, references, config, workflows)
   const missing = names.filter(({ code }) => !IS_THERE.includes(code))
   return [...(await unknownPools(tx, references.pools)), ...missing]
 }
@@ -102,13 +114,23 @@ async function missingNames(
   tx: Tenant,
   references: OutsideReferences,
   config: ServiceSettings,
+  workflows: NamedWorkflowsByName,
 ): Promise<Finding[]> {
   return [
     ...missingServices(references.services, config),
-    ...(await unknownWorkflows(tx, references.workflows)),
+    ...(await unknownWorkflows(tx, references.workflows, workflows)),
     ...(await unknownSettings(tx, references.settings)),
-    ...(await unraisedEvents(tx, references.events)).filter(({ code }) => code === 'unraised_event'),
   ]
+}
+
+type NamedWorkflowsByName = Awaited<ReturnType<typeof findWorkflows>>
+
+async function namedWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<NamedWorkflowsByName> {
+  if (references.length === 0) return new Map()
+  return findWorkflows(
+    tx,
+    references.map(({ workflow }) => workflow),
+  )
 }
 
 /** The nodes that fail because the service lacks a setting. */
@@ -123,11 +145,13 @@ const missingServices = (references: ServiceReference[], config: ServiceSettings
     }))
 
 /** Workflows that do not exist, ambiguous workflow names, drafts, and inputs that a workflow refuses. */
-async function unknownWorkflows(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
+async function unknownWorkflows(
+  tx: Tenant,
+  references: WorkflowReference[],
+  found: NamedWorkflowsByName,
+): Promise<Finding[]> {
   if (references.length === 0) return []
-  const names = references.map(({ workflow }) => workflow)
-  const found = await findWorkflows(tx, names)
-  const absent = names.filter((name) => (found.get(name)?.count ?? 0) === 0)
+  const absent = references.flatMap(({ workflow }) => (found.get(workflow)?.count ? [] : workflow))
   const near = await nearestWorkflows(tx, absent)
   return references.flatMap(({ workflow, inputs, ...place }): Finding[] => {
     const { count = 0, draft = false, inputs: specs = null } = found.get(workflow) ?? {}
@@ -161,13 +185,8 @@ const draftWorkflow = (shown: string) => ({
 })
 
 /** The inputs that the named workflows require and do not get: each of the runs would be refused. */
-async function missingInputs(tx: Tenant, references: WorkflowReference[]): Promise<Finding[]> {
+function missingInputs(references: WorkflowReference[], found: NamedWorkflowsByName): Finding[] {
   const calls = references.filter(({ inputs }) => inputs !== undefined)
-  if (calls.length === 0) return []
-  const found = await findWorkflows(
-    tx,
-    calls.map(({ workflow }) => workflow),
-  )
   return calls.flatMap(({ workflow, inputs = [], ...place }) => {
     const { count = 0, inputs: specs = null } = found.get(workflow) ?? {}
     if (count !== 1 || !specs) return []
