@@ -3,7 +3,7 @@ import type { Kind, KindName, Sums } from '../model/records/kind.ts'
 import { kindNames, kinds } from '../model/records/kinds/index.ts'
 import { change, type Write } from '../model/records/prepare.ts'
 import type { AgxRecord, RecordInput } from '../model/records/schemas.ts'
-import { moneyText } from '../model/records/values.ts'
+import { fitsMoney, MONEY_DIGITS, moneyText } from '../model/records/values.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { lockRecords } from './lock.ts'
 
@@ -69,14 +69,11 @@ export async function changedSums(
     if (currencies.length > 1) throw severalCurrencies(summing, holder, currencies)
     const patch: RecordInput =
       sum === null ? { [into]: null } : { [into]: moneyText(sum), currency: currencies[0] }
-    if (sum !== null && moneyText(sum).replace(/^-|\..*/g, '').length > MAX_DIGITS) throw tooLarge(summing)
+    if (sum !== null && !fitsMoney(moneyText(sum))) throw tooLarge(summing)
     return change(tx.actor, into_kind, holder, patch, { ...holder, ...patch }) ?? []
   })
   return { kind: into_kind, writes: sums }
 }
-
-/** The digits before the point that money has. */
-const MAX_DIGITS = 16
 
 /** The records with a sum that a write changes: of the record as it is, and as it was. */
 function holdersOf({ over, field }: Summing, { action, record, previous }: Write): string[] {
@@ -99,7 +96,7 @@ const tooLarge = ({ kind, into_kind, into }: Summing) =>
   invalid([
     {
       loc: ['body', 'unit_price'],
-      msg: `the ${into} of the ${into_kind.object}, the sum of its ${plural(kind)}, would have more than ${MAX_DIGITS} digits before the point`,
+      msg: `the ${into} of the ${into_kind.object}, the sum of its ${plural(kind)}, would have more than ${MONEY_DIGITS} digits before the point`,
       type: 'invalid_value',
     },
   ])

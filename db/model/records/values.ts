@@ -6,6 +6,12 @@ import { parsePhone } from '../../../workflows/shared/phone.ts'
 
 export const DECIMAL =
   'must be a decimal such as "1250.00", with at most 16 digits before the point and 8 after it'
+/** The digits before the point that money has at most. */
+export const MONEY_DIGITS = 16
+
+/** Whether a computed amount, as `moneyText` writes it, is not too large to be stored. */
+export const fitsMoney = (money: string): boolean => money.replace(/^-|\..*/g, '').length <= MONEY_DIGITS
+
 /** The accepted text of money. */
 export const MONEY = /^\s*(-?)0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 /** The accepted text of a decimal that is not negative. */

@@ -11,7 +11,7 @@ import {
 import type { Issue } from '../../errors.ts'
 import type { Draft, KindDefinition } from '../kind.ts'
 import { recurring_interval } from '../recurring-interval.ts'
-import { moneyText } from '../values.ts'
+import { fitsMoney, MONEY_DIGITS, moneyText } from '../values.ts'
 
 export const line_item: KindDefinition = {
   description: 'A position of a deal, whose amount is the sum of its line items.',
@@ -117,8 +117,6 @@ const placesOf = (currency: unknown): number =>
       2)
     : 2
 
-const MAX_WHOLE_DIGITS = 16
-
 function amountIssues(next: Draft['next']): Issue[] {
   const { discount_amount, discount_percent } = next
   const issue = (name: string, msg: string, hint?: string): Issue[] => [
@@ -135,7 +133,7 @@ function amountIssues(next: Draft['next']): Issue[] {
   if (discount.digits < 0n || (discount.digits > 0n && rest.digits < 0n))
     return issue('discount_amount', 'must be between 0 and quantity × unit_price')
   const { amount, tax_amount } = amountsOf(next)
-  if ([amount, tax_amount].some((text) => text.replace('-', '').split('.')[0]!.length > MAX_WHOLE_DIGITS))
-    return issue('quantity', `the amount would have more than ${MAX_WHOLE_DIGITS} digits before the point`)
+  if (![amount, tax_amount].every(fitsMoney))
+    return issue('quantity', `the amount would have more than ${MONEY_DIGITS} digits before the point`)
   return []
 }
