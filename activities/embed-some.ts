@@ -15,7 +15,7 @@ import type { Database } from '../db/postgres/connect.ts'
 import type { Tenant } from '../db/postgres/tenancy.ts'
 import { EmbeddingError, type Embeddings } from '../db/process/embeddings.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
-import { requireRoom } from '../db/storage/usage.ts'
+import { requireFreeStorage } from '../db/storage/usage.ts'
 import type { FileAnswer, FileInput } from '../workflows/bundle/files.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { type CallSlots, NoSlot } from './slots/call-slots.ts'
@@ -75,7 +75,7 @@ export function createEmbedSome({ db, embeddings, slots, secretsKey }: EmbedDeps
           const row = await beginEmbedding(tx, of)
           const pending = row ? await pendingPassages(tx, row, place) : []
           // Before the request, which may cost money.
-          if (pending.length > 0) await requireRoom(tx)
+          if (pending.length > 0) await requireFreeStorage(tx)
           return { row, pending }
         })
         if (!row) return

@@ -4,7 +4,7 @@ import { AppError } from '../model/errors.ts'
 import { PLAIN } from '../model/files/export-format.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { listRecords } from '../records/list.ts'
-import { requireRoom } from '../storage/usage.ts'
+import { requireFreeStorage } from '../storage/usage.ts'
 import { cellsOf, exportColumns } from './columns.ts'
 import { type ExportRow, formatOf, lockExport } from './exports.ts'
 
@@ -44,7 +44,7 @@ const failedWith = ({ message, details: { hint } }: AppError) => ({
 })
 
 async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
-  await requireRoom(tx)
+  await requireFreeStorage(tx)
   const { id, entity, list_query, fields, bom, pieces } = row
   const format = formatOf(row)
   // Numbers of a workbook are no texts: they are read from CSV in its plain form.

@@ -8,7 +8,7 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from '../records/currency.ts'
 import { organizationCountry } from '../records/local-phones.ts'
 import { organizationTimezone } from '../records/local-times.ts'
-import { requireRoom } from '../storage/usage.ts'
+import { requireFreeStorage } from '../storage/usage.ts'
 import { createStages, missingStages } from './create-stages.ts'
 import { type ImportRow, lockImport, type PreviewRow, type Values } from './imports.ts'
 import { targetsFor } from './targets.ts'
@@ -56,7 +56,7 @@ export async function advanceImport(
 ): Promise<ImportRow | undefined> {
   const row = await beginImport(tx, of)
   if (!row || row.next_byte !== from) return undefined
-  if (!row.dry_run) await requireRoom(tx)
+  if (!row.dry_run) await requireFreeStorage(tx)
   const values = valuesByColumn(row.meanings)
   const missing = await missingStages(tx, row, values, rows)
   const process = async (tx: Tenant) => {

@@ -74,7 +74,7 @@ export async function fullError(tx: Tenant): Promise<AppError | undefined> {
 }
 
 /** Throws that error. */
-export async function requireRoom(tx: Tenant): Promise<void> {
+export async function requireFreeStorage(tx: Tenant): Promise<void> {
   const error = await fullError(tx)
   if (error) throw error
 }

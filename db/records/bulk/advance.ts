@@ -6,7 +6,7 @@ import { type RecordInput, updateSchema } from '../../model/records/schemas.ts'
 import { isRefusal } from '../../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../../postgres/tenancy.ts'
 import { definePagedJobs } from '../../queue/paged-jobs.ts'
-import { fullError, requireRoom } from '../../storage/usage.ts'
+import { fullError, requireFreeStorage } from '../../storage/usage.ts'
 import { deleteRecord } from '../delete.ts'
 import { listRecords } from '../list.ts'
 import { requireFieldTypes } from '../selection.ts'
@@ -117,7 +117,7 @@ async function listNext(
   if (undoes !== null) return listChanged(tx, undoes, cursor, limit)
   const { types, ...selection } = list_query!
   const page = await settle(async () => {
-    if (action !== 'delete') await requireRoom(tx)
+    if (action !== 'delete') await requireFreeStorage(tx)
     await requireFieldTypes(tx, entity, selection, types)
     return listRecords(tx, entity, {
       ...selection,
