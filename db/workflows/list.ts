@@ -25,7 +25,10 @@ export function listWorkflows(tx: Tenant, query: WorkflowQuery): Promise<Page<Wo
   return pageById(tx, rows, query, { of: ['workflows', active, status, name, q] })
 }
 
-/** The workflows with a name or an id: how many may be meant (one, if only one of them is active), whether one is a draft, and the inputs of a run of one of them. */
+/**
+ * The workflows with a name or an id: how many may be meant (one, if only one of them is active), whether one is a draft,
+ * and the inputs of a run of one of them.
+ */
 export interface NamedWorkflows {
   count: number
   /** Whether any of them is a draft. */
