@@ -36,7 +36,7 @@ export async function takeRate(call: Call): Promise<void> {
   throw new Refusal('rate_limited', `the webhook exceeds ${limit} requests per minute`, { retryAfter })
 }
 
-/** Records of a batch that count as one request of a minute. Of a month, each counts. */
+/** This many records of a batch count as one request of the minute. In the month each record counts. */
 const RECORDS_PER_REQUEST = 100
 
 /**

@@ -26,7 +26,7 @@ export function requireKnownOrigin({ req: { headers } }: Koa.Context, { config }
   })
 }
 
-/** An address cannot be pointed elsewhere. Of what is no host, `URL.canParse` is false. */
+/** DNS cannot rebind an IP address. `URL.canParse` is false for a text that is not a host. */
 function isLocal(host: string): boolean {
   if (!URL.canParse(`http://${host}`)) return false
   const { hostname } = new URL(`http://${host}`)
