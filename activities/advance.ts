@@ -173,8 +173,8 @@ function retryLater(error: unknown, failures: number): Error {
 }
 
 /**
- * Whether a segment ended the run as cancelled although Temporal has not requested it of this workflow, or may have
- * requested it only of the one that continued as this one.
+ * Whether a segment ended the run as cancelled although Temporal has not requested a cancellation of this workflow, or may
+ * have requested it only of its predecessor, which continued as new.
  */
 const isCancelledByRow = ({ commands }: SegmentAnswer, { happened, resume }: SegmentInput) =>
   commands.some((command) => command.type === 'end' && command.status === 'cancelled') &&

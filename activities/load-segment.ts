@@ -120,8 +120,8 @@ function isRepeated({ recorded, last }: RunState, { segment, happened }: Segment
 }
 
 /**
- * A recorded answer. What it says of calls was true then, or was not asked: the history may have become long meanwhile,
- * by the events of the lost task. The workflow asks again before it continues as new.
+ * Marks a recorded answer as busy if this segment drains: the answer may be outdated about the calls in progress, or was
+ * given before the history became long by the events of the lost task. The workflow asks again before it continues as new.
  */
 const again = (answer: SegmentAnswer, { drain }: SegmentInput): SegmentAnswer =>
   drain ? { ...answer, busy: true } : answer

@@ -38,7 +38,7 @@ export const witnessId = (taskQueue: string) => `witness:${taskQueue}`
 type Remembered =
   /** Temporal does not have it. */
   | 'gone'
-  /** An operator has ended it; what it remembered counts no more. */
+  /** An operator has ended it; its memory no longer counts. */
   | 'ended'
   | Testimony
 

@@ -1,9 +1,9 @@
 import type { RequestListener, Server } from 'node:http'
 import { PROBES } from './trace.ts'
 
-/** Requests that a turn of the event loop begins, of those that wait: after a turn that took less than this, and else. */
+/** How many waiting requests a turn of the event loop begins: `afterLight` if the last turn took less than `lightMs`. */
 const BEGUN = { lightMs: 10, afterLight: 16, otherwise: 1 }
-/** A request waits for so many connections at most: as many as may wait to be accepted when it comes. */
+/** A request waits for at most this many new connections, which is the backlog of the socket. */
 const MOST_ACCEPTED = 512
 
 /**

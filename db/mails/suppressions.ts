@@ -10,7 +10,7 @@ import type { System, Tenant } from '../postgres/tenancy.ts'
  * for all organizations those whose mailbox does not exist or whose owner complained. Mails about accounts are sent anyway.
  */
 export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained', 'added'] as const
-/** Those of addresses that are suppressed for one organization, which can change them. */
+/** The reasons for which an address is suppressed for one organization, which can change them. */
 export const OWN_REASONS = ['unsubscribed', 'added'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 
@@ -47,7 +47,7 @@ export interface SuppressionFilter {
   reason?: Suppression['reason'] | undefined
 }
 
-/** Those of the organization, newest first. */
+/** The suppressions of the organization, newest first. */
 export function listSuppressions(
   tx: Tenant,
   { address, reason }: SuppressionFilter,
