@@ -170,7 +170,7 @@ function registerQueues(db: Database, registers: Registry[]): void {
   const rows = cached(() => listQueues(db.system))
   new Gauge({
     name: 'agx_queue_rows',
-    help: `Rows of each queue, by status; counted up to 100,000. ${GLOBAL}`,
+    help: `Rows of each measured queue, by status; counted up to 100,000. ${GLOBAL}`,
     registers,
     labelNames: ['queue', 'status'],
     async collect() {
