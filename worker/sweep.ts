@@ -33,7 +33,9 @@ const MOST_MS = 120_000
 const STAGE_MS = 8_000
 /** The budget of the runs after a loss: until they are looked up, operators find no workflow of them. */
 const LOST_MS = 16_000
-/** The budget of the later stages while such runs remain: each sweep does a part of them, and the next one starts soon. */
+/**
+ * The budget of the later stages while such runs remain: each sweep does a part of them, and the next one starts soon.
+ */
 const BEHIND_LOST_MS = 2_000
 const RENEW_MS = 5_000
 /** Rows without a write for this long are looked up in Temporal, the longest idle first. */

@@ -9,9 +9,9 @@ const MOST_ACCEPTED = 512
 /**
  * Accepts a burst of new connections before it begins their requests, then begins few in each turn of the event loop;
  * probes begin at once. Node accepts one connection per turn. If each turn also did the work of those accepted before,
- * the last of a burst would wait for the work of all: `/healthz` took 5.1 s beside 220 new connections, 4.8 of them in the
- * queue of the socket, though hardly a turn took longer than a second. Requests of connections that are open already begin
- * at once unless others wait.
+ * the last of a burst would wait for the work of all: `/healthz` took 5.1 s beside 220 new connections, 4.8 of them in
+ * the queue of the socket, though hardly a turn took longer than a second. Requests of connections that are open already
+ * begin at once unless others wait.
  */
 export function inTurns(
   server: Server,

@@ -10,9 +10,9 @@ import { logRows, refusalRow, setUpRow } from './log.ts'
 /**
  * Accepts the records of a batch, each as a request of its own: with its own outcome, delivery and log row, which can be
  * replayed alone. Opt-outs come first, the others in their order. The answer has the outcome of each, and the
- * status of the first accepted record; if none was accepted, that of the first refusal. If some may be accepted later (above
- * a quota), it has their status: the sender repeats the batch, and the others are found by their delivery.
- * Throws errors that no record caused: the sender repeats the batch, and accepted records are found by their delivery.
+ * status of the first accepted record; if none was accepted, that of the first refusal. If some may be accepted later
+ * (above a quota), it has their status: the sender repeats the batch, and the others are found by their delivery. Throws
+ * errors that no record caused: the sender repeats the batch, and accepted records are found by their delivery.
  */
 export async function acceptBatch(call: Call, bytes: Buffer, records: MappedPayload[]): Promise<object> {
   const batch = deliveryOf(call.ctx.req.headers, call.webhook.verification, bytes)

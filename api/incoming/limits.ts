@@ -63,7 +63,9 @@ export async function takeQuota({ deps, webhook }: Call): Promise<void> {
 /** The part of the storage limit up to which the log keeps whole payloads: then it would grow without end. */
 const MOST_WITH_PAYLOADS = 1.25
 
-/** Throws quota_exceeded if the organization stores as much as its plan allows: the log keeps the request for a replay. */
+/**
+ * Throws quota_exceeded if the organization stores as much as its plan allows: the log keeps the request for a replay.
+ */
 export async function requireStorage(call: Call): Promise<void> {
   const { deps, webhook } = call
   if (!webhook.storage_full) return

@@ -44,7 +44,9 @@ export async function logSetUp(call: Call, message: string): Promise<void> {
 /** The log row of a request or record that writes nothing else. */
 export const setUpRow = (call: Call, message: string): NewLog => rowOf(call, { action: 'Skipped', message })
 
-/** Each record of a batch has its own log row. Never throws: a failed log row must not change the answer to the sender. */
+/**
+ * Each record of a batch has its own log row. Never throws: a failed log row must not change the answer to the sender.
+ */
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   if (refusal.results) return
   const { deps, webhook } = call

@@ -6,8 +6,9 @@ import type { Page } from '../model/lists/page.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
 /**
- * Addresses that get no mails of workflows: those that unsubscribed from the mails of an organization or that it added, and
- * for all organizations those whose mailbox does not exist or whose owner complained. Mails about accounts are sent anyway.
+ * Addresses that get no mails of workflows: those that unsubscribed from the mails of an organization or that it added,
+ * and for all organizations those whose mailbox does not exist or whose owner complained. Mails about accounts are sent
+ * anyway.
  */
 export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained', 'added'] as const
 /** The reasons for which an address is suppressed for one organization, which can change them. */

@@ -18,9 +18,10 @@ const UNCLAIMED_RUN = `not exists (
 const NOT_LEASED = isUnleased('lease_until')
 
 /**
- * The queues that are measured, over all organizations: these four, by the statuses with a partial index, and in STATEMENT
- * also events, event cancels, deleted files, times of schedules and mails. Not measured are the long jobs (bulk jobs,
- * erasures, batches of runs, replays, embeddings), waits of runs, polls of sources, and changes of schedules and deliveries.
+ * The queues that are measured, over all organizations: these four, by the statuses with a partial index, and in
+ * STATEMENT also events, event cancels, deleted files, times of schedules and mails. Not measured are the long jobs (bulk
+ * jobs, erasures, batches of runs, replays, embeddings), waits of runs, polls of sources, and changes of schedules and
+ * deliveries.
  * `unclaimed`: SQL, whether no relay has claimed the row.
  */
 const QUEUES = [

@@ -31,9 +31,9 @@ export const isCancelEvent = (e: string): string => `exists (
 const IS_OPEN = 'r.cancel_on and r.ended_at is null'
 
 /**
- * SQL: whether the run `r` is about something before the event `e`. What an event triggered is as old as that event, whose
- * id tells its place in the outbox. Any other run is as old as its row; ids decide within a millisecond, as a segment may
- * start a run and raise an event.
+ * SQL: whether the run `r` is about something before the event `e`. What an event triggered is as old as that event,
+ * whose id tells its place in the outbox. Any other run is as old as its row; ids decide within a millisecond, as a
+ * segment may start a run and raise an event.
  */
 const IS_BEFORE = `coalesce(${TRIGGER_EVENT} < e.id, (r.created_at, r.id) < (e.created_at, e.id))`
 

@@ -9,8 +9,8 @@ import { createScheduledRuns } from './scheduled.ts'
 
 /**
  * What becomes of each time of a schedule: a row of `schedule_fires`. Temporal starts a workflow `fire` at each time,
- * which ends long before the run does. So the overlap policy is decided here, by the rows of the runs, under a lock on the
- * schedule: two times of a workflow are decided one after the other. A time that must wait is started by the relay.
+ * which ends long before the run does. So the overlap policy is decided here, by the rows of the runs, under a lock on
+ * the schedule: two times of a workflow are decided one after the other. A time that must wait is started by the relay.
  */
 
 export const FIRE_STATUSES = ['waiting', 'started', 'skipped'] as const

@@ -94,8 +94,8 @@ const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.sli
 const UNREPORTED = 'may_have_called or attempt_token is not null'
 
 /**
- * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost its
- * connection to Temporal, can then no longer write to it.
+ * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost
+ * its connection to Temporal, can then no longer write to it.
  * @returns what an earlier attempt has kept.
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<KeptProgress | null> {

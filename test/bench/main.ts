@@ -23,7 +23,8 @@ import { benchVolume } from './volume.ts'
  * (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it. `validate` prints the
  * CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one parse by the
- * schema of the same text. `shares` prints what shares and quotas cost. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000.
+ * schema of the same text. `shares` prints what shares and quotas cost. Options of outgoing: `--deliveries=` and
+ * `--waiting=` for fewer than 10,000 and 100,000.
  * Option of knowledge: `--passages=` for fewer than 100,000. It prints the quality of each ranking, and its times.
  * Option of incoming: `--seconds=` for each of its three rounds, `--clients=` for others than 32.
  */

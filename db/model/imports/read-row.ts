@@ -126,7 +126,9 @@ const meaningOf = ({ values }: Reading, { name }: Column, text: string): string 
   return meant === undefined ? text : meant
 }
 
-/** The first address and number of all are those of the record, unless another column has them; the rest are its others. */
+/**
+ * The first address and number of all are those of the record, unless another column has them; the rest are its others.
+ */
 function keepSeveral({ fields, several = {} }: RowFields): void {
   for (const [field, all, others] of [
     ['email', several.emails, 'other_emails'],
