@@ -317,6 +317,8 @@ describe('the example responses of the document', () => {
   }
 
   async function members() {
+    await example('getPreferences')
+    await example('updatePreferences')
     await example('listMembers', { query: '?limit=1' })
     const { id } = await example('createInvitation')
     await example('listInvitations', { query: '?limit=1' })
