@@ -130,14 +130,36 @@ class SettingCheck {
             // A list in a text would be JSON.
             if (kinds.every((kind) => kind === 'array') && !refuses('string'))
               return write(flowText(text.replace(/\s*\}\}$/, ' | join: ", " }}')))
+            if (kinds.every((kind) => TEXTUAL.includes(kind) || kind === 'string') && !refuses('boolean'))
+              return `compare it: \`${text.replace(/\s*\}\}$/, ' == … }}')}\``
             const isOne = kinds.every((kind) => kind === 'object')
             return isOne && !refuses('array') ? write(flowText([text])) : undefined
           },
         },
       ]
+    if (this.type.addresses.includes(String(path[0])) && isId(given))
+      return [
+        {
+          code: 'type_mismatch',
+          message: `${text} is an id, and ${setting} of a ${this.node.type} takes email addresses`,
+          path,
+          hint: addressOf(text),
+        },
+      ]
     return valueProblems(text, path, given, wanted)
   }
 }
+
+const isId = (type: ValueType) =>
+  optionsOf(type).length > 0 && optionsOf(type).every(({ format }) => format === 'uuid')
+
+/** The hint to read the address of the user or record whose id a text is. */
+const addressOf = (text: string) =>
+  `read the address by a node before: \`${
+    /contact/.test(text)
+      ? `{type: crm_manager, config: {operation: get, entity: contacts, id: "${text}"}}`
+      : `{type: people, config: {operation: get, id: "${text}"}}`
+  }\`, and write \`{{ nodes.<its id>.output.email }}\``
 
 const memberAt = (value: unknown, key: PropertyKey): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined

@@ -36,6 +36,10 @@ function describe(mistake: Mistake): Described {
         code: 'impossible_comparison',
         message: `the value is never ${JSON.stringify(value.slice(0, 100))}: it is one of ${listed(allowed)}`,
         hint: () => {
+          const custom = /^custom_fields\.([\w-]+)$/.exec(value)?.[1]
+          // `trigger.changed` has the names of fields; of custom fields it does not say which.
+          if (custom !== undefined && allowed.includes('custom_fields'))
+            return `test that they changed, and compare the values: \`trigger.changed contains "custom_fields" and trigger.previous.custom_fields.${custom} != trigger.record.custom_fields.${custom}\``
           const meant = meantBy(value, allowed)
           return meant === undefined ? oneOfThese(allowed) : writeInstead(meant, value)
         },

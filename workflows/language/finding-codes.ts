@@ -499,7 +499,7 @@ export const CODES = {
     ),
   ),
   trigger_without_record: warning(
-    'A workflow that is started by hand reads a value that only an event or a webhook provides.',
+    'A workflow that is started by hand reads a value that only an event or a webhook provides; or one that only new records start reads what a change has changed.',
     'Say what starts it, or read an input.',
     both(
       'nodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',

@@ -216,7 +216,12 @@ describe('/v1/custom-fields', () => {
     }
     const numbers = [-1, 5_000, 5_000.5, '9000', 20_000, 100_000]
     assert.deepEqual(await sorted('custom_fields.mrr&order=asc'), [...numbers, 'A few', 'many', undefined])
-    assert.deepEqual(await sorted('-custom_fields.mrr'), [...numbers.toReversed(), 'many', 'A few', undefined])
+    assert.deepEqual(await sorted('-custom_fields.mrr'), [
+      ...numbers.toReversed(),
+      'many',
+      'A few',
+      undefined,
+    ])
     assert.deepEqual(await sorted('custom_fields.mrr,-created_at'), [...numbers, 'A few', 'many', undefined])
   })
 

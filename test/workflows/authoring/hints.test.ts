@@ -116,6 +116,56 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     node(stop, 'trigger: {type: schedule, cron: "0 8 * * *", timezone: Europe/Viena}\n'),
     /did you mean Europe\/Vienna\?/,
   ],
+  'a custom field among the changed fields': [
+    set("{{ trigger.changed contains 'custom_fields.health' }}"),
+    /trigger\.previous\.custom_fields\.health != trigger\.record\.custom_fields\.health/,
+  ],
+  'a mail to the id of a user': [
+    node('{type: send_email, config: {to: "{{ trigger.record.owner_id }}", subject: x, text: y}}'),
+    /type: people, config: \{operation: get, id: "\{\{ trigger\.record\.owner_id \}\}"\}/,
+  ],
+  'a list of mails to the id of a contact': [
+    node('{type: send_email, config: {to: ["{{ trigger.record.contact_id }}"], subject: x, text: y}}'),
+    /operation: get, entity: contacts/,
+  ],
+  'the time of a schedule': [
+    node(stop, 'trigger: {type: schedule, at: "08:30"}\n'),
+    /^replace it by `cron: "30 8 \* \* \*"`$/,
+  ],
+  'the time of a day beside an interval': [
+    node(stop, 'trigger: {type: schedule, every: day, at: "9:05"}\n'),
+    /`cron: "5 9 \* \* \*"` in place of `every` and `at`/,
+  ],
+  'the condition of a webhook': [
+    node(stop, 'trigger: {type: webhook, when: "{{ trigger.payload.x == 1 }}"}\n'),
+    /only an event trigger has a condition: begin with a node `\{type: condition/,
+  ],
+  'a path into an answer in braces': [
+    node(
+      '{type: api_request, config: {url: "https://x.example.com", paginate: {page: {parameter: p}, items: "{{ body.data }}"}}}',
+    ),
+    /has no braces: write `body\.data`/,
+  ],
+  'what a new record has changed': [
+    set("{{ trigger.changed contains 'stage' }}", 'trigger: {type: event, events: [deal.created]}\n'),
+    /add the event `deal\.updated`/,
+  ],
+  'the name of a file with a folder': [
+    node('{type: api_request, config: {url: "https://x.example.com", response: file, file_name: a/b.pdf}}'),
+    /^write `a_b\.pdf`$/,
+  ],
+  'an output that nobody reads': [
+    node('{type: set_fields, config: {fields: {x: 1}}}'),
+    /outputs: \{a: "\{\{ nodes\.a\.output \}\}"\}/,
+  ],
+  'a condition of a trigger that reads a node': [
+    node(stop, 'trigger: {type: event, events: [deal.won], when: "{{ nodes.a.output.x == 1 }}"}\n'),
+    /a `condition` as the first node/,
+  ],
+  'a text as the end of a repeat': [
+    'nodes:\n  again: {type: repeat, config: {until: "{{ nodes.b.output.text }}"}, next: {turn: b, done: z}}\n  b: {type: render_text, config: {text: x}}\n  z: {type: stop}\n',
+    /^compare it: `\{\{ nodes\.b\.output\.text == … \}\}`$/,
+  ],
   'a group by a field with dots': [
     found(`{type: aggregate_items, config: {${deals}, group_by: [custom_fields.region]}}`).replace(
       'nodes.b.output }}',
