@@ -21,6 +21,7 @@ import {
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { addressHint } from '../nodes/people.ts'
 import { SPEC } from '../shared/limits.ts'
 import { comparisonProblems } from './check-comparisons.ts'
 import type { Lowered } from './lower.ts'
@@ -143,7 +144,7 @@ class SettingCheck {
           code: 'type_mismatch',
           message: `${text} is an id, and ${setting} of a ${this.node.type} takes email addresses`,
           path,
-          hint: addressOf(text),
+          hint: addressHint(text),
         },
       ]
     return valueProblems(text, path, given, wanted)
@@ -152,14 +153,6 @@ class SettingCheck {
 
 const isId = (type: ValueType) =>
   optionsOf(type).length > 0 && optionsOf(type).every(({ format }) => format === 'uuid')
-
-/** The hint to read the address of the user or record whose id a text is. */
-const addressOf = (text: string) =>
-  `read the address by a node before: \`${
-    /contact/.test(text)
-      ? `{type: crm_manager, config: {operation: get, entity: contacts, id: "${text}"}}`
-      : `{type: people, config: {operation: get, id: "${text}"}}`
-  }\`, and write \`{{ nodes.<its id>.output.email }}\``
 
 const memberAt = (value: unknown, key: PropertyKey): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined

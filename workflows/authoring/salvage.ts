@@ -3,6 +3,7 @@ import { type ConfigIssue, checkShape } from '../language/config.ts'
 import { add, type Problem, pointer, REMOVE } from '../language/problems.ts'
 import { flowText, repairHint } from '../language/repair.ts'
 import { keysAt, memberOf, shapeOf } from '../language/shapes.ts'
+import { decision } from '../nodes/condition.ts'
 import { meantType } from '../nodes/index.ts'
 import { inputName, input as inputSchema, nodeId, rawEdge, rawNode, specNode } from './schema.ts'
 
@@ -158,7 +159,7 @@ function triggerHint(value: unknown, path: readonly PropertyKey[], key: string):
   const type = memberOf(trigger, 'type')
   if (key === 'when' || key === 'filter' || key === 'conditions')
     return type === 'webhook' || type === 'schedule'
-      ? `only an event trigger has a condition: begin with a node \`{type: condition, config: {conditions: [{left: "{{ ${type === 'webhook' ? 'trigger.payload.…' : '…'} }}", operator: eq, right: …}]}, next: {"true": …, "false": end}}\``
+      ? `only an event trigger has a condition: begin with a node \`${decision(type === 'webhook' ? 'trigger.payload.…' : '…')}\``
       : undefined
   if (type !== 'schedule' || !['at', 'time', 'hour'].includes(key)) return undefined
   const [, hour, minute = '0'] = /^(\d{1,2})(?::([0-5]\d))?$/.exec(String(memberOf(trigger, key))) ?? []

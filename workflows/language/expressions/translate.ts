@@ -37,7 +37,7 @@ export function translated(text: string): Translation | undefined {
 function choice(text: string): Translation | undefined {
   const [written, condition, first, second = ''] = IF.exec(text) ?? []
   if (written === undefined) return undefined
-  const [then, otherwise] = [first!, second].map(valueOf)
+  const [then, otherwise] = [first!, second].map(textValue)
   if (then === undefined || otherwise === undefined) return undefined
   return { written, better: `{{ ${inOurs(condition!)} ? ${then} : ${otherwise} }}` }
 }
@@ -51,7 +51,7 @@ function earlyOmission(text: string): Translation | undefined {
 }
 
 /** What a branch writes, as a value; undefined for a text with placeholders in it. */
-function valueOf(branch: string): string | undefined {
+function textValue(branch: string): string | undefined {
   const [, path] = /^\{\{\s*([^{}|]*?)\s*\}\}$/.exec(branch) ?? []
   if (path !== undefined) return path
   return branch.includes('{{') ? undefined : `'${branch}'`
