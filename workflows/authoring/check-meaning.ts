@@ -154,9 +154,11 @@ function readsOf(lowered: Lowered): Problem[] {
       })
     }
   }
+  // A condition decides about it: then its branches know that it has a value, or that it has none.
+  const decided = decidedInputs(lowered)
   const given = trigger.type === 'manual' || trigger.type === 'webhook'
   const missing = Object.entries(inputs).filter(
-    ([name, input]) => read.has(name) && !input.required && input.default === undefined,
+    ([name, input]) => read.has(name) && !decided.has(name) && !input.required && input.default === undefined,
   )
   return [
     ...problems,
@@ -172,6 +174,16 @@ function readsOf(lowered: Lowered): Problem[] {
     }),
   ]
 }
+
+/** The inputs that a node compares, such as a condition before the node that reads them. */
+const decidedInputs = ({ definition, texts }: Lowered): ReadonlySet<string> =>
+  new Set(
+    definition.nodes
+      .filter(({ type }) => findNodeType(type)?.compared)
+      .flatMap(({ config }) => texts.of(config))
+      .flatMap(({ text }) => texts.readable(text))
+      .flatMap(({ path: [root, name] }) => (root === 'inputs' && typeof name === 'string' ? [name] : [])),
+  )
 
 /** Why no run has a member of `trigger`; undefined if one may have it. */
 function lackOf(trigger: Trigger, member: string): Pick<Problem, 'message' | 'hint'> | undefined {

@@ -26,6 +26,7 @@ import { SPEC } from '../shared/limits.ts'
 import { comparisonProblems } from './check-comparisons.ts'
 import type { Lowered } from './lower.ts'
 import { listed, oneOfThese, readsMask, unknownCustomField } from './mistakes.ts'
+import { pathWithin } from './path-hints.ts'
 import type { Site, Types } from './types.ts'
 
 /** One sample of each type: a setting that accepts the sample accepts the type. */
@@ -195,7 +196,7 @@ function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
       if (isUnknown(at) || optionsOf(at).length === 0) return []
       const found = memberType(at, key)
       if (!('type' in found)) {
-        const meant = meantBy(key, found.names)
+        const meant = pathWithin(at, key) ?? meantBy(key, found.names)
         const better = keys.map((one, place) => (place === index ? meant : one)).join('.')
         return [
           {

@@ -19,12 +19,12 @@ function describe(mistake: Mistake): Described {
     case 'path':
       return wrongPath(mistake)
     case 'field': {
-      const { filter, field, key, names } = mistake
+      const { filter, field, key, names, within } = mistake
       return {
         code: 'unknown_field',
         message: `${filter} names the field ${field.slice(0, 100)}, which the items do not have`,
         hint: () => {
-          const meant = meantBy(key, names)
+          const meant = within ?? meantBy(key, names)
           const better = field.split('.').map((one) => (one === key ? meant : one))
           return meant === undefined ? oneOfThese(names) : writeInstead(better.join('.'), field)
         },
@@ -137,7 +137,7 @@ function wrongPath(mistake: Mistake & { kind: 'path' }): Described {
   const [root, id, member] = path
   const isField = root === 'nodes' && member === 'output' && at === 3
   const before = known(path.slice(0, at))
-  const subject = isField ? `the output of ${id}` : pathText(before)
+  const subject = isField ? `the output of ${id}` : before.length === 0 ? 'the value' : pathText(before)
   const has = what === 'a mapping' || names.length === 0 ? '' : `: it is ${what}`
   return {
     code: 'unknown_field',

@@ -39,6 +39,8 @@ export function rootHint(
     return `a path of \`paginate\` has no braces: write \`${pathText(inAnswer)}\`; its \`until\` reads \`page.body\`, later nodes read nodes.<id>.output.body`
   if (PRESENT.includes(name))
     return 'write `run.started_at`, the time of the start, or for its day `run.started_at | date: "%Y-%m-%d"`'
+  if (VALUES.includes(name) && inputs.includes(String(rest[0])))
+    return instead(reference, ['inputs', ...rest])
   if (nodes.includes(name)) return instead(reference, ['nodes', name, ...throughOutput(rest)])
   if (inputs.includes(name)) return instead(reference, ['inputs', ...reference.path])
   const near = meantBy(name, [...roots, ...nodes, ...inputs])
@@ -52,6 +54,9 @@ export function rootHint(
 
 /** The parts of the answer of a request. */
 const OF_ANSWERS = ['body', 'headers']
+
+/** The roots of values of the workflow in other languages. */
+const VALUES = ['constants', 'const', 'vars', 'variables', 'params', 'parameters', 'args']
 
 /** The names of the current iteration, and of the present time, in other languages. */
 const LOOPS = ['loop', 'forloop']
