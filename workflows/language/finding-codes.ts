@@ -506,6 +506,14 @@ export const CODES = {
       'trigger: webhook\nnodes: {a: {type: stop, config: {message: "{{ trigger.record.email }}"}}}',
     ),
   ),
+  debounced_change: warning(
+    'A node reads `trigger.changed` or `trigger.previous` in a workflow with `settings.debounce`: they are of the last event only, and what earlier events of the same run changed is lost.',
+    'Compare the record with what the workflow has stored itself, or leave `debounce` out.',
+    both(
+      'trigger: {type: event, events: [contact.updated]}\nsettings: {debounce: {key: "{{ trigger.record.id }}", for: 5m}}\nnodes: {a: {type: emit_event, config: {event: x.y, data: {old: "{{ trigger.previous.email }}"}}}}',
+      'trigger: {type: event, events: [contact.updated]}\nsettings: {debounce: {key: "{{ trigger.record.id }}", for: 5m}}\nnodes: {a: {type: emit_event, config: {event: x.y, data: {email: "{{ trigger.record.email }}"}}}}',
+    ),
+  ),
   response_without_webhook: warning(
     'A node answers the sender of an incoming webhook, but something else starts the workflow.',
     'Write `trigger: webhook`, or give the result as `outputs`.',
