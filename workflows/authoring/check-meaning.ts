@@ -125,6 +125,7 @@ function readsOf(lowered: Lowered): Problem[] {
   const { inputs, trigger } = lowered.definition
   const read = new Set<string>()
   const problems: Problem[] = []
+  const isDebounced = lowered.definition.settings.debounce !== undefined
   const testedIn = (node: NodeSpec | undefined) => (node ? testedBy(node, lowered.texts) : NOTHING)
   /** The members of `trigger` that are reported, once each. */
   const absent = new Set<string>()
@@ -143,6 +144,16 @@ function readsOf(lowered: Lowered): Problem[] {
         read.add(name)
       // Also with a default: the result would always be the default.
       const member = String(name)
+      if (isDebounced && node && root === 'trigger' && OF_CHANGES.includes(member) && !absent.has(member)) {
+        absent.add(member)
+        problems.push({
+          code: 'debounced_change',
+          message: `trigger.${member} is of the last event only: with settings.debounce, a run stands for several, and what the earlier ones changed is not in it`,
+          hint: 'compare the record with what is stored, such as by key_value; or leave debounce out',
+          path: path(),
+          node_id: node.id,
+        })
+      }
       const lack = root === 'trigger' && !absent.has(member) ? lackOf(trigger, member) : undefined
       if (!lack) continue
       absent.add(member)

@@ -60,6 +60,14 @@ export function argumentProblem(
     const problem = `${filter} takes ${count} argument${most === 1 ? '' : 's'}, but gets ${given.length}: \`| ${example}\``
     return { problem }
   }
+  const [name] = given
+  if (
+    BY_FIELD.includes(filter) &&
+    name &&
+    TypeGuards.isLiteralToken(name) &&
+    /^(true|false)$/.test(name.getText())
+  )
+    return { problem: `${filter} takes the name of a field, and not ${name.getText()}: \`| ${example}\`` }
   const [first, second] = given.map((token) =>
     token && TypeGuards.isQuotedToken(token) ? token.content : undefined,
   )

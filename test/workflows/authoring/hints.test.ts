@@ -207,6 +207,20 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     ),
     /trigger\.record\.<field that it sets> != …/,
   ],
+  'the event of a trigger, which is a mapping': [
+    set("{{ trigger.event == 'deal.updated' }}"),
+    /^write `trigger\.event\.name` instead of `trigger\.event`$/,
+  ],
+  'a boolean as the name of a field': [
+    set('{{ inputs.list | where: true | size }}', 'inputs: {list: {type: array, required: true}}\n'),
+    /where takes the name of a field, and not true/,
+  ],
+  'a path of a cursor without body': [
+    node(
+      '{type: api_request, config: {url: "https://x.example.com", paginate: {cursor: {path: meta.next, parameter: c}}}}',
+    ),
+    /^write `body\.meta\.next`$/,
+  ],
   'a group by a field with dots': [
     found(`{type: aggregate_items, config: {${deals}, group_by: [custom_fields.region]}}`).replace(
       'nodes.b.output }}',
