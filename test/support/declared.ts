@@ -8,7 +8,7 @@ import type { Answer } from './answer.ts'
 
 type Json = Record<string, unknown>
 
-const document = openApi(routes, appRoutes, '/')
+const document = await openApi(routes, appRoutes, '/')
 const router = new Router<Operation>()
 for (const [path, methods] of Object.entries(document.paths))
   for (const [method, operation] of Object.entries(methods)) router.add(method.toUpperCase(), path, operation)

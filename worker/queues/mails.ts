@@ -18,7 +18,7 @@ export interface MailDeps {
 }
 
 /** Sends one mail. `signal` ends the attempt. */
-type Send = (mailer: Mailer, publicUrl: string, signal: AbortSignal) => Promise<MailOutcome>
+export type Send = (mailer: Mailer, publicUrl: string, signal: AbortSignal) => Promise<MailOutcome>
 
 /** Less than the time limit of the relay's starts. */
 const ATTEMPT_TIMEOUT_MS = 45_000
@@ -74,6 +74,13 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
       if (sending.size > 0) await renewLeases(system, table, [...sending])
     },
   }
+}
+
+/** The outcome of a mail to a suppressed address. */
+export const NOT_WANTED: MailOutcome = {
+  status: 'failed',
+  problem: 'The address gets no mails: it has unsubscribed, bounced, or complained.',
+  retryable: false,
 }
 
 const unset = (setting: string): MailOutcome => ({
