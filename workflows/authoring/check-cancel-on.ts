@@ -23,7 +23,10 @@ export const checkCancelOn = ({ settings }: Pick<Definition, 'settings'>): Probl
     })),
     ...(when === undefined || !hasPlaceholder(when)
       ? []
-      : checkEventWhen(when, EVENT_ROOT_MEMBERS).map((problem) => ({ ...problem, path: `${path}/when` }))),
+      : checkEventWhen(when, EVENT_ROOT_MEMBERS)
+          // The check of types reports it too.
+          .filter(({ code }) => code !== 'unknown_field')
+          .map((problem) => ({ ...problem, path: `${path}/when` }))),
     ...constantProblems([event].flat(), when, path),
   ])
 

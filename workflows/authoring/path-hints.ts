@@ -112,5 +112,11 @@ function memberWithin(type: ValueType, key: string): (string | number)[] | undef
   return undefined
 }
 
+/** The path to a member of that name in a member that is a mapping: `output.x` of the items of a loop. */
+export function pathWithin(type: ValueType, key: string): string | undefined {
+  const within = memberWithin(type, key)
+  return within?.every((segment) => typeof segment === 'string') ? within.join('.') : undefined
+}
+
 const has = (type: ValueType, key: string): boolean =>
   optionsOf(type).some((option) => Object.hasOwn(option.properties ?? {}, key))
