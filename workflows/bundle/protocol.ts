@@ -112,7 +112,9 @@ export type Command =
     } & NodeAt)
   /** The node no longer waits for its timer, or its item has ended without it. */
   | ({ type: 'cancel' } & NodeAt)
-  /** The segment reached a limit; more nodes are ready, or have commands to issue again: those with a key past `after`. */
+  /**
+   * The segment reached a limit; more nodes are ready, or have commands to issue again: those with a key past `after`.
+   */
   | { type: 'continue'; after?: string }
   /** The run has ended, with its error for Temporal. `paused`: the workflow ends, and another one resumes the run. */
   | { type: 'end'; status: EndStatus | 'paused'; error?: { code: string; message: string } }
