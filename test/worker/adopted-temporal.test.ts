@@ -38,7 +38,7 @@ describe('a database that adopts an empty Temporal', () => {
     return worker
   }
 
-  it('has a workflow of every waiting run within a minute, which then takes its signal', async () => {
+  it('has a workflow of every waiting run again, which then takes its signal', async () => {
     const organizationId = await createOrganization(db)
     const first = await start()
     const ids = await Promise.all(
