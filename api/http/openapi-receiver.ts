@@ -199,9 +199,9 @@ export const challengeOperation = {
     WEBHOOK_ID,
     TOKEN,
     ...[
-      ['hub.mode', 'Of Meta: `subscribe`.'],
-      ['hub.challenge', 'Of Meta: the text to answer.'],
-      ['hub.verify_token', 'Of Meta: the secret.'],
+      ['hub.mode', 'From Meta: `subscribe`.'],
+      ['hub.challenge', 'From Meta: the text to answer.'],
+      ['hub.verify_token', 'From Meta: the secret.'],
     ].map(([name, description]) => ({
       name: name!,
       in: 'query' as const,

@@ -13,8 +13,8 @@ import { type IncomingWebhook, pathOfKey } from './types.ts'
 export const MAX_ITEMS = 1_000
 
 /**
- * Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and one of items to one
- * order: they are none.
+ * Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and one of items to
+ * one order: they are none.
  */
 const LISTS = new Set('batch contacts data events leads records'.split(' '))
 
@@ -25,9 +25,9 @@ export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners'>>
 
 /**
- * The records of a JSON body that is a list of records, or an envelope around one, each as if it had been sent alone; with
- * its envelope, where `data: [{…}, {…}]` becomes `data: {…}`. Undefined for a body that is one record, such as a list of
- * answers, and where a path of the webhook names an item of the list. Throws invalid_request for too many. Pure.
+ * The records of a JSON body that is a list of records, or an envelope around one, each as if it had been sent alone;
+ * with its envelope, where `data: [{…}, {…}]` becomes `data: {…}`. Undefined for a body that is one record, such as a
+ * list of answers, and where a path of the webhook names an item of the list. Throws invalid_request for too many. Pure.
  */
 export function itemsOf(payload: Payload, settings: BatchSettings): Payload[] | undefined {
   // A workflow takes the list as the sender sent it.
@@ -61,7 +61,9 @@ const isListOfObjects = (value: unknown): value is Payload[] =>
 /** Whether a list is one of answers: `items[0].value`, not `items[0].emails[0].value`. */
 const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
 
-/** Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open. */
+/**
+ * Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open.
+ */
 const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =>
   field_mapping.mode === 'automatic' &&
   kind !== 'none' &&

@@ -29,8 +29,8 @@ const rankOf = (context: string[]): number => {
 }
 
 /**
- * The values that speak of the person of a contact, without those of other people in the payload. If two people are equally
- * near, none is chosen, with a warning: a wrong person is worse than none. Pure.
+ * The values that speak of the person of a contact, without those of other people in the payload. If two people are
+ * equally near, none is chosen, with a warning: a wrong person is worse than none. Pure.
  */
 export function ofOnePerson(found: Match[]): { found: Match[]; ambiguous?: string } {
   const groups = groupsOf(found)

@@ -1,6 +1,6 @@
 import type { Sender, SenderRequest } from './types.ts'
 
-/** That of "Ping test" names a made-up attendee. */
+/** The request of "Ping test" names a made-up attendee. */
 const isPing = ({ payload }: SenderRequest): boolean => payload.triggerEvent === 'PING'
 
 /** Bookings: the attendee is the contact, never the organizer. */
