@@ -75,6 +75,11 @@ export const receiverShapes = {
     required: ['challenge'],
     properties: { challenge: { type: 'string' } },
   },
+  ReceiverSignedChallenge: {
+    type: 'object',
+    required: ['challengeCode', 'challengeResponse'],
+    properties: { challengeCode: { type: 'string' }, challengeResponse: { type: 'string' } },
+  },
   ReceiverWorkflowAnswer: {
     description: 'Any value: the `json` of a node `respond` of a workflow that the request started.',
   },
@@ -193,7 +198,7 @@ export const challengeOperation = {
   tags: ['Incoming webhooks'],
   summary: 'Answer a challenge',
   description:
-    "Answers the set-up requests that senders make with GET: that of Meta, with the secret as `hub.verify_token`, gets the text of `hub.challenge`; with the verification `token` (Mailchimp and others), any GET of the URL with its token gets 200. Writes only a log entry. Any other GET gets a 405; an address's of a minute share a log entry.",
+    "Answers the set-up requests that senders make with GET: that of Meta, with the secret as `hub.verify_token`, gets the text of `hub.challenge`; that of LinkedIn gets its `challengeCode`, signed with the secret; with the verification `token` (Mailchimp and others), any GET of the URL with its token gets 200. Writes only a log entry. Any other GET gets a 405; an address's of a minute share a log entry.",
   security: [],
   parameters: [
     WEBHOOK_ID,
@@ -202,6 +207,7 @@ export const challengeOperation = {
       ['hub.mode', 'Of Meta: `subscribe`.'],
       ['hub.challenge', 'Of Meta: the text to answer.'],
       ['hub.verify_token', 'Of Meta: the secret.'],
+      ['challengeCode', 'Of LinkedIn: the UUID to sign.'],
     ].map(([name, description]) => ({
       name: name!,
       in: 'query' as const,
@@ -211,11 +217,17 @@ export const challengeOperation = {
   ],
   responses: {
     '200': {
-      description: 'The text of the challenge; without one, a result that says that nothing was written.',
+      description:
+        'The text of the challenge, or its signature; without one, a result that says that nothing was written.',
       content: {
         'text/plain': { schema: { type: 'string' }, example: '1158201444' },
         'application/json': {
-          schema: { $ref: '#/components/schemas/ReceiverResult' },
+          schema: {
+            anyOf: [
+              { $ref: '#/components/schemas/ReceiverResult' },
+              { $ref: '#/components/schemas/ReceiverSignedChallenge' },
+            ],
+          },
           example: {
             success: true,
             message: 'check of the URL: nothing was written',

@@ -142,6 +142,7 @@ export const SENDER_REQUESTS: SenderRequest[] = [
         id: '5f2c6b1e',
         entity_id: '1',
         attempt: 1,
+        permitted_user_ids: ['1'],
         timestamp: '2026-09-27T14:25:28.000Z',
       },
       data: {
@@ -533,16 +534,14 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
-    sender: 'Salesforce',
+    sender: 'salesforce',
     what: 'outbound message of a lead',
     type: 'text/xml',
-    verification: { type: 'token' },
     body: '<?xml version="1.0"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D</OrganizationId><Notification><Id>04l</Id><sObject xsi:type="sf:Lead" xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>00Q</sf:Id><sf:Company>Analytical Engines</sf:Company><sf:Email>ada@example.com</sf:Email><sf:FirstName>Ada</sf:FirstName><sf:LastName>Lovelace</sf:LastName></sObject></Notification></notifications></soapenv:Body></soapenv:Envelope>',
   },
   {
-    sender: 'Square',
+    sender: 'square',
     what: 'customer',
-    verification: { type: 'token' },
     body: json({
       merchant_id: 'M',
       type: 'customer.created',
