@@ -5,6 +5,9 @@ import { type Match, WRAPPERS } from './guess.ts'
 /** Fields that say who somebody is, and how to reach them. */
 const PERSONAL = new Set(['email', 'full_name', 'first_name', 'last_name', 'phone', 'mobile_phone'])
 
+/** Names that things have too: the title beside an attendee is that of the meeting. */
+const OF_THINGS = new Set(['job_title', 'website'])
+
 /** Objects with a name or an address: each is compared with each. */
 const MAX_GROUPS = 200
 
@@ -20,6 +23,8 @@ interface Group {
   /** The words of the name. */
   name: Set<string>
   rank: number
+  /** Its item of a list of people. */
+  item?: string | undefined
 }
 
 /** How much the parents of a value say that it is of the record: a role such as `attendee`, nothing, another word. */
@@ -30,10 +35,16 @@ const rankOf = (context: string[]): number => {
 
 /**
  * The values that speak of the person of a contact, without those of other people in the payload. If two people are equally
- * near, none is chosen, with a warning: a wrong person is worse than none. Pure.
+ * near, as two items of a list are, none is chosen, with a warning: a wrong person is worse than none. Pure.
+ * @param lists the paths of lists of which each item is a person.
  */
-export function ofOnePerson(found: Match[]): { found: Match[]; ambiguous?: string } {
-  const groups = groupsOf(found)
+export function ofOnePerson(
+  found: Match[],
+  lists: ReadonlySet<string> = new Set(),
+): { found: Match[]; ambiguous?: string } {
+  const itemOf = ({ leaf: { entry } }: Match) =>
+    entry && lists.has(entry.list) ? `${entry.list}[${entry.index}]` : undefined
+  const groups = groupsOf(found, itemOf)
   if (groups.length > MAX_GROUPS)
     return {
       found: found.filter(({ field }) => !PERSONAL.has(field)),
@@ -44,17 +55,21 @@ export function ofOnePerson(found: Match[]): { found: Match[]; ambiguous?: strin
   if (!person) return { found }
   if (others.length > 0)
     return {
-      found: found.filter((match) => !people.flat().some((group) => isOf(match, group))),
+      found: found.filter(
+        (match) =>
+          !itemOf(match) && !OF_THINGS.has(match.field) && !people.flat().some((group) => isOf(match, group)),
+      ),
       ambiguous: warningOf(people),
     }
   const strangers = groups.filter((group) => !person.includes(group) && isOther(group, person))
+  const items = new Set<string | undefined>([undefined, ...person.map(({ item }) => item)])
   return {
-    found: found.filter((match) => isNear(match, person) && !strangers.some((group) => isOf(match, group))),
+    found: found.filter(
+      (match) =>
+        items.has(itemOf(match)) && isNear(match, person) && !strangers.some((group) => isOf(match, group)),
+    ),
   }
 }
-
-/** Names that things have too: the title beside an attendee is that of the meeting. */
-const OF_THINGS = new Set(['job_title', 'website'])
 
 const isNear = ({ field, leaf }: Match, person: Group[]): boolean =>
   !OF_THINGS.has(field) ||
@@ -62,7 +77,7 @@ const isNear = ({ field, leaf }: Match, person: Group[]): boolean =>
     `${leaf.holder}.`.startsWith(first!.leaf.holder && `${first!.leaf.holder}.`),
   )
 
-function groupsOf(found: Match[]): Group[] {
+function groupsOf(found: Match[], itemOf: (match: Match) => string | undefined): Group[] {
   const groups = new Map<string, Group>()
   for (const match of found) {
     if (!PERSONAL.has(match.field)) continue
@@ -73,6 +88,7 @@ function groupsOf(found: Match[]): Group[] {
       phones: new Set(),
       name: new Set(),
       rank: rankOf(context),
+      item: itemOf(match),
     }
     groups.set(holder, group)
     group.matches.push(match)
@@ -85,20 +101,29 @@ function groupsOf(found: Match[]): Group[] {
   return [...groups.values()]
 }
 
-/** The people who are nearest to the record, each with the groups of values that have an address in common. */
+/** The people who are nearest to the record, each with the groups of values that are of the same person. */
 function candidates(groups: Group[]): Group[][] {
-  const withEmail = groups.filter(({ emails }) => emails.size > 0)
-  const named =
-    withEmail.length > 0 ? withEmail : groups.filter(({ phones, name }) => phones.size * name.size)
-  const keysOf = (group: Group) => (withEmail.length > 0 ? group.emails : group.phones)
+  const hasEmails = groups.some(({ emails }) => emails.size > 0)
+  const named = groups.filter(({ emails, phones, name, item }) =>
+    // A list of people may have only the names of some.
+    item ? emails.size + phones.size + name.size : hasEmails ? emails.size : phones.size * name.size,
+  )
   const rank = Math.max(...named.map((group) => group.rank))
   const people: Group[][] = []
   for (const group of named.filter((one) => one.rank === rank)) {
-    const same = people.find((person) => person.some((one) => overlap(keysOf(one), keysOf(group))))
+    const same = people.find((person) => person.some((one) => isSame(one, group)))
     if (same) same.push(group)
     else people.push([group])
   }
   return people
+}
+
+/** Whether two groups have an address in common: an email, else a phone number, else the name. */
+function isSame(one: Group, other: Group): boolean {
+  if (one.emails.size * other.emails.size > 0) return overlap(one.emails, other.emails)
+  if (one.phones.size * other.phones.size > 0) return overlap(one.phones, other.phones)
+  const isNamed = one.name.size * other.name.size > 0
+  return isNamed && (isPart(one.name, other.name) || isPart(other.name, one.name))
 }
 
 /** Whether a group has an address or a name of its own, which is not the person's. */
