@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 import { random } from '../../support/random.ts'
+import { SENDER_REQUESTS } from '../../support/sender-requests.ts'
 
 /** `FUZZ_CASES=100000` is the long form; `FUZZ_SEED` another selection. */
 const CASES = Number(process.env.FUZZ_CASES ?? 200)
@@ -78,7 +79,7 @@ describe('mutated payloads of real senders', function () {
   })
 })
 
-/** Events of GitHub as GitHub publishes them, and the fixtures of other senders. */
+/** Events of GitHub as GitHub publishes them, the table of senders, and the fixtures of others. */
 function samples(): Sample[] {
   const json = 'application/json'
   const file = createRequire(import.meta.url).resolve('@octokit/webhooks-examples')
@@ -90,6 +91,15 @@ function samples(): Sample[] {
       headers: { 'X-GitHub-Event': name },
       body: Buffer.from(JSON.stringify(example)),
     })),
+  )
+  // Of the table of senders, so that a new one is mutated too.
+  const known = SENDER_REQUESTS.map(
+    ({ sender, what, body, type = json, headers = {} }): Sample => ({
+      name: `${sender} ${what}`,
+      body: Buffer.from(body, 'latin1'),
+      type,
+      headers,
+    }),
   )
   const folder = new URL('../../fixtures/webhooks/', import.meta.url)
   const others = readdirSync(folder).flatMap((file): Sample[] => {
@@ -106,6 +116,7 @@ function samples(): Sample[] {
   const form = Buffer.from('name=Ada+Lovelace&email=ada%40x.test&address[city]=Z%C3%BCrich&tags[]=a&tags[]=b')
   // Half of the cases have no relation to GitHub.
   const own = [
+    ...known,
     ...others,
     { name: 'XML', body: xml, type: 'application/xml', headers: {} },
     { name: 'form', body: form, type: 'application/x-www-form-urlencoded', headers: {} },
