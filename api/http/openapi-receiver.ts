@@ -71,9 +71,20 @@ export const receiverShapes = {
     },
   },
   ReceiverChallenge: {
-    type: 'object',
-    required: ['challenge'],
-    properties: { challenge: { type: 'string' } },
+    anyOf: [
+      {
+        type: 'object',
+        description: 'That of Slack.',
+        required: ['challenge'],
+        properties: { challenge: { type: 'string' } },
+      },
+      {
+        type: 'object',
+        description: 'That of Zoom.',
+        required: ['plainToken', 'encryptedToken'],
+        properties: { plainToken: { type: 'string' }, encryptedToken: { type: 'string' } },
+      },
+    ],
   },
   ReceiverSignedChallenge: {
     type: 'object',
@@ -143,7 +154,7 @@ export const receiverOperation = {
   responses: {
     '200': {
       description:
-        'The payload was accepted, or skipped as a duplicate; the response to a challenge of Slack; or, if `response_wait` of the webhook is set, the answer of a workflow.',
+        'The payload was accepted, or skipped as a duplicate; the response to a challenge; or, if `response_wait` of the webhook is set, the answer of a workflow.',
       content: {
         ...OF_WORKFLOW,
         'application/json': {

@@ -1,5 +1,6 @@
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Payload } from '../../db/model/incoming/parse-body.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
 import type { Target } from './request-url.ts'
 import { equal, hmac } from './signatures.ts'
@@ -48,9 +49,22 @@ const signedCode = (challengeCode: string, secret: string) => ({
   challengeResponse: hmac('sha256', secret, challengeCode).toString('hex'),
 })
 
-/** Slack's challenge, a signed POST: the text to repeat. */
-export function slackChallenge(payload: Payload): string | undefined {
-  const { type, challenge } = payload
-  const isOne = type === 'url_verification' && typeof challenge === 'string' && challenge.length <= MAX_TEXT
-  return isOne ? challenge : undefined
+/**
+ * The answer to the challenge of a signed POST: Slack's is repeated, and Zoom's is signed. Undefined for another request.
+ */
+export function postedChallenge(
+  type: Verification['type'],
+  payload: Payload,
+  secrets: string[],
+): object | undefined {
+  if (type === 'slack' && payload.type === 'url_verification') {
+    const { challenge } = payload
+    return isShort(challenge) ? { challenge } : undefined
+  }
+  if (type !== 'zoom' || payload.event !== 'endpoint.url_validation') return undefined
+  const { plainToken } = Object(payload.payload)
+  if (!isShort(plainToken)) return undefined
+  return { plainToken, encryptedToken: hmac('sha256', secrets[0]!, plainToken).toString('hex') }
 }
+
+const isShort = (text: unknown): text is string => typeof text === 'string' && text.length <= MAX_TEXT

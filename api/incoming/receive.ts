@@ -15,7 +15,7 @@ import { acceptBatch } from './accept-batch.ts'
 import { acceptRecord } from './accept-record.ts'
 import { Refusal, secondsUntil, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
-import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
+import { type Challenge, challengeOf, postedChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
 import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { logRefusal, logSetUp, rowOf } from './log.ts'
@@ -217,10 +217,10 @@ async function answerSetUp(
   isBatch: boolean,
 ): Promise<object | undefined> {
   if (isBatch) return undefined
-  const challenge = call.webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
+  const challenge = postedChallenge(call.webhook.verification.type, payload, call.secrets)
   if (challenge === undefined) return mapped.skip ? writtenNothing(call, mapped.skip) : undefined
   await logSetUp(call, 'challenge: nothing was written')
-  return { challenge }
+  return challenge
 }
 
 /** Logs a request that writes only its log row. @returns the answer. */

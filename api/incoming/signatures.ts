@@ -51,11 +51,9 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
   }),
   stripe: (request, bytes, secret) => listed(request, 'stripe-signature', bytes, secret),
   calendly: (request, bytes, secret) => listed(request, 'calendly-webhook-signature', bytes, secret),
-  slack(request, bytes, secret) {
-    const time = header(request, 'x-slack-request-timestamp')
-    const expected = `v0=${sha256(secret, `v0:${time}:`, bytes).toString('hex')}`
-    return { given: [header(request, 'x-slack-signature')], expected, seconds: secondsOf(time) }
-  },
+  slack: (request, bytes, secret) => versioned(request, 'x-slack', bytes, secret),
+  // Zoom signs as Slack does.
+  zoom: (request, bytes, secret) => versioned(request, 'x-zm', bytes, secret),
   hubspot(request, bytes, secret) {
     const time = header(request, 'x-hubspot-request-timestamp')
     const expected = sha256(secret, request.method, decodedUrl(request.url), bytes, time).toString('base64')
@@ -120,6 +118,13 @@ function hub(request: SignedRequest, bytes: Buffer, secret: string): Signed {
     given: [header(request, 'x-hub-signature-256')],
     expected: `sha256=${sha256(secret, bytes).toString('hex')}`,
   }
+}
+
+/** `v0=…`, with the time in a header of its own. */
+function versioned(request: SignedRequest, prefix: string, bytes: Buffer, secret: string): Signed {
+  const time = header(request, `${prefix}-request-timestamp`)
+  const expected = `v0=${sha256(secret, `v0:${time}:`, bytes).toString('hex')}`
+  return { given: [header(request, `${prefix}-signature`)], expected, seconds: secondsOf(time) }
 }
 
 /** `t=…,v1=…`, as Stripe signs. */

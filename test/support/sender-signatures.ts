@@ -62,6 +62,10 @@ export const SIGNING: Record<Exclude<SenderVerification, NotInHeaders>, Sign> = 
     'X-Slack-Request-Timestamp': String(time),
     'X-Slack-Signature': `v0=${mac(`v0:${time}:${body}`)}`,
   }),
+  zoom: (body, time) => ({
+    'X-Zm-Request-Timestamp': String(time),
+    'X-Zm-Signature': `v0=${mac(`v0:${time}:${body}`)}`,
+  }),
   hubspot: (body, time, url) => ({
     'X-HubSpot-Request-Timestamp': String(time * 1000),
     'X-HubSpot-Signature-v3': mac(`POST${url}${body}${time * 1000}`, 'base64'),

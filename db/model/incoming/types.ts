@@ -38,6 +38,7 @@ export const SENDER_VERIFICATIONS = [
   'typeform',
   'webflow',
   'zendesk',
+  'zoom',
 ] as const
 export type SenderVerification = (typeof SENDER_VERIFICATIONS)[number]
 

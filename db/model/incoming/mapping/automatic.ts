@@ -74,7 +74,7 @@ export function matchesOf(
   const known = sender ? { sender: sender.name } : {}
   const skip = sender && skipped(sender, request)
   if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
-  const matches = matchesIn(sender ? within(all, sender) : all, kind)
+  const matches = withoutStates(matchesIn(sender ? within(all, sender) : all, kind))
   const firstIndexes = firstRecords(matches)
   const people = kind === 'contacts' ? listsOfPeople(matches, firstIndexes) : new Set<string>()
   const first = matches.filter(
@@ -184,6 +184,27 @@ function firstRecords(matches: Match[]): Map<string, number> {
     else if (before !== index && !first.has(list)) first.set(list, Math.min(...fields.values()))
   }
   return first
+}
+
+/** A name of a place, not the state of a thing: `CA`, `California`. */
+const PLACE = /^([A-Z]{2,3}|\p{Lu}\p{Ll}.*)$/u
+const STATE_OF_A_THING =
+  /^(new|done|completed?|cancell?ed|closed|deleted|archived|expired|failed|approved|rejected|draft|sent|paid|unpaid|bounced|complained|ringing|connected|hangup|finished|created|updated|resolved|ok)$/i
+
+/** Without each `state` of which neither another part of an address beside it, nor its form, says that it is of one. */
+function withoutStates(matches: Match[]): Match[] {
+  const isState = ({ field, leaf }: Match) =>
+    field === 'address.state' && leaf.name === 'state' && leaf.isAnswer === undefined
+  const addresses = new Set(
+    matches
+      .filter((match) => match.field.startsWith('address.') && !isState(match))
+      .map(({ leaf }) => leaf.holder),
+  )
+  return matches.filter((match) => {
+    if (!isState(match) || addresses.has(match.leaf.holder)) return true
+    const text = String(match.leaf.value)
+    return PLACE.test(text) && !STATE_OF_A_THING.test(text)
+  })
 }
 
 /** The lists of several records whose items are people each: not one of the addresses of one person. */

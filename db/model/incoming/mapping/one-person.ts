@@ -5,8 +5,9 @@ import { type Match, WRAPPERS } from './guess.ts'
 /** Fields that say who somebody is, and how to reach them. */
 const PERSONAL = new Set(['email', 'full_name', 'first_name', 'last_name', 'phone', 'mobile_phone'])
 
-/** Names that things have too: the title beside an attendee is that of the meeting. */
-const OF_THINGS = new Set(['job_title', 'website'])
+/** What things have too: the title, the time zone and the place beside an attendee are those of the meeting. */
+const isOfThings = (field: string) =>
+  ['job_title', 'website', 'timezone'].includes(field) || field.startsWith('address.')
 
 /** Objects with a name or an address: each is compared with each. */
 const MAX_GROUPS = 200
@@ -27,11 +28,16 @@ interface Group {
   item?: string | undefined
 }
 
-/** How much the parents of a value say that it is of the record: a role such as `attendee`, nothing, another word. */
+/** A user of the sender may be one of ours: who has a role beside one is theirs. */
+const USERS = new Set(['user', 'users'])
+
+/** How much the parents of a value say that it is of the record: a role such as `attendee`, `user`, nothing, another word. */
 const rankOf = (context: string[]): number => {
-  if (context.some((word) => PERSON_WORDS.has(word))) return 2
+  if (context.some((word) => PERSON_WORDS.has(word) && !USERS.has(word))) return ROLE
+  if (context.some((word) => USERS.has(word))) return 2
   return context.every((word) => WRAPPERS.has(word)) ? 1 : 0
 }
+const ROLE = 3
 
 /**
  * The values that speak of the person of a contact, without those of other people in the payload. If two people are equally
@@ -57,7 +63,10 @@ export function ofOnePerson(
     return {
       found: found.filter(
         (match) =>
-          !itemOf(match) && !OF_THINGS.has(match.field) && !people.flat().some((group) => isOf(match, group)),
+          !itemOf(match) &&
+          !PERSONAL.has(match.field) &&
+          !isOfThings(match.field) &&
+          !people.flat().some((group) => isOf(match, group)),
       ),
       ambiguous: warningOf(people),
     }
@@ -71,11 +80,17 @@ export function ofOnePerson(
   }
 }
 
-const isNear = ({ field, leaf }: Match, person: Group[]): boolean =>
-  !OF_THINGS.has(field) ||
-  person.some(({ matches: [first] }) =>
+/** Whether a value is of the person, where things have such values too: it is in the same object, or an answer. */
+function isNear({ field, leaf }: Match, person: Group[]): boolean {
+  if (!isOfThings(field)) return true
+  const isInside = person.some(({ matches: [first] }) =>
     `${leaf.holder}.`.startsWith(first!.leaf.holder && `${first!.leaf.holder}.`),
   )
+  if (isInside || field === 'job_title' || field === 'website') return isInside
+  return leaf.isAnswer === true || leaf.context.some((word) => OF_ADDRESSES.test(word))
+}
+
+const OF_ADDRESSES = /address|billing|shipping|delivery/
 
 function groupsOf(found: Match[], itemOf: (match: Match) => string | undefined): Group[] {
   const groups = new Map<string, Group>()
@@ -104,13 +119,18 @@ function groupsOf(found: Match[], itemOf: (match: Match) => string | undefined):
 /** The people who are nearest to the record, each with the groups of values that are of the same person. */
 function candidates(groups: Group[]): Group[][] {
   const hasEmails = groups.some(({ emails }) => emails.size > 0)
-  const named = groups.filter(({ emails, phones, name, item }) =>
+  const named = groups.filter(({ emails, phones, name, item, rank }) =>
     // A list of people may have only the names of some.
-    item ? emails.size + phones.size + name.size : hasEmails ? emails.size : phones.size * name.size,
+    // The contact of a call has a number, and the agent beside them an address.
+    item
+      ? emails.size + phones.size + name.size
+      : hasEmails && rank < ROLE
+        ? emails.size
+        : emails.size + phones.size * name.size,
   )
-  const rank = Math.max(...named.map((group) => group.rank))
+  const nearest = Math.max(...named.map((group) => group.rank))
   const people: Group[][] = []
-  for (const group of named.filter((one) => one.rank === rank)) {
+  for (const group of named.filter((one) => one.rank === nearest)) {
     const same = people.find((person) => person.some((one) => isSame(one, group)))
     if (same) same.push(group)
     else people.push([group])
@@ -127,11 +147,35 @@ function isSame(one: Group, other: Group): boolean {
 }
 
 /** Whether a group has an address or a name of its own, which is not the person's. */
-function isOther({ emails, name }: Group, person: Group[]): boolean {
-  if (emails.size > 0) return !person.some((one) => overlap(one.emails, emails))
-  const names = person.map((one) => one.name).filter(({ size }) => size > 0)
-  return name.size > 0 && names.length > 0 && names.every((one) => !isPart(one, name) && !isPart(name, one))
+function isOther(group: Group, person: Group[]): boolean {
+  if (group.emails.size > 0) return !person.some((one) => overlap(one.emails, group.emails))
+  const named = person.filter(({ name }) => name.size > 0)
+  if (group.name.size === 0) return false
+  // A thing around the person has a name too.
+  if (named.length === 0)
+    return group.rank < 2 && isNameOfThing(group) && person.every(({ rank }) => rank < ROLE)
+  return named.every(
+    (one) => !isPart(one.name, group.name) && !isPart(group.name, one.name) && !completes(one, group),
+  )
 }
+
+/** Whether two names are parts of one: a first name, and a last name among the fields of the same object. */
+function completes(one: Group, other: Group): boolean {
+  const fields = (group: Group) =>
+    group.matches.map(({ field }) => field).filter((field) => field.endsWith('_name'))
+  const inner = other.matches[0]!.leaf.holder
+  const outer = one.matches[0]!.leaf.holder
+  const isWithin = outer === '' || inner.startsWith(`${outer}.`)
+  return (
+    isWithin &&
+    ![...fields(one), 'full_name'].some((field) => fields(other).includes(field)) &&
+    !fields(one).includes('full_name')
+  )
+}
+
+/** Whether all that a group says is a plain `name`, as a form, a document or a webhook has one. */
+const isNameOfThing = ({ matches }: Group): boolean =>
+  matches.every(({ leaf }) => leaf.name === 'name' && leaf.isAnswer === undefined)
 
 const overlap = (some: Set<string>, others: Set<string>) => [...some].some((one) => others.has(one))
 

@@ -1,8 +1,11 @@
+import { acuity } from './acuity.ts'
+import { aircall } from './aircall.ts'
 import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
 import { chargebee } from './chargebee.ts'
 import { customerio } from './customerio.ts'
+import { eventbrite } from './eventbrite.ts'
 import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
@@ -10,6 +13,7 @@ import { gumroad } from './gumroad.ts'
 import { hubspot } from './hubspot.ts'
 import { intercom } from './intercom.ts'
 import { jotform } from './jotform.ts'
+import { kit } from './kit.ts'
 import { linear, linearIssue } from './linear.ts'
 import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
@@ -33,6 +37,7 @@ import type { Sender, SenderRequest } from './types.ts'
 import { webflow } from './webflow.ts'
 import { woocommerce } from './woocommerce.ts'
 import { zendesk } from './zendesk.ts'
+import { zoom } from './zoom.ts'
 
 /** The common senders; the first that matches is the sender. */
 export const ALL_SENDERS: readonly Sender[] = [
@@ -75,6 +80,11 @@ export const ALL_SENDERS: readonly Sender[] = [
   calcom,
   webflow,
   zendesk,
+  zoom,
+  aircall,
+  kit,
+  acuity,
+  eventbrite,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
@@ -104,10 +114,12 @@ const HEADERS = [
   'linear-delivery',
   'paddle-signature',
   'svix-id',
+  'x-acuity-signature',
   'x-cal-signature-256',
   'x-slack-signature',
   'x-webflow-signature',
   'x-zendesk-webhook-id',
+  'x-zm-signature',
 ]
 
 export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['headers'] =>
