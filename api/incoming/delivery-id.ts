@@ -14,8 +14,6 @@ const HEADERS = [
   'webhook-id',
   'idempotency-key',
   ...new Set(ALL_SENDERS.flatMap(({ deliveryHeader = [] }) => deliveryHeader)),
-  'x-gitlab-event-uuid',
-  'x-atlassian-webhook-identifier',
 ]
 
 /**

@@ -642,6 +642,22 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
+    sender: 'jira',
+    what: 'issue',
+    target: 'Task',
+    headers: { 'X-Atlassian-Webhook-Identifier': 'f1a5d2b4-0000-4000-8000-000000000001' },
+    body: json({
+      timestamp: 1_764_200_000_000,
+      webhookEvent: 'jira:issue_created',
+      user: { displayName: 'Grace Hopper', emailAddress: 'grace@host.example', timeZone: 'Europe/London' },
+      issue: {
+        id: '99291',
+        key: 'MILL-1',
+        fields: { summary: 'The mill jams', description: 'On carry.', duedate: '2026-12-01' },
+      },
+    }),
+  },
+  {
     sender: 'PandaDoc',
     what: 'completed document',
     verification: { type: 'token' },

@@ -1,5 +1,7 @@
 import { kinds } from '../../records/kinds/index.ts'
 import { splitName } from '../../records/split-name.ts'
+import { UNRELATED_WORDS } from '../../records/synonyms.ts'
+import { looksLikeEmail } from '../../records/values.ts'
 import { entityOf } from '../target-entity.ts'
 import type { TargetKind } from '../types.ts'
 import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
@@ -81,7 +83,8 @@ export function matchesOf(
     ({ leaf: { entry } }) =>
       !entry || people.has(entry.list) || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
   )
-  const { found, ambiguous } = kind === 'contacts' ? ofOnePerson(first, people) : { found: first }
+  const { found, ambiguous } =
+    kind === 'contacts' ? ofOnePerson(first, people, emailsOfOurs(all)) : { found: first }
   for (const match of found) {
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
@@ -185,6 +188,15 @@ function firstRecords(matches: Match[]): Map<string, number> {
   }
   return first
 }
+
+/** The emails of people whose role is ours. */
+const emailsOfOurs = (all: Leaf[]): Set<string> =>
+  new Set(
+    all
+      .filter(({ context }) => context.some((word) => UNRELATED_WORDS.has(word)))
+      .map(({ value }) => String(value).toLowerCase())
+      .filter(looksLikeEmail),
+  )
 
 /** A name of a place, not the state of a thing: `CA`, `California`. */
 const PLACE = /^([A-Z]{2,3}|\p{Lu}\p{Ll}.*)$/u

@@ -43,10 +43,12 @@ const ROLE = 3
  * The values that speak of the person of a contact, without those of other people in the payload. If two people are equally
  * near, as two items of a list are, none is chosen, with a warning: a wrong person is worse than none. Pure.
  * @param lists the paths of lists of which each item is a person.
+ * @param ours the emails of people whose role is ours: an organizer is often one of the attendees too.
  */
 export function ofOnePerson(
   found: Match[],
   lists: ReadonlySet<string> = new Set(),
+  ours: ReadonlySet<string> = new Set(),
 ): { found: Match[]; ambiguous?: string } {
   const itemOf = ({ leaf: { entry } }: Match) =>
     entry && lists.has(entry.list) ? `${entry.list}[${entry.index}]` : undefined
@@ -56,7 +58,7 @@ export function ofOnePerson(
       found: found.filter(({ field }) => !PERSONAL.has(field)),
       ambiguous: `the payload has more than ${MAX_GROUPS} objects that may be people: none was used`,
     }
-  const people = candidates(groups)
+  const people = withoutOurs(candidates(groups), ours)
   const [person, ...others] = people
   if (!person) return { found }
   if (others.length > 0)
@@ -80,6 +82,13 @@ export function ofOnePerson(
   }
 }
 
+/** Of several people those who are not ours; all of them, if none is left. */
+function withoutOurs(people: Group[][], ours: ReadonlySet<string>): Group[][] {
+  const isOurs = (person: Group[]) => person.some(({ emails }) => [...emails].some((one) => ours.has(one)))
+  const theirs = people.length > 1 ? people.filter((person) => !isOurs(person)) : people
+  return theirs.length > 0 ? theirs : people
+}
+
 /** Whether a value is of the person, where things have such values too: it is in the same object, or an answer. */
 function isNear({ field, leaf }: Match, person: Group[]): boolean {
   if (!isOfThings(field)) return true
@@ -87,10 +96,18 @@ function isNear({ field, leaf }: Match, person: Group[]): boolean {
     `${leaf.holder}.`.startsWith(first!.leaf.holder && `${first!.leaf.holder}.`),
   )
   if (isInside || field === 'job_title' || field === 'website') return isInside
-  return leaf.isAnswer === true || leaf.context.some((word) => OF_ADDRESSES.test(word))
+  if (leaf.isAnswer) return true
+  // An address beside the person, as of an order, but not that of the place of a booking.
+  const around = new Set(person.flatMap(({ matches: [first] }) => first!.leaf.context))
+  const { context } = leaf
+  return (
+    context.some((word) => OF_ADDRESSES.test(word)) &&
+    context.every((word) => OF_ADDRESSES.test(word) || WRAPPERS.has(word) || around.has(word))
+  )
 }
 
-const OF_ADDRESSES = /address|billing|shipping|delivery/
+const OF_ADDRESSES =
+  /^(billing|shipping|delivery|mailing|postal|invoice|customer|contact|home|work|default|primary)?(address(es)?|details|info)?$/
 
 function groupsOf(found: Match[], itemOf: (match: Match) => string | undefined): Group[] {
   const groups = new Map<string, Group>()

@@ -177,6 +177,68 @@ describe('the person in the documented payload of', () => {
     deepEqual(fieldsOf(payload), { ...ada, email, job_title: 'Countess', do_not_contact: true })
   })
 
+  it('Google Calendar is the attendee who is not the organizer', () => {
+    const organizer = { email: 'grace@host.example', displayName: 'Grace Hopper' }
+    const attendees = [
+      { email, displayName: 'Ada Lovelace' },
+      { ...organizer, organizer: true, self: true },
+    ]
+    deepEqual(fieldsOf({ kind: 'calendar#event', summary: 'Mill', organizer, attendees }), { ...ada, email })
+    const alone = {
+      organizer,
+      attendees: [organizer, { email: 'edith@host.example', displayName: 'Edith Clarke' }],
+    }
+    deepEqual(fieldsOf(alone), { first_name: 'Edith', last_name: 'Clarke', email: 'edith@host.example' })
+  })
+
+  it('Greenhouse is the candidate, and not the recruiter', () => {
+    const recruiter = { ...grace, first_name: 'Grace', last_name: 'Hopper' }
+    const candidate = {
+      id: 1,
+      ...ada,
+      title: 'Countess',
+      email_addresses: [{ value: email, type: 'personal' }],
+      recruiter,
+      coordinator: recruiter,
+    }
+    const jobs = [{ id: 1, name: 'Engineer', hiring_team: { recruiters: [recruiter] } }]
+    const payload = { application: { id: 1, candidate, jobs } }
+    deepEqual(fieldsOf({ action: 'new_candidate_application', payload }), {
+      ...ada,
+      email,
+      job_title: 'Countess',
+    })
+  })
+
+  it('Jira and Trello is nobody: who has acted is ours', () => {
+    const user = {
+      displayName: 'Grace Hopper',
+      emailAddress: 'grace@host.example',
+      timeZone: 'Europe/London',
+    }
+    deepEqual(fieldsOf({ timestamp: 1, webhookEvent: 'jira:issue_created', user, issue: { id: '1' } }), {})
+    const memberCreator = { fullName: 'Grace Hopper', username: 'grace' }
+    deepEqual(
+      fieldsOf({ action: { type: 'createCard', memberCreator, data: { card: { name: 'Mill' } } } }),
+      {},
+    )
+  })
+
+  it('a booking is the guest, without the address of the place; of an order, with that of the order', () => {
+    const guest = { firstName: 'Ada', lastName: 'Lovelace', email }
+    const place = { name: 'Villa', address: { city: 'Nice', country: 'FR' } }
+    deepEqual(fieldsOf({ booking: { id: 1, guest, property: place, timezone: 'Europe/Paris' } }), {
+      ...ada,
+      email,
+    })
+    const billing_address = { city: 'London', country: 'GB' }
+    deepEqual(fieldsOf({ order: { id: 1, customer: guest, billing_address } }), {
+      ...ada,
+      email,
+      address: billing_address,
+    })
+  })
+
   it('Webex is the address, without the name of the webhook', () => {
     const data = { id: 'm', roomId: 'r', personId: 'p', personEmail: email, created: '2026-11-27T10:00:00Z' }
     deepEqual(fieldsOf({ id: 'w', name: 'New message', resource: 'messages', event: 'created', data }), {

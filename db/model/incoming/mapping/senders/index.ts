@@ -12,6 +12,7 @@ import { gitlab } from './gitlab.ts'
 import { gumroad } from './gumroad.ts'
 import { hubspot } from './hubspot.ts'
 import { intercom } from './intercom.ts'
+import { jira } from './jira.ts'
 import { jotform } from './jotform.ts'
 import { kit } from './kit.ts'
 import { linear, linearIssue } from './linear.ts'
@@ -85,6 +86,7 @@ export const ALL_SENDERS: readonly Sender[] = [
   kit,
   acuity,
   eventbrite,
+  jira,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
