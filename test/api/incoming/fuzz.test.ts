@@ -92,7 +92,7 @@ function samples(): Sample[] {
       body: Buffer.from(JSON.stringify(example)),
     })),
   )
-  // Of the table of senders, so that a new one is mutated too.
+  // The table of senders, so that a new one is mutated too.
   const known = SENDER_REQUESTS.map(
     ({ sender, what, body, type = json, headers = {} }): Sample => ({
       name: `${sender} ${what}`,

@@ -82,7 +82,7 @@ export function ofOnePerson(
   }
 }
 
-/** Of several people those who are not ours; all of them, if none is left. */
+/** Those of several people who are not ours; all of them, if none is left. */
 function withoutOurs(people: Group[][], ours: ReadonlySet<string>): Group[][] {
   const isOurs = (person: Group[]) => person.some(({ emails }) => [...emails].some((one) => ours.has(one)))
   const theirs = people.length > 1 ? people.filter((person) => !isOurs(person)) : people
