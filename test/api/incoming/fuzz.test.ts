@@ -50,7 +50,7 @@ describe('mutated payloads of real senders', function () {
       settings.map((one) => test.createWebhook({ rate_limit: 100_000, ...one })),
     )
     const statuses: Record<number, number> = {}
-    let [slowest, sent] = [0, 0]
+    let [slowest, sent, records] = [0, 0, 0]
     const shoot = async () => {
       while (sent < CASES) {
         const n = sent++
@@ -62,7 +62,10 @@ describe('mutated payloads of real senders', function () {
         statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
         const shown = `case ${n} of seed ${SEED}: ${name}, ${type}: ${JSON.stringify(answer.body).slice(0, 300)}`
         assert.ok([200, 400, 413, 415].includes(answer.status), shown)
-        assert.equal(answer.body.success, answer.status === 200, shown)
+        // Salesforce gets its acknowledgement. Each record of a batch is logged alone.
+        const isAcknowledged = String(answer.body).includes('<Ack>true</Ack>')
+        assert.equal(isAcknowledged || answer.body.success, answer.status === 200, shown)
+        records += answer.body.results?.length ?? 1
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, shoot))
@@ -73,7 +76,7 @@ describe('mutated payloads of real senders', function () {
     if (CASES > 1_000)
       process.stdout.write(`      ${JSON.stringify(statuses)}, slowest ${slowest.toFixed(0)} ms\n`)
     const { count } = (await test.db.system('incoming_logs').count({ count: '*' }).first())!
-    assert.equal(Number(count), CASES)
+    assert.equal(Number(count), records)
     const alive = await test.send(webhooks[0]!, { email: 'alive@fuzz.test' })
     assert.equal(alive.status, 200)
   })
