@@ -7,7 +7,7 @@ import type { Mailer } from './mailer.ts'
 /** Sends a mail to a person of an account. `link` is empty for a mail without one. */
 export function mailAccount(
   mailer: Mailer,
-  { id, kind, address, details }: ClaimedAccountMail,
+  { id, kind, address, details }: ClaimedAccountMail & { kind: TextKind },
   { link, service }: { link: string; service: string },
   signal: AbortSignal,
 ): Promise<MailOutcome> {
@@ -26,13 +26,16 @@ export function mailAccount(
   return attemptMail(mailer, { key: `account mail ${id}`, address, subject, text }, signal)
 }
 
+/** Kinds whose text is in the row of the mail. */
+type TextKind = Exclude<ClaimedAccountMail['kind'], 'task_reminder'>
+
 type Text = (
   details: AccountMailDetails,
   service: string,
 ) => { subject: string; lines: string[] /** Why it was sent. */; cause?: string }
 
 /** Anybody can trigger the mails of sign-ups and resets for any address: they quote nothing from the request. */
-const TEXTS: Record<ClaimedAccountMail['kind'], Text> = {
+const TEXTS: Record<TextKind, Text> = {
   invitation: ({ organization_name = '', invited_by }) => ({
     subject: `Invitation to ${plainName(organization_name)}`,
     lines: [`${plainName(invited_by ?? 'An admin')} invites you to join “${plainName(organization_name)}”:`],

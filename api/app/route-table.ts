@@ -6,6 +6,7 @@ import { mailSuppressionRoutes } from './mail-suppressions.ts'
 import { memberRoutes } from './members.ts'
 import { organizationRoutes } from './organization.ts'
 import { passwordResetRoutes } from './password-resets.ts'
+import { preferenceRoutes } from './preferences.ts'
 import { secretRoutes } from './secrets.ts'
 import { sessionRoutes } from './session.ts'
 import { sessionsRoutes } from './sessions.ts'
@@ -21,6 +22,7 @@ export const appRoutes: AppRoute[] = [
   ...passwordResetRoutes,
   ...organizationRoutes,
   ...memberRoutes,
+  ...preferenceRoutes,
   ...invitationRoutes,
   ...auditLogRoutes,
   ...usageRoutes,

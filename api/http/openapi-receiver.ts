@@ -215,10 +215,10 @@ export const challengeOperation = {
     WEBHOOK_ID,
     TOKEN,
     ...[
-      ['hub.mode', 'Of Meta: `subscribe`.'],
-      ['hub.challenge', 'Of Meta: the text to answer.'],
-      ['hub.verify_token', 'Of Meta: the secret.'],
-      ['challengeCode', 'Of LinkedIn: the UUID to sign.'],
+      ['hub.mode', 'From Meta: `subscribe`.'],
+      ['hub.challenge', 'From Meta: the text to answer.'],
+      ['hub.verify_token', 'From Meta: the secret.'],
+      ['challengeCode', 'From LinkedIn: the UUID to sign.'],
     ].map(([name, description]) => ({
       name: name!,
       in: 'query' as const,

@@ -17,9 +17,9 @@ const HEADERS = [
 ]
 
 /**
- * The headers whose id counts by itself, because it is signed or because the sender proves itself by a secret. Of other
- * senders anybody who has read a request could repeat it with another id. A generic `hmac` signs no time that would tell
- * a retry from such a repetition.
+ * The headers whose id counts by itself, because it is signed or because the sender proves itself by a secret. Requests
+ * of other senders could be repeated with another id by anybody who has read one. A generic `hmac` signs no time that
+ * would tell a retry from such a repetition.
  */
 const PROVEN: { [Type in Verification['type']]?: string[] } = {
   secret: HEADERS,

@@ -176,7 +176,9 @@ function verifySender(call: Call, bytes: Buffer): Verdict {
 
 type Unverified = Exclude<Verdict, 'verified'>
 
-/** Throws, but for the ping of WooCommerce: it has no signature, and unless it succeeds the webhook is not saved there. */
+/**
+ * Throws, but for the ping of WooCommerce: it has no signature, and unless it succeeds the webhook is not saved there.
+ */
 async function refuseSender(call: Call, bytes: Buffer, verdict: Unverified): Promise<object> {
   const { ctx, webhook } = call
   await countFailure(call)

@@ -35,7 +35,9 @@ export interface Signed {
 /** What a sender signs, by its documentation. Undefined if the request or the secret has nothing to compare. */
 type Scheme = (request: SignedRequest, bytes: Buffer, secret: string) => Signed | undefined
 
-/** The schemes of the senders. The address of each documentation is in its file in `db/model/incoming/mapping/senders/`. */
+/**
+ * The schemes of the senders. The address of each documentation is in its file in `db/model/incoming/mapping/senders/`.
+ */
 export const SCHEMES: Record<SenderVerification, Scheme> = {
   secret: (request, _bytes, secret) => ({
     given: [header(request, 'x-webhook-secret'), header(request, 'x-gitlab-token')],

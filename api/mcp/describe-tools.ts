@@ -143,7 +143,7 @@ const UNSHOWN = ['offset']
 const parentNote = (argument: string) =>
   argument === 'entity'
     ? 'The kind of record that a custom field belongs to.'
-    : `Of kinds below one: its ${argument}.`
+    : `If the kind is below it: ${argument}.`
 
 const FIELDS = {
   type: 'object',

@@ -14,7 +14,8 @@ import { LINK_PATHS, type LinkKind, usableLink } from './link-tokens.ts'
 /**
  * Kinds without a link: `sign_up_known` for a sign-up with the address of an account but not its password;
  * `webhook_disabled` for an outgoing webhook that the service deactivated; `source_failing` for a source of an incoming
- * webhook whose polls keep failing; `runs_skipped` for runs that events did not start, because there were too many.
+ * webhook whose polls keep failing; `runs_skipped` for runs that events did not start, because there were too many;
+ * `task_reminder` for the assignee of a task.
  */
 export type AccountMailKind =
   | LinkKind
@@ -22,6 +23,7 @@ export type AccountMailKind =
   | 'webhook_disabled'
   | 'source_failing'
   | 'runs_skipped'
+  | 'task_reminder'
 
 export const isLinkKind = (kind: AccountMailKind): kind is LinkKind => Object.hasOwn(LINK_PATHS, kind)
 
@@ -40,6 +42,7 @@ export interface AccountMailDetails {
   workflow_name?: string
   /** The reason why the service deactivated the webhook or skipped runs, or why polls fail. */
   reason?: string
+  reminder?: TaskReminder
 }
 
 interface NewAccountMail {
@@ -66,6 +69,32 @@ export async function insertAccountMail(
     details: JSON.stringify(details),
     sealed: token === undefined ? null : seal(key, token, ownerOfMail(organizationId, id)),
   })
+}
+
+/** The reminder of a task that a mail is about. The mail has no text of the task: that is read when it is sent. */
+export interface TaskReminder {
+  task_id: string
+  user_id: string
+  /** ISO 8601. */
+  reminder_at: string
+}
+
+/** Queues the mails of reminders. */
+export async function insertReminderMails(
+  tx: Pick<Tenant, 'trx' | 'organizationId' | 'wake'>,
+  mails: readonly { address: string; reminder: TaskReminder }[],
+): Promise<void> {
+  if (mails.length === 0) return
+  await tx.trx('account_mails').insert(
+    mails.map(({ address, reminder }) => ({
+      organization_id: tx.organizationId,
+      id: uuidv7(),
+      kind: 'task_reminder',
+      address,
+      details: JSON.stringify({ reminder }),
+    })),
+  )
+  tx.wake('agx_mails')
 }
 
 /** Queues a mail without a link to each owner of the organization. */

@@ -65,7 +65,8 @@ export interface Claim {
 
 /**
  * Claims the fingerprints of different deliveries for this transaction; for those that have an answer within
- * their window, returns it. A concurrent request with the same delivery waits here until the first one commits or rolls back.
+ * their window, returns it. A concurrent request with the same delivery waits here until the first one commits or rolls
+ * back.
  */
 export async function claimFingerprints(
   tx: Tenant,

@@ -2,8 +2,8 @@ import type { Knex } from 'knex'
 import type pg from 'pg'
 
 /**
- * Sends one statement, with `$1` for its values, on a connection of a pool. Without Knex's raw builder and runner, for the
- * few statements that each request sends.
+ * Sends one statement, with `$1` for its values, on a connection of a pool. Without Knex's raw builder and runner, for
+ * the few statements that each request sends.
  */
 export async function statement<Row>(pool: Knex, text: string, values: unknown[]): Promise<Row[]> {
   const { client } = pool

@@ -2,11 +2,12 @@ import { insertEvents } from '../events/outbox.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 import { listDueRows } from '../queue/due-rows.ts'
 import { readRecords } from './read.ts'
+import { mailReminders } from './reminder-mails.ts'
 
 /**
  * Reminders of tasks: `task.reminder` at `reminder_at`, once for each time that is set, while the task is open. The relay
  * finds them by one query, so that one which was due while no worker lived is raised after. One that had passed when the
- * task was made, as in an import, is not.
+ * task was made, as in an import, is not. The assignee gets a mail, if it wants one.
  */
 
 /** SQL: whether a reminder is to come. The condition of a partial index. */
@@ -28,13 +29,15 @@ export async function raiseReminders(tx: Tenant, ids: string[]): Promise<void> {
     { organizationId: tx.organizationId, ids },
   )
   if (rows.length === 0) return
-  const tasks = await readRecords(
+  const found = await readRecords(
     tx,
     'tasks',
     rows.map(({ id }) => id),
   )
+  const tasks = [...found.values()]
   await insertEvents(
     tx,
-    [...tasks.values()].map((data) => ({ name: 'task.reminder', data })),
+    tasks.map((data) => ({ name: 'task.reminder', data })),
   )
+  await mailReminders(tx, tasks)
 }

@@ -16,6 +16,7 @@ const PROMISED: [RegExp, Role][] = [
   [/^(?:GET|DELETE) \/(?:session|sessions|sessions\/\{session_id\})$/, 'member'],
   [/^PUT \/session\/organization$/, 'member'],
   [/^GET \/(?:organization|usage|members)$/, 'member'],
+  [/^(?:GET|PATCH) \/preferences$/, 'member'],
   [/^GET \/(?:webhooks|deliveries)\b/, 'member'],
   [/^PUT \/organization\/plan$/, 'owner'],
   [/ \/organization$/, 'admin'],

@@ -2,7 +2,6 @@ import { mailApproval } from '../../activities/mail/approval.ts'
 import { findSuppressed } from '../../db/mails/suppressions.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { ApprovalKey } from '../../db/process/approval-links.ts'
-import type { MailOutcome } from '../../db/queue/mails.ts'
 import {
   approvalMails,
   type ClaimedMail,
@@ -10,13 +9,7 @@ import {
   recordMail,
 } from '../../db/runs/approval-mails.ts'
 import type { Queue } from '../relay.ts'
-import { type MailDeps, mailsQueue } from './mails.ts'
-
-const NOT_WANTED: MailOutcome = {
-  status: 'failed',
-  problem: 'The address gets no mails: it has unsubscribed, bounced, or complained.',
-  retryable: false,
-}
+import { type MailDeps, mailsQueue, NOT_WANTED } from './mails.ts'
 
 /** Mails that ask for a decision. */
 export const approvalMailsQueue = ({

@@ -84,7 +84,7 @@ export function allQueues({
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink, onMail }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey, onMail }),
-    eventsQueue({ log, onSkipped }),
+    eventsQueue({ db, log, onSkipped }),
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),

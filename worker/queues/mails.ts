@@ -18,7 +18,7 @@ export interface MailDeps {
 }
 
 /** Sends one mail. `signal` ends the attempt. */
-type Send = (mailer: Mailer, publicUrl: string, signal: AbortSignal) => Promise<MailOutcome>
+export type Send = (mailer: Mailer, publicUrl: string, signal: AbortSignal) => Promise<MailOutcome>
 
 /** Less than the time limit of the relay's starts. */
 const ATTEMPT_TIMEOUT_MS = 45_000
@@ -40,7 +40,7 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     name: string
     table: MailTable
     queue: LeasedQueue<Mail>
-    /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
+    /** @returns how to send the mail, or its outcome if it need not or cannot be sent. */
     prepare(mail: Mail): Promise<Send | MailOutcome>
     record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<RecordedMail>
     /** Whether it counts among the recipients that the plan of its organization allows. Default: it does. */
@@ -74,6 +74,13 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
       if (sending.size > 0) await renewLeases(system, table, [...sending])
     },
   }
+}
+
+/** The outcome of a mail to a suppressed address. */
+export const NOT_WANTED: MailOutcome = {
+  status: 'failed',
+  problem: 'The address gets no mails: it has unsubscribed, bounced, or complained.',
+  retryable: false,
 }
 
 const unset = (setting: string): MailOutcome => ({

@@ -63,6 +63,7 @@ export class Types {
   private readonly outputs = new Map<string, ValueType>()
   private readonly roots: Record<string, ValueType>
   private readonly open = new Set<string>()
+  private readonly ends = new Map<string, { nodes: readonly NodeSpec[] | undefined }>()
 
   constructor(
     { definition, texts }: Pick<Lowered, 'definition' | 'texts'>,
@@ -240,17 +241,26 @@ export class Types {
   private resultOf(loop: NodeSpec): ValueType {
     if (Object.hasOwn(loop.config, 'output'))
       return this.ofValue(loop.config.output, { reader: loop, perItem: true })
+    const ends = this.endsOf(loop)
+    return ends ? unionOf(ends.map((node) => this.ofNode(node))) : UNKNOWN
+  }
+
+  /** The nodes of which one completes last in the body of a loop; undefined if that is not known. */
+  private endsOf(loop: NodeSpec): readonly NodeSpec[] | undefined {
+    // Kept: every placeholder of a body may read the result of its turn before.
+    const known = this.ends.get(loop.id)
+    if (known) return known.nodes
     const inBody = this.definition.nodes.filter(({ id }) => this.bodies.around(id)[0] === loop.id)
+    const ids = new Set(inBody.map(({ id }) => id))
+    const edges = this.definition.edges.filter(({ from }) => ids.has(from))
     // Where a node may be skipped, or its failure handled, another one completes last.
-    if (inBody.some(({ when, on_error }) => when !== undefined || on_error !== undefined)) return UNKNOWN
-    const left = new Set(this.definition.edges.map(({ from }) => from))
-    if (
-      this.definition.edges.some(
-        ({ from, handle }) => handle === 'error' && inBody.some(({ id }) => id === from),
-      )
-    )
-      return UNKNOWN
-    return unionOf(inBody.filter(({ id }) => !left.has(id)).map((node) => this.ofNode(node)))
+    const isOpen =
+      inBody.some(({ when, on_error }) => when !== undefined || on_error !== undefined) ||
+      edges.some(({ handle }) => handle === 'error')
+    const left = new Set(edges.map(({ from }) => from))
+    const nodes = isOpen ? undefined : inBody.filter(({ id }) => !left.has(id))
+    this.ends.set(loop.id, { nodes })
+    return nodes
   }
 }
 

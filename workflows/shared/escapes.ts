@@ -31,9 +31,9 @@ const KINDS: Kind[] = [
 const ALL: Kind = { mark: /[%&\\]/, escapes: new RegExp(`${PERCENT}|${ENTITY}|${BACKSLASH}`, 'g') }
 
 /**
- * The forms of a text without its escapes, level by level; none if it has no escapes. Each kind alone, because a text may
- * have what only looks like an escape of another kind, and all kinds. A level takes 0.1 s for each MiB of nothing but
- * escapes, so that where only one kind can be, its first level is not made twice.
+ * The forms of a text without its escapes, level by level; none if it has no escapes. Decodes each kind alone, because a
+ * text may contain what only looks like another kind, and all kinds together. A level takes 0.1 s per MiB of nothing but
+ * escapes, so the first level is decoded only once if the text has one kind.
  */
 export function unescapedForms(text: string): Unescaped[] {
   const kinds = KINDS.filter(({ mark }) => mark.test(text))

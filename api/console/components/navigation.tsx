@@ -122,7 +122,7 @@ function AccountForms() {
   return (
     <>
       <a class="button plain" href="/organizations">
-        <Icon name="building-2" /> Switch organization
+        <Icon name="building-2" /> Organizations and mails
       </a>
       <PostForm action="/theme" class="themes" label="Theme">
         <input type="hidden" name="next" value={view.path} />

@@ -9,15 +9,22 @@ interface OwnSession {
   organizations: { id: string; name: string; role: string }[]
 }
 
+interface Preferences {
+  task_reminder_mails: boolean
+}
+
 const YEAR = 31_536_000
 
-/** The switch of the organization, and the choice of the theme. */
+/** The switch of the organization, preferences in it, and the choice of the theme. */
 export const accountRoutes: ConsoleRoute[] = [
   {
     method: 'GET',
     path: '/organizations',
     async handler({ read }) {
-      const { organization, organizations } = await read<OwnSession>('/app/session')
+      const [{ organization, organizations }, { task_reminder_mails: mailed }] = await Promise.all([
+        read<OwnSession>('/app/session'),
+        read<Preferences>('/app/preferences'),
+      ])
       return {
         title: 'Organizations',
         content: (
@@ -47,6 +54,14 @@ export const accountRoutes: ConsoleRoute[] = [
                 },
               ]}
             />
+            <h2>Reminders</h2>
+            <p>
+              The reminders of tasks that are assigned to you in <span dir="auto">{organization.name}</span>{' '}
+              are {mailed ? 'mailed to you.' : 'not mailed to you.'}
+            </p>
+            <ActionButton action="/preferences" fields={{ task_reminder_mails: String(!mailed) }}>
+              {mailed ? 'Stop these mails' : 'Mail them to me'}
+            </ActionButton>
           </>
         ),
       }
@@ -61,6 +76,15 @@ export const accountRoutes: ConsoleRoute[] = [
       const cookie = answer.header('set-cookie')
       if (cookie) view.setHeader('Set-Cookie', cookie)
       return { redirect: cookie ? '/?done=switched' : '/organizations' }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/preferences',
+    async handler(view) {
+      const body = { task_reminder_mails: view.form.get('task_reminder_mails') === 'true' }
+      await view.change('PATCH', '/app/preferences', body)
+      return { redirect: '/organizations' }
     },
   },
   {

@@ -135,7 +135,9 @@ const isListOfObjects = (value: unknown): value is Payload[] =>
 /** Whether a list is one of answers: `items[0].value`, not `items[0].emails[0].value`. */
 const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
 
-/** Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open. */
+/**
+ * Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open.
+ */
 const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =>
   field_mapping.mode === 'automatic' &&
   kind !== 'none' &&

@@ -33,7 +33,7 @@ export interface Refused {
   details: ErrorDetails
 }
 
-/** Parses and maps a body. Of a batch, as a sample or an old log entry has it, the first record. Pure. */
+/** Parses and maps a body; of a batch (in a sample or an old log entry) it takes the first record. Pure. */
 export function mapBody(body: Body, mapping: Mapping): MappedPayload | { refused: Refused } {
   return parsed(body, (whole) => {
     const items = itemsIn(whole, body, mapping)

@@ -107,6 +107,21 @@ describe('the session of the console', () => {
     assert.doesNotMatch(html, /Site/)
   })
 
+  it('turns the mails of reminders on and off', async () => {
+    const owner = await visit(suite.db, suite.api)
+    for (const [shown, value, next] of [
+      [/are not mailed to you/, 'true', /are mailed to you/],
+      [/are mailed to you/, 'false', /are not mailed to you/],
+    ] as const) {
+      const { html } = await owner.get('/organizations')
+      assert.match(html, shown)
+      const fields = formOf(html, '/preferences')
+      assert.equal(fields.task_reminder_mails, value)
+      assert.equal((await owner.post('/preferences', fields)).location, '/organizations')
+      assert.match((await owner.get('/organizations')).html, next)
+    }
+  })
+
   it('ends with the sign-out', async () => {
     const owner = await visit(suite.db, suite.api)
     const left = await owner.submit('/', '/sign-out', {})

@@ -21,7 +21,7 @@ export const calcom: Sender = {
     headers['x-cal-signature-256'] !== undefined ||
     (typeof payload.triggerEvent === 'string' &&
       (isObject(payload.payload) || Array.isArray(payload.attendees))),
-  // That of "Ping test" names a made-up attendee.
+  // The request of "Ping test" names a made-up attendee.
   isPing: ({ payload }) => payload.triggerEvent === 'PING',
   // Each body has the time of its event: an equal one is a retry.
   dedupeWindow: 86_400,
