@@ -33,7 +33,7 @@ const senderSchema = z
     person: z
       .string()
       .nullable()
-      .meta({ description: 'Of whom a contact is made: `the attendee; never the organizer`.' }),
+      .meta({ description: 'The person of whom a contact is made: `the attendee; never the organizer`.' }),
   })
   .meta({ id: 'IncomingWebhookSender' })
 
