@@ -1,5 +1,5 @@
-import { TARGET_KINDS, WRITES } from '../../db/model/incoming/types.ts'
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { WRITES } from '../../db/model/incoming/types.ts'
+import { RECORD_KINDS, TARGET_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /** The receiver of incoming webhooks: an operation outside of both route tables, with its own errors and secret. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'

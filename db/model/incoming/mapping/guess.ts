@@ -1,3 +1,4 @@
+import { TARGET_KINDS } from '../../../../workflows/shared/record-kinds.ts'
 import {
   COMPANY_WORDS,
   normalise,
@@ -7,7 +8,7 @@ import {
   UNRELATED_WORDS,
 } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
-import { TARGET_KINDS, type TargetKind } from '../types.ts'
+import type { TargetKind } from '../types.ts'
 import type { Leaf } from './leaves.ts'
 import { subjectOf } from './question.ts'
 import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
