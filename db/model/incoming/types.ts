@@ -23,16 +23,20 @@ export const SENDER_VERIFICATIONS = [
   'slack',
   'hubspot',
   'calendly',
+  'customerio',
   'intercom',
   'linear',
+  'linkedin',
   'mailgun',
   'paddle',
   'sendgrid',
+  'square',
   'svix',
   'twilio',
   'typeform',
   'webflow',
   'zendesk',
+  'zoom',
 ] as const
 export type SenderVerification = (typeof SENDER_VERIFICATIONS)[number]
 
