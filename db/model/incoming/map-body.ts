@@ -6,7 +6,7 @@ import { mapPayload } from './mapping/map.ts'
 import { type Proposal, proposeMapping } from './mapping/propose.ts'
 import type { SenderRequest } from './mapping/senders/types.ts'
 import type { Mapped } from './mapping/types.ts'
-import { isJson, type Payload, parseBody, parseText } from './parse-body.ts'
+import { isJson, isXml, type Payload, parseBody, parseText } from './parse-body.ts'
 import { type Hidden, SecretFields } from './secret-fields.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
@@ -112,7 +112,7 @@ export function proposeFrom(
 }
 
 const itemsIn = (payload: Payload, { type }: Body, settings: BatchSettings): Payload[] | undefined =>
-  isJson(type) ? itemsOf(payload, settings) : undefined
+  isJson(type) || isXml(type) ? itemsOf(payload, settings, isJson(type)) : undefined
 
 /** An AppError is returned: a thread could not throw it. */
 function parsed<T>({ content, type }: Body, work: (payload: Payload) => T): T | { refused: Refused } {

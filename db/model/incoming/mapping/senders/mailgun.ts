@@ -9,6 +9,7 @@ export const mailgun: Sender = {
   name: 'Mailgun',
   documentation: 'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks',
   verification: { type: 'mailgun' },
+  person: 'the recipient; never the sender of the mail',
   matches: ({ payload }) => isObject(payload['event-data']) && isObject(payload.signature),
   deliveryId: ({ payload }) => mailgunEventId(payload),
   optsOut: ({ payload }) => ['unsubscribed', 'complained'].includes(textAt(payload, 'event-data.event')),
