@@ -13,6 +13,7 @@ import { keepKeys } from './alternate-keys.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { hasSensitive, moveSensitive } from './custom-fields/sensitive.ts'
 import { freeUnique } from './custom-fields/unique.ts'
+import { settleIdentities } from './identities.ts'
 import { moveLinks } from './links.ts'
 import { lockExisting, lockLives, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
@@ -53,6 +54,7 @@ export async function mergeRecords(
   if (!winner || !loser) throw await recordNotFound(tx, definition, winner ? loserId : winnerId)
   requireVersion(definition.object, winner.version, ifVersion)
 
+  await settleIdentities(tx, kind, loserId, winnerId)
   await moveReferences(tx, kind, loserId, winnerId)
   // A sum of records that have moved is another now.
   winner = (await lockRecords(tx, kind, [winnerId])).get(winnerId) ?? winner
