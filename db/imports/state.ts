@@ -209,7 +209,9 @@ function missing({ entity, mode, upsert_by }: ImportRow, columnOf: Map<string, s
   if (mode === 'upsert') {
     const parts = isIdentity(entity, upsert_by!) ? kinds[entity].identity! : [upsert_by!]
     return parts
-      .filter((name) => kinds[entity].fields[name]?.default === undefined && !isMapped(entity, name, columnOf))
+      .filter(
+        (name) => kinds[entity].fields[name]?.default === undefined && !isMapped(entity, name, columnOf),
+      )
       .map((name) => `no column is mapped to ${name}, ${parts.length > 1 ? 'a part of ' : ''}the upsert key`)
   }
   const { fields, atLeastOneOf } = kinds[entity]

@@ -16,7 +16,11 @@ const kindsOf = (kind: KindName) =>
       : []
   })
 
-/** Before a merge: of two records that would have the same key, one of the loser and one of the winner, the newer stays. */
+/**
+ * Before a merge: of two records that would have the same key, one of the loser and one of the winner, the newer stays.
+ * Called before the two are locked, as locks of referring records come first (lock.ts); a record that is made meanwhile
+ * makes the merge a conflict.
+ */
 export async function settleIdentities(
   tx: Tenant,
   kind: KindName,

@@ -48,13 +48,13 @@ export async function mergeRecords(
     ])
   const [, rules] = await Promise.all([lockLives(tx), lockFieldRules(tx, kind)])
   await lockReferencesTo(tx, kind, [loserId], [winnerId, loserId])
+  await settleIdentities(tx, kind, loserId, winnerId)
   const found = await lockRecords(tx, kind, [winnerId, loserId], 'for update')
   let winner = found.get(winnerId)
   const loser = found.get(loserId)
   if (!winner || !loser) throw await recordNotFound(tx, definition, winner ? loserId : winnerId)
   requireVersion(definition.object, winner.version, ifVersion)
 
-  await settleIdentities(tx, kind, loserId, winnerId)
   await moveReferences(tx, kind, loserId, winnerId)
   // A sum of records that have moved is another now.
   winner = (await lockRecords(tx, kind, [winnerId])).get(winnerId) ?? winner

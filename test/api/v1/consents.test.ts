@@ -97,7 +97,10 @@ describe('consents', () => {
     for (const other of [{}, { purpose: 'NEWSLETTER' }]) {
       const taken = await give(ada, other)
       deepEqual([taken.status, taken.body.error.param], [409, 'contact_id'])
-      match(taken.body.error.message, /the contact has another consent with purpose newsletter, channel email/)
+      match(
+        taken.body.error.message,
+        /the contact has another consent with purpose newsletter, channel email/,
+      )
     }
     equal((await give(ada, { channel: 'sms' })).status, 201)
     const moved = (await give(ada, { purpose: 'events' })).body
