@@ -125,7 +125,7 @@ export const TOPICS: Record<string, Topic> = {
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
-          : `Events: ${eventNames()}; and any \`<entity>.<action>\` that a workflow raises.`,
+          : `Events: ${eventNames()}; any \`<entity>.<action>\` of workflows.`,
       ].join('\n'),
   },
   inputs: {
