@@ -24,7 +24,9 @@ const payloads = z.object({
   ),
 })
 
-/** The names under which a client on this machine reaches this process: another one is a page that rebinds its DNS name. */
+/**
+ * The names under which a client on this machine reaches this process: another one is a page that rebinds its DNS name.
+ */
 const LOCAL_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**
@@ -47,6 +49,8 @@ export async function answerCodec(
   if (uiOrigin !== undefined && request.headers.origin === uiOrigin) {
     response.setHeader('Access-Control-Allow-Origin', uiOrigin)
     response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, X-Namespace')
+    // For a proxy in front of it that knows operators by their cookies.
+    response.setHeader('Access-Control-Allow-Credentials', 'true')
     response.setHeader('Vary', 'Origin')
   }
   if (verb !== 'encode' && verb !== 'decode')

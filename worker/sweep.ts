@@ -31,9 +31,11 @@ const BUDGET_MS = 25_000
 const MOST_MS = 120_000
 /** The part of the budget that each stage may take. */
 const STAGE_MS = 8_000
-/** That of the runs after a loss: operators find no workflow of those that were not looked up. */
+/** The budget of the runs after a loss: until they are looked up, operators find no workflow of them. */
 const LOST_MS = 16_000
-/** That of what comes after them, as long as some remain: each sweep does some of it, and returns to them soon. */
+/**
+ * The budget of the later stages while such runs remain: each sweep does a part of them, and the next one starts soon.
+ */
 const BEHIND_LOST_MS = 2_000
 const RENEW_MS = 5_000
 /** Rows without a write for this long are looked up in Temporal, the longest idle first. */
@@ -105,9 +107,7 @@ export class Sweep {
     }
     const perform = () => {
       if (this.working.has(name)) return
-      const done = repeat()
-        .catch((error) => this.log.error({ err: error }, `${name} failed`))
-        .finally(() => this.working.delete(name))
+      const done = this.reported(name, repeat).finally(() => this.working.delete(name))
       this.working.set(name, done)
     }
     this.timers.push(setInterval(perform, ms))
@@ -128,18 +128,13 @@ export class Sweep {
   async glance(): Promise<void> {
     const { db, client, log, taskQueue } = this
     if (!(await takeSweepLease(db.system, this.holder))) return
-    const looks = [
-      () => sweepStopped({ db, client, log }),
-      async () => {
-        if (!this.working.has(SWEEP) && (await seemsForgetful({ system: db.system, client, log, taskQueue })))
-          await this.consult()
-      },
-      () => sweepQuietRuns({ db, client, log }),
-    ]
     // Each of them, also if another one fails, such as the list of workflows while visibility is down.
-    const failed: unknown[] = []
-    for (const look of looks) await look().catch((error) => failed.push(error))
-    if (failed.length > 0) throw failed[0]
+    await this.reported('stopped workflows', () => sweepStopped({ db, client, log }))
+    await this.reported('signs of a loss', async () => {
+      if (!this.working.has(SWEEP) && (await seemsForgetful({ system: db.system, client, log, taskQueue })))
+        await this.consult()
+    })
+    await this.reported('quiet runs', () => sweepQuietRuns({ db, client, log }))
   }
 
   /**
@@ -190,11 +185,16 @@ export class Sweep {
   ): Promise<void> {
     const { db, client, log, taskQueue } = this
     const keepOn = this.keepOnUntil(Math.min(until, Date.now() + most))
+    await this.reported(name, () => work({ db, client, log, taskQueue, keepOn }))
+  }
+
+  /** Counts and logs a failure, which does not stop what follows. */
+  private async reported(stage: string, work: () => Promise<unknown>): Promise<void> {
     try {
-      await work({ db, client, log, taskQueue, keepOn })
+      await work()
     } catch (error) {
-      this.metrics?.sweepFailures.inc({ stage: name })
-      log.error({ err: error, stage: name }, 'a stage of the sweep failed')
+      this.metrics?.sweepFailures.inc({ stage })
+      this.log.error({ err: error, stage }, 'a stage of the sweep failed')
     }
   }
 

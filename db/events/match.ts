@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { UnstartedCode } from '../model/runs/chain.ts'
+import type { WorkEnd } from '../model/work-end.ts'
 import { createDeliveries, type Subscription, subscribes } from '../outgoing/match.ts'
 import { selectByCondition } from '../outgoing/when.ts'
 import { notify } from '../postgres/notify.ts'
@@ -25,6 +26,8 @@ export interface Matched {
   cut: boolean
   /** The codes of the errors of runs that were not started, one for each. */
   skipped: UnstartedCode[]
+  /** The ends of runs that were recorded as failed or skipped instead of queued. */
+  ended: WorkEnd[]
   /** The last problem of each trigger that failed. */
   problems: FoundProblem[]
 }
@@ -59,7 +62,7 @@ export async function matchEvents(
         events.filter((row) => row.triggers && isBefore(row, unchecked)),
         { queued, wakes },
       )
-      const { runs, problems, skipped } = triggered
+      const { runs, problems, skipped, ended } = triggered
       const isLeft = (row: Row) => !isBefore(row, since)
       const left = events.filter(isLeft)
       if (left.length > 0) await putBack(trx, left)
@@ -74,6 +77,7 @@ export async function matchEvents(
         cut: left.length > 0,
         problems,
         skipped,
+        ended,
         runs,
         deliveries: await createDeliveries(trx, subscriptions),
       }

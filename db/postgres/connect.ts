@@ -23,10 +23,10 @@ pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
 /**
  * The driver sends a statement without waiting for the answer to the one before. Without it, a transaction of one
- * statement (`oneStatement`) takes 2.1 times as long for one client, 1.1 times for 8, and 1.2 to 1.4 times the CPU time of
- * the process; one of three statements takes 1.1 times as long for one client, 1.15 times for 8 (PostgreSQL on the same
- * machine; the median of five rounds of 2,000 transactions each). Knex passes the option on, but does not declare it.
- * transaction.test.ts fails without it ("without waiting for answers").
+ * statement (`oneStatement`) takes 2.1 times as long for one client, 1.1 times for 8, and 1.2 to 1.4 times the CPU time
+ * of the process; one of three statements takes 1.1 times as long for one client, 1.15 times for 8 (PostgreSQL on the
+ * same machine; the median of five rounds of 2,000 transactions each). Knex passes the option on, but does not declare
+ * it. transaction.test.ts fails without it ("without waiting for answers").
  */
 const PIPELINE: Pick<pg.ClientConfig, 'pipeline'> = { pipeline: true }
 
@@ -46,6 +46,8 @@ export interface Database {
   readonly sent: SentBytes
   /** Calls `listener` for all work that this process has ended, after the commit. */
   onEnd(listener: (end: WorkEnd) => void): void
+  /** Tells the listeners of work that a transaction of the system role has ended, after its commit. */
+  reportEnds(ends: readonly WorkEnd[]): void
   tenant<T>(
     organizationId: string,
     actor: Actor,
@@ -94,6 +96,9 @@ export function connect(options: ConnectOptions): Database {
     const tenant = useOf(app)
     return { tenant: { ...tenant, waiting: tenant.waiting + shares.waiting }, system: useOf(system) }
   }
+  const reportEnds = (ends: readonly WorkEnd[]) => {
+    for (const end of ends) for (const listener of endListeners) listener(end)
+  }
   return {
     system,
     notifier,
@@ -101,6 +106,7 @@ export function connect(options: ConnectOptions): Database {
     poolUse,
     sent,
     onEnd: (listener) => void endListeners.push(listener),
+    reportEnds,
     async tenant(organizationId, actor, work, trace, tenantOptions) {
       const { result, wakes, ends, spans } = await retryOnDeadlock(async () => {
         const wakes = new Wakes()
@@ -122,7 +128,7 @@ export function connect(options: ConnectOptions): Database {
         return { result, wakes, ends, spans }
       })
       for (const span of spans ?? []) options.traces?.record(span)
-      for (const end of ends) for (const listener of endListeners) listener(end)
+      reportEnds(ends)
       for (const [channel, payload] of wakes.all()) notifier.send(channel, payload)
       return result
     },

@@ -72,6 +72,8 @@ const OVERDUE = `interval '10 seconds'`
 /** SQL: the time of a message to a workflow that should have had its effect by now. */
 const LONG_AGO = "now() - interval '1 minute'"
 
+/** The condition of the index `runs_idle`. */
+const IS_ACTIVE = "status = 'running' and sleeps_until is null"
 const IDLE_RUN = `r.organization_id, r.id, r.kind, r.temporal_run_id, r.history_length, open.calls, open.attempts,
   open.overdue, r.cancel_requested_at is not null and r.ending is null or r.pause_requested_at is not null or open.answered as told,
   coalesce(r.cancel_sent_at < ${LONG_AGO} and r.ending is null or open.unheeded
@@ -101,8 +103,8 @@ const FALLEN_ASLEEP = 3
 
 /**
  * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval) nor since `before`, longest idle first.
- * Active ones also if they have none since the last loss of Temporal. Sleeping runs are included only if they are overdue,
- * once after each change, or without a write for 720 times as long.
+ * Active ones also if they have none since the last loss of Temporal. Sleeping runs are included only if they are
+ * overdue, once after each change, or without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,
@@ -114,7 +116,7 @@ export async function listIdleRuns(
     `select ${IDLE_RUN}
      from (
        (select * from runs
-        where status = 'running' and sleeps_until is null
+        where ${IS_ACTIVE}
           and updated_at < least(cast(:before as timestamptz),
             greatest(now() - cast(:idle as interval), (select lost_at from sweep_state)))
         order by updated_at limit :limit)
@@ -141,22 +143,41 @@ export async function listIdleRuns(
   return rows
 }
 
-/** Up to `limit` active runs without a write for `quiet` (a PostgreSQL interval): the longest quiet ones, or any. */
-export async function listQuietRuns(
-  system: System,
-  quiet: string,
-  limit: number,
-  order: 'updated_at' | 'random()',
-): Promise<IdleRun[]> {
+/** Up to `limit` active runs without a write for `quiet` (a PostgreSQL interval), the longest quiet ones. */
+export async function listQuietRuns(system: System, quiet: string, limit: number): Promise<IdleRun[]> {
   const { rows } = await system.raw<{ rows: IdleRun[] }>(
     `select ${IDLE_RUN}
      from (
-       select * from runs
-       where status = 'running' and sleeps_until is null and updated_at < now() - cast(? as interval)
-       order by ${order} limit ?) r
+       select * from runs where ${IS_ACTIVE} and updated_at < now() - cast(? as interval)
+       order by updated_at limit ?) r
      ${OPEN_NODES}
      order by r.updated_at`,
     [quiet, limit],
+  )
+  return rows
+}
+
+/**
+ * Up to `limit` of the active runs without a write for `quiet` (a PostgreSQL interval), at random, at the cost of as many
+ * index lookups: each is the one whose last write is next before a random moment. The moments are dense near now, as
+ * the logarithm of the age is uniform: a run that was just lost is as likely as one among many that wait for long.
+ */
+export async function pickQuietRuns(system: System, quiet: string, limit: number): Promise<IdleRun[]> {
+  const { rows } = await system.raw<{ rows: IdleRun[] }>(
+    `with ages as (
+       select extract(epoch from cast(:quiet as interval)) as least,
+         extract(epoch from now() - (select min(updated_at) from runs where ${IS_ACTIVE})) as most
+     ), moments as materialized (
+       select now() - make_interval(secs => least * power(most / least, random())) as moment
+       from ages, generate_series(1, :limit) where most > least)
+     select ${IDLE_RUN}
+     from (
+       select distinct on (one.organization_id, one.id) one.*
+       from moments cross join lateral (
+         select * from runs where ${IS_ACTIVE} and updated_at <= moment order by updated_at desc limit 1) one) r
+     ${OPEN_NODES}
+     order by r.updated_at`,
+    { quiet, limit },
   )
   return rows
 }

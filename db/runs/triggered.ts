@@ -3,12 +3,15 @@ import { v7 as uuidv7 } from 'uuid'
 import type { RunError, RunTrigger } from '../../workflows/interpret/run-state.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { RECORD_EVENTS } from '../../workflows/shared/events.ts'
+import type { EndStatus } from '../../workflows/shared/statuses.ts'
 import { EVENTS_BY_KEY, keysOf } from '../events/by-key.ts'
 import { CHANGED_FIELDS, EVENT_TIME } from '../events/outbox.ts'
 import { type Conditional, evaluateConditions } from '../model/events/conditions.ts'
 import type { EventKey } from '../model/events/event.ts'
 import { chainError, type UnstartedCode } from '../model/runs/chain.ts'
+import type { WorkEnd } from '../model/work-end.ts'
 import type { Wakes } from '../postgres/tenancy.ts'
+import { runEnd } from '../process/traces/runs.ts'
 import type { FoundProblem } from '../workflows/triggers.ts'
 import type { QueuedRuns } from './queued-runs.ts'
 import { insertRuns } from './runs.ts'
@@ -18,6 +21,8 @@ import { type Candidate, skipStorms } from './storms.ts'
 export interface Triggered {
   /** The number of created runs, including failed ones. */
   runs: number
+  /** The end of each run that was not started, but recorded as failed or skipped. */
+  ended: WorkEnd[]
   /** The codes of the errors of runs that were not started, one for each. */
   skipped: UnstartedCode[]
   problems: FoundProblem[]
@@ -38,7 +43,7 @@ export async function createTriggeredRuns(
   events: EventKey[],
   limits: { queued: QueuedRuns; wakes: Wakes },
 ): Promise<Triggered> {
-  if (events.length === 0) return { runs: 0, skipped: [], problems: [], since: undefined }
+  if (events.length === 0) return { runs: 0, ended: [], skipped: [], problems: [], since: undefined }
   const candidates: Match[] = []
   const refused: (NewTriggeredRun & { error: { code: UnstartedCode } })[] = []
   const problems = new Map<string, FoundProblem>()
@@ -63,7 +68,7 @@ export async function createTriggeredRuns(
     ...skipped.filter(({ isShown }) => isShown).map(({ candidate, error }) => newRun(candidate, error)),
   ]
   return {
-    runs: await insertTriggered(trx, runs),
+    ...(await insertTriggered(trx, runs)),
     skipped: [...skipped, ...refused].map(({ error }) => error.code),
     problems: [...problems.values()],
     since,
@@ -157,11 +162,22 @@ const newRun = (match: Match, error: RunError | null): NewTriggeredRun => {
   }
 }
 
-/** The data of the events does not leave the database. @returns the number of inserted runs. */
-async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<number> {
-  if (runs.length === 0) return 0
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    insertRuns(
+interface Inserted {
+  organization_id: string
+  id: string
+  workflow_id: string
+  trace_id: string
+  status: 'queued' | Extract<EndStatus, 'failed' | 'skipped'>
+}
+
+/** The data of the events does not leave the database. @returns the number of inserted runs, and which have ended. */
+async function insertTriggered(
+  trx: Knex,
+  runs: NewTriggeredRun[],
+): Promise<Pick<Triggered, 'runs' | 'ended'>> {
+  if (runs.length === 0) return { runs: 0, ended: [] }
+  const { rows } = await trx.raw<{ rows: Inserted[] }>(
+    `${insertRuns(
       `select r.organization_id, r.id, r.workflow_id, r.version, w.name, ${TRIGGER} as trigger,
          cast(e.id as text) as trigger_key, r.inputs,
          case when e.name = any(cast(:recordEvents as text[])) then e.subject_id end as record_id, e.depth, e.cause,
@@ -171,8 +187,13 @@ async function insertTriggered(trx: Knex, runs: NewTriggeredRun[]): Promise<numb
        join events e on e.organization_id = r.organization_id and e.id = r.event_id
        join workflows w on w.organization_id = r.organization_id and w.id = r.workflow_id
        order by r.id`,
-    ),
+    )} returning organization_id, id, workflow_id, trace_id, status`,
     { runs: JSON.stringify(runs), recordEvents: [...RECORD_EVENTS] },
   )
-  return rowCount
+  return {
+    runs: rows.length,
+    ended: rows.flatMap(({ organization_id, status, ...run }) =>
+      status === 'queued' ? [] : [runEnd(organization_id, run, 'event', status, 0)],
+    ),
+  }
 }

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { createHttp } from '../../activities/http/client.ts'
 import { createMailboxes } from '../../activities/mail/mailbox.ts'
 import { incomingPolls } from '../../db/incoming/polls.ts'
 import { unreadMail } from '../../db/model/incoming/mail.ts'
 import { type IncomingThreads, incomingThreads } from '../../worker/polls/incoming-threads.ts'
 import { poll } from '../../worker/queues/incoming-polls.ts'
+import type { HttpResponse } from '../../workflows/effects/http.ts'
 import { createKey, startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { httpResponse } from '../support/http-response.ts'
 import { MAIL_PASSWORD, mailOf, startImap } from '../support/imap.ts'
 import { signIn } from '../support/session.ts'
 import { until } from '../support/until.ts'
@@ -325,6 +328,32 @@ describe('a polled source of an incoming webhook', function () {
     await polling
     assert.equal(await leased(), null)
     slow.close()
+  })
+
+  it('is given up if it hangs: it fails, ends its lease, and writes nothing when it goes on', async () => {
+    const id = await createWebhook({})
+    let answer: ((response: HttpResponse) => void) | undefined
+    const hanging = {
+      call: () =>
+        new Promise<HttpResponse>((resolve) => {
+          answer = resolve
+        }),
+    }
+    const hung = await polled(id, { http: hanging, mostMs: 50 })
+    assert.match(hung.poll_problem, /took longer than 50 ms/)
+    const row = () =>
+      db
+        .system('incoming_webhooks')
+        .where({ id })
+        .first('poll_failures', 'poll_lease_until', 'source_state', 'next_poll_at')
+    const failed = await row()
+    assert.deepEqual([failed.poll_failures, failed.poll_lease_until], [1, null])
+    answer!(httpResponse({ body: people(1) }))
+    await setTimeout(200)
+    assert.deepEqual([await contacts(), await row()], [[], failed])
+    service.answers(() => ({ body: people(1) }))
+    assert.equal((await polled(id)).poll_problem, null)
+    assert.deepEqual(await contacts(), ['P1'])
   })
 
   it('stops at the quota of the month, and takes the rest later', async () => {

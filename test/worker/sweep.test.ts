@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { Client } from '@temporalio/client'
+import { Client } from '@temporalio/client'
+import { Counter, Gauge, Registry } from 'prom-client'
+import { createLogger } from '../../db/process/log.ts'
 import { takeSweepLease } from '../../db/queue/sweep-state.ts'
 import { checkRuns } from '../../worker/sweep/runs.ts'
 import { Sweep } from '../../worker/sweep.ts'
@@ -57,6 +59,39 @@ describe('the sweep', () => {
       return (await status(id)) !== 'running'
     })
   const stateOf = () => suite.db.system('sweep_state').first('watermark', 'holder')
+
+  it('counts and logs each look of the glance that fails, as it does its stages', async () => {
+    const { db, worker } = suite
+    const registers = [new Registry()]
+    const metrics = {
+      temporalLosses: new Counter({ name: 'losses', help: 'test', registers }),
+      lastSweep: new Gauge({ name: 'last', help: 'test', registers }),
+      sweepFailures: new Counter({
+        name: 'failures',
+        help: 'test',
+        registers,
+        labelNames: ['stage'] as const,
+      }),
+    }
+    const lines: string[] = []
+    const log = createLogger('worker', 'error', { write: (line: string) => void lines.push(line) })
+    // Temporal refuses each request about workflows.
+    const client = new Client({ connection: worker.connection, namespace: 'missing' })
+    const one = new Sweep({ db, client, taskQueue: worker.taskQueue, log, metrics })
+    await one.glance()
+    await one.close()
+    const failed = async () =>
+      (await metrics.sweepFailures.get()).values.map(({ labels, value }) => [labels.stage, value])
+    const stages = ['stopped workflows', 'signs of a loss']
+    assert.deepEqual(
+      await failed(),
+      stages.map((stage) => [stage, 1]),
+    )
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line)).map(({ stage, msg }) => [stage, msg]),
+      stages.map((stage) => [stage, 'a stage of the sweep failed']),
+    )
+  })
 
   it('finds workflows that closed since the watermark, and moves it', async () => {
     const id = await waiting()

@@ -1,4 +1,5 @@
 import { MATCHED_AT_ONCE, matchEvents } from '../../db/events/match.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
 import { QueuedRuns } from '../../db/runs/queued-runs.ts'
 import type { Queue } from '../relay.ts'
@@ -11,9 +12,11 @@ const LEAST = 20
  * workflow: its claim does all the work and returns no rows.
  */
 export function eventsQueue({
+  db,
   log,
   onSkipped = () => {},
 }: {
+  db: Pick<Database, 'reportEnds'>
   log: Logger
   /** Counts a run that was skipped, by the code of its error. */
   onSkipped?: ((code: string) => void) | undefined
@@ -24,8 +27,9 @@ export function eventsQueue({
     channel: 'agx_events',
     async claim(system) {
       for (let limit = MATCHED_AT_ONCE; ; ) {
-        const { events, more, cut, problems, skipped } = await matchEvents(system, limit, queued)
+        const { events, more, cut, problems, skipped, ended } = await matchEvents(system, limit, queued)
         for (const code of skipped) onSkipped(code)
+        db.reportEnds(ended)
         for (const problem of problems) log.warn(problem, 'a trigger could not start a run')
         if (!more) return []
         limit = cut ? Math.max(events, LEAST) : MATCHED_AT_ONCE

@@ -21,6 +21,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { JobKey } from '../../db/queue/paged-jobs.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import { bounded, TookTooLong } from '../bounded.ts'
 import { acceptAll } from '../polls/accept-items.ts'
 import { httpPages } from '../polls/http-pages.ts'
 import { mailPages } from '../polls/mail-pages.ts'
@@ -32,10 +33,17 @@ export interface PollDeps extends PageDeps {
   log: Logger
   /** How often the lease is renewed. */
   renewMs?: number
+  /** The time limit of a poll as a whole. */
+  mostMs?: number
 }
 
 /** After it, a poll asks for no further page. */
 const TURN_MS = 45_000
+/**
+ * The time limit of a poll, whose last page may take long. Without it, the lease of a poll that hangs would be renewed
+ * for ever. It is shorter than the time limit of the relay, which would not end the lease.
+ */
+const MOST_MS = 100_000
 
 /** The sources of incoming webhooks that are due. It starts no workflow: a claim is a poll. */
 export const incomingPollsQueue = (deps: PollDeps): Queue<JobKey> => ({
@@ -49,7 +57,15 @@ export const incomingPollsQueue = (deps: PollDeps): Queue<JobKey> => ({
 
 /** Asks a source for what it lists, page by page, and accepts what is new as requests to its webhook. */
 export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Promise<void> {
-  const { db } = deps
+  let isOver = false
+  const db: Database = {
+    ...deps.db,
+    // One that was given up, and goes on, writes nothing more: another worker may poll the source.
+    async tenant(...transaction) {
+      if (isOver) throw new Error('the poll was given up')
+      return deps.db.tenant(...transaction)
+    },
+  }
   const tenant: InTenant = (work) => db.tenant(organization_id, SYSTEM, work)
   const webhook = await readPolled(db.system, id)
   if (!webhook) return incomingPolls.release(db.system, [{ organization_id, id }])
@@ -63,7 +79,8 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
     source.type === 'imap'
       ? mailPages(deps, tenant, organization_id, source)
       : httpPages(deps, webhook, source)
-  const end = await readPages(deps, tenant, webhook, pages)
+  const reading = readPages({ ...deps, db }, tenant, webhook, pages)
+  const end = await bounded(deps.mostMs ?? MOST_MS, 'the poll', reading)
     .catch((error): PollEnd => {
       const reason = reasonOf(error)
       // Another cause, such as a database that is away: the lease ends, and the poll is repeated.
@@ -73,15 +90,17 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
       return { problem, isFailed: true, isRefused: isRefusal(error), isWhole: false }
     })
     .finally(() => {
+      isOver = true
       clearInterval(renewal)
       pages.close()
     })
-  await tenant((tx) => endPoll(tx, webhook, end))
+  await deps.db.tenant(organization_id, SYSTEM, (tx) => endPoll(tx, webhook, end))
 }
 
 const reasonOf = (error: unknown): string | undefined =>
   error instanceof Problem ||
   error instanceof NodeError ||
+  error instanceof TookTooLong ||
   (error instanceof AppError && error.type !== 'unavailable')
     ? error.message
     : undefined

@@ -21,7 +21,6 @@ import { FILE_SORTS, filesQueue } from './files.ts'
 import { heldRunsQueue } from './held-runs.ts'
 import { incomingPollsQueue } from './incoming-polls.ts'
 import { incomingReplaysQueue } from './incoming-replays.ts'
-
 import { lateRunsQueue } from './late-runs.ts'
 import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
@@ -84,7 +83,7 @@ export function allQueues({
     dueWaitsQueue({ db, approvalLink }),
     approvalMailsQueue({ db, mailer, publicUrl, approvalLink, onMail }),
     accountMailsQueue({ db, mailer, publicUrl, secretsKey, onMail }),
-    eventsQueue({ log, onSkipped }),
+    eventsQueue({ db, log, onSkipped }),
     deliveriesQueue({ relayId, taskQueue: deliveriesTaskQueue(taskQueue), attributes }),
     deliveryChangesQueue,
     outgoingReplaysQueue(db),

@@ -1,4 +1,4 @@
-import { listQuietRuns } from '../../db/runs/queue.ts'
+import { listQuietRuns, pickQuietRuns } from '../../db/runs/queue.ts'
 import { workflowIdOf } from '../queues/runs.ts'
 import { wentBack } from '../went-back.ts'
 import type { CheckDeps } from './deps.ts'
@@ -21,10 +21,10 @@ const ALL = 2_000
 export async function sweepQuietRuns(deps: CheckDeps): Promise<void> {
   const { system } = deps.db
   let lost = false
-  await concurrently(await listQuietRuns(system, QUIET, FEW, 'random()'), async (run) => {
+  await concurrently(await pickQuietRuns(system, QUIET, FEW), async (run) => {
     // One that cannot be looked up is left to the whole sweep, which says so.
     const found = await lookUp(deps.client, workflowIdOf(run)).catch(() => undefined)
     lost ||= found === 'not_found' || (found !== undefined && wentBack(found.workflow, run))
   })
-  if (lost) await checkRuns(deps, await listQuietRuns(system, QUIET, ALL, 'updated_at'))
+  if (lost) await checkRuns(deps, await listQuietRuns(system, QUIET, ALL))
 }

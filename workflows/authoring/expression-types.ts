@@ -23,6 +23,7 @@ import { comparisonMistake, plainOf, testMistake, textOf, valueMistake } from '.
 import { argumentProblem } from './filter-arguments.ts'
 import { BY_FIELD, isComputedNull, makesNull, operandMistake, typeAfter } from './filter-types.ts'
 import type { Mistake, Segment } from './mistake.ts'
+import { pathWithin } from './path-hints.ts'
 
 export interface Reading {
   /** The type of a root, such as `trigger`. */
@@ -245,7 +246,15 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
     if (isUnknown(at) || optionsOf(at).length === 0) return UNKNOWN
     const found = memberType(at, key)
     if (!('type' in found)) {
-      report?.({ kind: 'field', filter, field, key, names: found.names, origin: originOf(at) })
+      report?.({
+        kind: 'field',
+        filter,
+        field,
+        key,
+        names: found.names,
+        within: pathWithin(at, key),
+        origin: originOf(at),
+      })
       return UNKNOWN
     }
     reportCustom(found, key, report)

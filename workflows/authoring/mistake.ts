@@ -15,7 +15,15 @@ type MistakeKind =
       type: ValueType
     }
   /** A filter names a field that the items of its list do not have. */
-  | { kind: 'field'; filter: string; field: string; key: string; names: readonly string[] }
+  | {
+      kind: 'field'
+      filter: string
+      field: string
+      key: string
+      names: readonly string[]
+      /** The path to a member of that name in another member: `output.x`. */
+      within?: string | undefined
+    }
   /** A value is compared with one that it can never have. */
   | { kind: 'comparison'; value: string; allowed: readonly string[] }
   /** The organization has no such custom field. */

@@ -1,8 +1,8 @@
-import type { RunFacts, RunNode } from '../../../workflows/interpret/run-state.ts'
+import type { RunFacts, RunNode, RunTrigger } from '../../../workflows/interpret/run-state.ts'
 import type { EndStatus } from '../../../workflows/shared/statuses.ts'
 import { nodeSpanId, queuedSpanId, spanIdOf, spanParent } from '../../model/spans.ts'
 import type { TraceContext } from '../../model/trace-context.ts'
-import { since } from '../../model/work-end.ts'
+import { since, type WorkEnd } from '../../model/work-end.ts'
 import type { Tenant } from '../../postgres/tenancy.ts'
 
 /** The spans of a run: one for the run, from its start to its end, and one for each attempt of a node. */
@@ -32,14 +32,9 @@ const below = (tx: Tenant, { id, trace_id }: Pick<Run, 'id' | 'trace_id'>, paren
 /** Reports a run that ends in this transaction: for the log, the metric `agx_runs_ended_total`, and its span. */
 export function reportRunEnd(tx: Tenant, run: Run, status: EndStatus): void {
   if (run.trigger.type !== 'node_test')
-    tx.ends.push({
-      work: 'run',
-      status,
-      organization_id: tx.organizationId,
-      trace_id: run.trace_id,
-      ms: since(run.started_at ?? run.created_at),
-      of: { run_id: run.id, workflow_id: run.workflow_id, trigger: run.trigger.type },
-    })
+    tx.ends.push(
+      runEnd(tx.organizationId, run, run.trigger.type, status, since(run.started_at ?? run.created_at)),
+    )
   if (!tx.spans || !run.trace_id || run.trigger.type === 'node_test') return
   tx.spans.add(
     {
@@ -61,6 +56,22 @@ export function reportRunEnd(tx: Tenant, run: Run, status: EndStatus): void {
     { traceId: run.trace_id, parent: parentOf(run) },
   )
 }
+
+/** The end of a run, for the log and the metrics. `ms`: how long it took. */
+export const runEnd = (
+  organization_id: string,
+  { id, workflow_id, trace_id }: Pick<Run, 'id' | 'workflow_id' | 'trace_id'>,
+  trigger: RunTrigger['type'],
+  status: EndStatus,
+  ms: number,
+): WorkEnd => ({
+  work: 'run',
+  status,
+  organization_id,
+  trace_id,
+  ms,
+  of: { run_id: id, workflow_id, trigger },
+})
 
 /** The span of the event that started the run, else the span in which it was queued. A scheduled run has no parent. */
 function parentOf({ id, trigger, retry_of }: Run): string | undefined {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import type { Actor } from '../../../db/model/actor.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
+import { createLogger } from '../../../db/process/log.ts'
 import { advanceBatch, runBatches } from '../../../db/runs/batches.ts'
 import { startChild } from '../../../db/runs/children.ts'
 import { CHAIN_START, createRun } from '../../../db/runs/runs.ts'
 import { activate, getWorkflow } from '../../../db/workflows/workflows.ts'
+import { eventsQueue } from '../../../worker/queues/events.ts'
 import { CHAIN_DEPTH } from '../../../workflows/shared/limits.ts'
 import { createKey } from '../../support/api.ts'
 import { createOrganization, testActor } from '../../support/database.ts'
@@ -52,11 +53,21 @@ describe('storms of runs', () => {
     )
   const match = async () => {
     const skipped: string[] = []
-    for (;;) {
-      const matched = await matchEvents(suite.db.system)
-      skipped.push(...matched.skipped)
-      if (!matched.more) return skipped
-    }
+    const queue = eventsQueue({
+      db: suite.db,
+      log: createLogger('worker', 'silent'),
+      onSkipped: (code) => void skipped.push(code),
+    })
+    await queue.claim(suite.db.system, 1)
+    return skipped
+  }
+  /** The statuses of the runs that end from now on, as the metrics count them. */
+  const ends = () => {
+    const counted: string[] = []
+    suite.db.onEnd(({ status, organization_id, of }) => {
+      if (organization_id === organizationId) counted.push(`${of.trigger} ${status}`)
+    })
+    return counted
   }
   const countOf = async (workflowId: string) => {
     const rows = await suite.db.system('runs').where({ workflow_id: workflowId }).orderBy('id')
@@ -72,6 +83,7 @@ describe('storms of runs', () => {
 
   it('are bounded by what descends from one run: the rest is skipped, visibly, and the owner is told once', async () => {
     await limit({ max_descendants: 10 })
+    const ended = ends()
     const workflow = await listening('storm.began')
     const root = await start()
     await raise('storm.began', 3, root)
@@ -85,6 +97,7 @@ describe('storms of runs', () => {
     assert.equal((await match()).length, 30)
     const { queued, skipped } = await countOf(workflow)
     assert.deepEqual([queued.length, skipped.length <= 20], [4, true])
+    assert.deepEqual(ended, Array(skipped.length).fill('event skipped'))
     assert.match(skipped[0].error.message, new RegExp(`${root} led to more than 10 runs and events`))
     const { problem, problems } = await problemOf(workflow)
     assert.deepEqual([problem.message, problems], [skipped[0].error.message, 32])
@@ -95,6 +108,7 @@ describe('storms of runs', () => {
 
   it('are bounded by the length of their chain: the run is recorded as failed, and counted', async () => {
     await limit({})
+    const ended = ends()
     const workflow = await listening('chain.went_on')
     const last = await start()
     await suite.db.system('runs').where({ id: last }).update({ depth: CHAIN_DEPTH })
@@ -105,6 +119,7 @@ describe('storms of runs', () => {
       rows.map(({ status, error }) => [status, error.code]),
       Array(2).fill(['failed', 'chain_too_long']),
     )
+    assert.deepEqual(ended, Array(2).fill('event failed'))
   })
 
   it('do not count what clients and senders cause: each of their events has a budget of its own', async () => {
