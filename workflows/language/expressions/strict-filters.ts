@@ -63,7 +63,7 @@ const BY_FIELD = [
   'group_by',
 ]
 
-/** Of a misspelt field, every item has the same value: none. */
+/** A misspelt field has the same value in every item: none. */
 function requireField(name: string, list: unknown, field: unknown): void {
   if (typeof field === 'boolean')
     throw new Error(`${name} takes the name of a field, such as ${name}: "name", and not ${field}`)
