@@ -77,7 +77,7 @@ const job = z
     status: z.enum(['running', 'completed', 'failed']).describe('`failed`: no record was changed.'),
     query: z.record(z.string(), z.unknown()).nullable(),
     data: z.record(z.string(), z.unknown()).nullable(),
-    undoes: z.uuid().nullable().describe('Of an undo: the bulk job or the import.'),
+    undoes: z.uuid().nullable().describe('For an undo: the bulk job or the import.'),
     total: z.int().describe('The number of records; it grows while `listing` is true.'),
     listing: z.boolean().describe('Whether the records are still being listed. None is changed before.'),
     done: z.int(),

@@ -102,8 +102,8 @@ export function condition(
 }
 
 /**
- * Whether a custom field without a definition is compared with numbers: then its values are compared as numbers too, since
- * as texts 5000 would be more than 10000.
+ * Whether a custom field without a definition is compared with numbers: then its values are compared as numbers too,
+ * since as texts 5000 would be more than 10000.
  */
 const isNumberRange = ({ operator, type, values }: Filter): boolean =>
   type === undefined && operator !== 'not_since' && RANGES.includes(operator) && values.every(isNumeric)

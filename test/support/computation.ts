@@ -1,6 +1,6 @@
 /**
- * Every kind of work that a tenant chooses, with the node types and the routes that do it, if they do. A new node type, or a new
- * route with a body or a query, joins a kind here or is declared free of such work below: `computation.test.ts`.
+ * Every kind of work that a tenant chooses, with the node types and the routes that do it, if they do. A new node type,
+ * or a new route with a body or a query, joins a kind here or is declared free of such work below: `computation.test.ts`.
  */
 export interface Work {
   nodes?: readonly string[]

@@ -95,8 +95,8 @@ function definitionsOf(schema: unknown, found: Record<string, unknown> = {}): Re
 }
 
 /**
- * Clients must ignore unknown members, but the API itself must declare all of its own. Descriptions are left out: Zod would
- * copy a schema for each.
+ * Clients must ignore unknown members, but the API itself must declare all of its own. Descriptions are left out: Zod
+ * would copy a schema for each.
  */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)

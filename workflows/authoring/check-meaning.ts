@@ -149,7 +149,7 @@ function readsOf(lowered: Lowered): Problem[] {
         problems.push({
           code: 'debounced_change',
           message: `trigger.${member} is of the last event only: with settings.debounce, a run stands for several, and what the earlier ones changed is not in it`,
-          hint: 'compare the record with what the workflow has stored of it before; or leave debounce out',
+          hint: 'compare the record with a value that an earlier run has stored, or leave debounce out',
           path: path(),
           node_id: node.id,
         })

@@ -114,7 +114,7 @@ class SettingCheck {
     const kinds = kindsOf(given) ?? []
     const wanted = unionOf(shapesAt(shapeOf(schema), value, inner))
     const accepted = kindsOf(wanted)
-    // The shape tells of most settings what they accept: the check of a whole config takes a hundred times longer.
+    // For most settings the shape tells which types they accept. Checking a whole config takes a hundred times longer.
     const refuses = (kind: string) =>
       !accepted?.includes(kind) &&
       checkConfig(schema, replaced(value, inner, SAMPLES[kind])).some(

@@ -56,8 +56,8 @@ function relatedHint(
 }
 
 /**
- * Names of a value around the one that is meant. Of another name between two others, `owner` in `record.owner.name`, it is
- * not known what it means: without it, the path would read something else.
+ * Names of a value around the one that is meant. Any other name between two names, such as `owner` in
+ * `record.owner.name`, has a meaning of its own: without it, the path would read something else.
  */
 const WRAPPERS = [
   'record',

@@ -26,6 +26,7 @@ import { findNodeType } from '../nodes/index.ts'
 import { eventType } from '../nodes/wait-for-event.ts'
 import { RECORD_EVENTS } from '../shared/events.ts'
 import { isObject } from '../shared/is-object.ts'
+import { TARGET_KINDS } from '../shared/record-kinds.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../shared/statuses.ts'
 import { checkPlaceholder, typeOfPlaceholder } from './expression-types.ts'
 import { type Bodies, isLoop, isRepeat } from './loops.ts'
@@ -316,9 +317,6 @@ const OF_ERRORS = {
   error: ERROR,
 }
 
-/** The kinds of records that an incoming webhook can write. */
-const WEBHOOK_KINDS = ['contacts', 'companies', 'deals', 'tasks']
-
 /** The type of `trigger`. */
 function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): ValueType {
   const kinds = (names: readonly string[]) =>
@@ -329,7 +327,7 @@ function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): Valu
     case 'webhook':
       return members({
         type: TEXT,
-        record: kinds(WEBHOOK_KINDS),
+        record: kinds(TARGET_KINDS),
         payload: catalogue.payload ?? UNKNOWN,
         headers: UNKNOWN,
         query: UNKNOWN,

@@ -63,7 +63,7 @@ const BY_FIELD = [
   'group_by',
 ]
 
-/** A misspelt field has the same value in every item: none. */
+/** Every item has the same value of a misspelt field: none. */
 function requireField(name: string, list: unknown, field: unknown): void {
   if (typeof field === 'boolean')
     throw new Error(`${name} takes the name of a field, such as ${name}: "name", and not ${field}`)
